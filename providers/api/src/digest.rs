@@ -1,0 +1,158 @@
+//! Digests: of a package's content, of an archive, of one file.
+//!
+//! Three newtypes, so that one can never be compared with another by accident. How a tree becomes a
+//! content digest is in [`crate::Tree`]; this file only parses, prints and compares.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// A text that is not a digest of the expected form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a digest: expected {expected}")]
+pub struct DigestError {
+    text: String,
+    expected: &'static str,
+}
+
+/// The content digest of a package: `h1:` and the unpadded base64url of a SHA-256.
+///
+/// The same tree has the same digest wherever it came from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+/// The SHA-256 of an archive's bytes, written `sha256:` and 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArchiveDigest([u8; 32]);
+
+/// The SHA-256 of one file's content (of the target, for a symbolic link), written as 64 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileDigest([u8; 32]);
+
+macro_rules! raw_bytes {
+    ($name:ident) => {
+        impl $name {
+            /// Wraps the 32 bytes of a SHA-256.
+            pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+                Self(bytes)
+            }
+
+            /// The 32 bytes of the SHA-256.
+            pub const fn as_bytes(&self) -> &[u8; 32] {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, formatter)
+            }
+        }
+    };
+}
+
+raw_bytes!(Digest);
+raw_bytes!(ArchiveDigest);
+raw_bytes!(FileDigest);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "h1:{}", URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        text.strip_prefix("h1:")
+            .and_then(|encoded| URL_SAFE_NO_PAD.decode(encoded).ok())
+            .and_then(|bytes| bytes.try_into().ok())
+            .map(Self)
+            .ok_or_else(|| DigestError {
+                text: text.to_owned(),
+                expected: "`h1:` and 43 characters of base64url",
+            })
+    }
+}
+
+impl fmt::Display for ArchiveDigest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("sha256:")?;
+        write_hex(&self.0, formatter)
+    }
+}
+
+impl FromStr for ArchiveDigest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        text.strip_prefix("sha256:").and_then(parse_hex).map(Self).ok_or_else(|| DigestError {
+            text: text.to_owned(),
+            expected: "`sha256:` and 64 hex digits",
+        })
+    }
+}
+
+impl fmt::Display for FileDigest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_hex(&self.0, formatter)
+    }
+}
+
+impl FromStr for FileDigest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        parse_hex(text)
+            .map(Self)
+            .ok_or_else(|| DigestError { text: text.to_owned(), expected: "64 hex digits" })
+    }
+}
+
+fn write_hex(bytes: &[u8; 32], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = [0_u8; 64];
+    for (index, byte) in bytes.iter().enumerate() {
+        text[index * 2] = DIGITS[usize::from(byte >> 4)];
+        text[index * 2 + 1] = DIGITS[usize::from(byte & 15)];
+    }
+    formatter.write_str(std::str::from_utf8(&text).expect("hex digits are ASCII"))
+}
+
+fn parse_hex(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0_u8; 32];
+    for (index, pair) in text.as_bytes().chunks_exact(2).enumerate() {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        bytes[index] = u8::try_from(high * 16 + low).expect("two hex digits fit a byte");
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_what_it_parses() {
+        let content = "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
+        assert_eq!(
+            content.parse::<Digest>().map(|digest| digest.to_string()).as_deref(),
+            Ok(content)
+        );
+        let archive = format!("sha256:{}", "0f".repeat(32));
+        assert_eq!(
+            archive.parse::<ArchiveDigest>().map(|digest| digest.to_string()),
+            Ok(archive.clone())
+        );
+        assert!(archive.parse::<Digest>().is_err());
+        assert!(content.parse::<ArchiveDigest>().is_err());
+        assert!("sha256:éé".parse::<ArchiveDigest>().is_err());
+    }
+}

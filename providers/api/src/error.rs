@@ -1,0 +1,100 @@
+//! The one error that every provider returns.
+//!
+//! The kind decides how the caller reacts (try elsewhere, retry later, give up) and becomes the code
+//! that users see; the text says what was tried and where. No variant per protocol detail on purpose.
+
+use std::error::Error;
+use std::fmt;
+
+/// What went wrong, as far as a caller can react to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The place answered, and it has no such package, version, tag or commit.
+    NotFound,
+    /// The place could not be reached, or broke off, or answered with a server error.
+    Network,
+    /// The place wants credentials, or refused those it was given.
+    Auth,
+    /// What came is not what was promised, or breaks the rules for hostile content.
+    Integrity,
+    /// The network was needed, and `--offline` forbids it.
+    Offline,
+    /// The place answered with something that is not its protocol.
+    Protocol,
+    /// The request was refused before anything was sent, such as plain http to another machine.
+    Refused,
+    /// The manifest that was found cannot be read.
+    Manifest,
+    /// A file on this machine could not be read or written.
+    Io,
+}
+
+/// A failure of a provider: what was tried and where, the reason, and what to do next.
+#[derive(Debug)]
+pub struct ProviderError {
+    kind: ErrorKind,
+    message: String,
+    hints: Vec<String>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ProviderError {
+    /// An error of `kind` with a message: lower case, no full stop, naming the URL or path.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hints: Vec::new(), source: None }
+    }
+
+    /// Adds the reason.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Adds one thing that the user can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What the user can do about it.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl Error for ProviderError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+impl From<crate::TreeError> for ProviderError {
+    fn from(error: crate::TreeError) -> Self {
+        let kind = if error.is_io() { ErrorKind::Io } else { ErrorKind::Integrity };
+        Self::new(kind, error.to_string()).because_of(&error)
+    }
+}
+
+impl ProviderError {
+    /// Keeps the cause of `error` (its message is already this one's).
+    fn because_of(mut self, error: &dyn Error) -> Self {
+        if let Some(cause) = error.source() {
+            self.source = Some(cause.to_string().into());
+        }
+        self
+    }
+}

@@ -1,0 +1,30 @@
+//! What a mu provider is: the small protocol crate that every provider is written against.
+//!
+//! A provider knows one kind of place (a hub, Git remotes, folders) and does three things: it lists
+//! the releases of a package, hands out the manifest of a release, and fills a folder with its files.
+//! It knows nothing of selection, locks or packs. Everything it fetches passes through
+//! [`TreeWriter`], the one door between hostile bytes and the disk.
+//!
+//! This crate holds no network protocol of its own; the `http` feature adds the client that the
+//! providers share, with the rules for tokens, redirects and plain http that hold for all of them.
+
+pub mod conformance;
+mod digest;
+mod error;
+#[cfg(feature = "http")]
+pub mod http;
+mod location;
+mod progress;
+mod provider;
+mod release;
+mod tree;
+mod url;
+
+pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
+pub use crate::error::{ErrorKind, ProviderError};
+pub use crate::location::Location;
+pub use crate::progress::{Progress, Silent};
+pub use crate::provider::{Found, Listing, ManifestFile, Provider};
+pub use crate::release::{Dependency, DetailedDependency, Release, Upgrade, Yanked};
+pub use crate::tree::{Entry, Limits, Mode, Tree, TreeError, TreeWriter};
+pub use crate::url::SafeUrl;

@@ -1,0 +1,49 @@
+//! Where a package is, in the terms of the provider that serves it.
+//!
+//! A reference names a package; the registries of a workspace turn it into a location. Nothing here
+//! connects to anything.
+
+use crate::SafeUrl;
+
+/// The place of one package: a root URL, and what is below it.
+///
+/// | provider | `root` | `path` | `folder` |
+/// | --- | --- | --- | --- |
+/// | hub | the folder that holds `hub.json` | the package's name, `aws/ec2` | `None` |
+/// | git, as written | the host, `https://host/` | the rest, `.git` marks kept: `group/repo.git/sub` | `None` |
+/// | git, settled | the repository, `https://host/group/repo.git` | empty | `Some("sub")`, `Some("")` for its root |
+/// | path | the folder, `file:///srv/ec2/` | empty | `None` |
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Location {
+    /// Where the registry, host, repository or folder is.
+    pub root: SafeUrl,
+    /// The package below `root`, slash-separated, without a leading slash.
+    pub path: String,
+    /// Set once a Git repository's root is known: the package's folder inside it, `""` for the root.
+    pub folder: Option<String>,
+    /// Whether plain http to another machine was allowed for this registry.
+    pub insecure: bool,
+    /// Whether `v1` and `1.28` count as versions (`versions: lenient`).
+    pub lenient: bool,
+}
+
+impl Location {
+    /// A location with no special permissions, whose repository root (if it is Git's) is not yet known.
+    pub fn new(root: SafeUrl, path: impl Into<String>) -> Self {
+        Self { root, path: path.into(), folder: None, insecure: false, lenient: false }
+    }
+
+    /// The location as a person would write it, for messages.
+    pub fn describe(&self) -> String {
+        let root = self.root.to_string();
+        let mut text = if self.path.is_empty() {
+            root
+        } else {
+            format!("{}/{}", root.trim_end_matches('/'), self.path)
+        };
+        if let Some(folder) = self.folder.as_deref().filter(|folder| !folder.is_empty()) {
+            text = format!("{}/{folder}", text.trim_end_matches('/'));
+        }
+        text
+    }
+}

@@ -1,0 +1,120 @@
+//! The trait that every provider implements.
+//!
+//! Calls block; whoever wants many answers at once calls from many threads. A provider keeps what it
+//! needs between calls (connections, bare repositories) behind `&self`.
+
+use std::fmt;
+
+use crate::{Location, Progress, ProviderError, Release, TreeWriter};
+
+/// Lists and fetches the releases of packages from one kind of place.
+pub trait Provider: Send + Sync + fmt::Debug {
+    /// The provider's name, which is also the word before `+` in a lock's `source`: `hub`, `git`, `path`.
+    fn name(&self) -> &str;
+
+    /// Whether this provider's kind of place is at `location`, found out by asking it.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be asked. A place that answers, but is of another kind, is `Ok(false)`.
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError>;
+
+    /// Lists every release of the package at `location`.
+    ///
+    /// `validator` is what an earlier [`Found`] came with; if nothing changed since, the answer is
+    /// [`Listing::Unchanged`] and costs as little as the place allows.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be asked or answers nonsense. A package that is not there is
+    /// [`Listing::Absent`], not an error.
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError>;
+
+    /// Finds one revision that no listing holds: a commit, full or abbreviated.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::NotFound`] when there is no such revision, or several that begin so, or when the
+    /// place knows no commits.
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        progress: &dyn Progress,
+    ) -> Result<Release, ProviderError>;
+
+    /// The manifest of a release whose line in the listing does not hold its dependencies.
+    ///
+    /// `None` means that the release has no manifest, which is fine.
+    ///
+    /// # Errors
+    ///
+    /// When the release cannot be fetched.
+    fn manifest(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError>;
+
+    /// Writes the files of a release into `tree`, and nothing else.
+    ///
+    /// `release` comes from a listing or from a lock; from a lock it holds only what a lock holds
+    /// (version, commit, archive, digest, urls). The provider compares the archive's digest; the
+    /// caller compares the content's.
+    ///
+    /// # Errors
+    ///
+    /// When anything was missing, cut short, refused by `tree`, or not what its digest says.
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError>;
+}
+
+/// What a place answered when asked for a package's releases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listing {
+    /// The same as when the validator was handed out; `max_age` as in [`Found`].
+    Unchanged {
+        /// For how many seconds the place says that it need not be asked again.
+        max_age: u32,
+    },
+    /// The place has no such package. Holds what was looked at, for the message.
+    Absent {
+        /// URLs or paths that were asked.
+        tried: Vec<String>,
+    },
+    /// The package's releases.
+    Found(Found),
+}
+
+/// The releases of a package, as they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// One JSON object a line, each a [`Release`]. Kept as bytes: most lines are never parsed.
+    pub lines: Vec<u8>,
+    /// What to hand back to ask whether anything changed.
+    pub validator: Option<String>,
+    /// For how many seconds the place says that it need not be asked again; 0 means ask every time.
+    pub max_age: u32,
+    /// Where the package really is, now that it is known (a Git repository's root).
+    pub location: Location,
+}
+
+/// A manifest as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManifestFile {
+    /// `Mu.yaml` or `Mu.json`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}

@@ -1,0 +1,185 @@
+//! A release: one line of a hub's index, and what every other provider lists in the same form.
+//!
+//! These are wire types. The inside of mu turns them into its own once, at the border. Unknown keys
+//! are ignored, because newer hubs may know more.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One published version of a package.
+///
+/// A hub's index holds one of these a line. Git lists one a tag and one a branch (those that are no
+/// versions have no `version`); a folder lists one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Release {
+    /// The package's name in this registry.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its version; the revision alone where `versioning` is `composite`; empty for a Git tag or
+    /// branch that is no version.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// The version of what the package packages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_version: Option<String>,
+    /// `semver` (the default) or `composite`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub versioning: Option<String>,
+    /// The manifest format it needs, such as `mu/v1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// The range of mu versions that can use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mu_version: Option<String>,
+    /// Content digest (`h1:…`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Archive digest (`sha256:…`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
+    /// Size of the archive in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Where the archive is, relative to the hub's root or absolute; empty means the usual place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<String>,
+    /// What it depends on; `None` means that only the manifest knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dependencies: Option<Vec<Dependency>>,
+    /// Capabilities that it provides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provides: Vec<String>,
+    /// Capabilities that it needs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
+    /// Packages that it supersedes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
+    /// Ranges, or exact words, over facts of the runtime.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub constraints: BTreeMap<String, String>,
+    /// Channels it was published to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<String>,
+    /// From which versions it can be upgraded to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<Upgrade>,
+    /// Names that point to it: hub tags; in Git the tag or branch it was listed for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Whether it was withdrawn, and why.
+    #[serde(skip_serializing_if = "Yanked::is_no")]
+    pub yanked: Yanked,
+    /// The package that took its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
+    /// When it was published, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
+    /// What it is, in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Git: the commit, 40 hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Git: the full name of the ref it was listed for, such as `refs/tags/v1.2.0`.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Git: whether this is the tip of the default branch.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tip: bool,
+}
+
+/// One dependency, as a manifest and an index line write it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Dependency {
+    /// A reference alone.
+    Reference(String),
+    /// A reference and what narrows it.
+    Detailed(DetailedDependency),
+}
+
+impl Dependency {
+    /// The reference, as it was written.
+    pub fn reference(&self) -> &str {
+        match self {
+            Self::Reference(reference) => reference,
+            Self::Detailed(detailed) => &detailed.reference,
+        }
+    }
+}
+
+/// A dependency in its long form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DetailedDependency {
+    /// The reference.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// Only versions in this channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Only versions of this app version (a prefix of whole components).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_version: Option<String>,
+    /// Whether prereleases are wanted too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prerelease: bool,
+}
+
+/// From which versions a release can be upgraded to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Upgrade {
+    /// The version right before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+    /// Versions that it can also follow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skips: Vec<String>,
+    /// A range of versions that it can also follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skip_range: Option<String>,
+}
+
+/// Whether a release was withdrawn: `false`, `true`, or the reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Yanked {
+    /// It was not.
+    #[default]
+    #[serde(skip)]
+    No,
+    /// `true` or `false`, without a reason.
+    Flag(bool),
+    /// It was, and this is why.
+    Reason(String),
+}
+
+impl Yanked {
+    /// Whether the release still stands.
+    pub fn is_no(&self) -> bool {
+        matches!(self, Self::No | Self::Flag(false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_line_with_everything_and_ignores_what_it_does_not_know() {
+        let line = r#"{"name":"aws/ec2","version":"1.2.0","yanked":"broken","dependencies":["a#^1",
+            {"ref":"ops/kafka#3.x","channel":"stable","appVersion":"2.3"}],"tags":["beta"],"colour":"blue"}"#;
+        let release: Release = serde_json::from_str(line).expect("is a line");
+        assert_eq!(release.yanked, Yanked::Reason("broken".to_owned()));
+        let dependencies = release.dependencies.expect("are written");
+        assert_eq!(dependencies[1].reference(), "ops/kafka#3.x");
+        let open: Release = serde_json::from_str(r#"{"yanked":false}"#).expect("is a line");
+        assert!(open.yanked.is_no());
+        assert_eq!(serde_json::to_string(&open).expect("prints"), "{}");
+    }
+}

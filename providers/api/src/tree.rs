@@ -1,0 +1,659 @@
+//! The one door between fetched content and the disk.
+//!
+//! Archives, Git trees and plugins are hostile. Every provider hands its files, one by one, to a
+//! [`TreeWriter`], which refuses paths that leave the folder, collide, or are reserved; bounds sizes
+//! and counts; and hashes each file while it writes it, so that nothing is read twice. Symbolic links
+//! are made last, so that no file can be written through one. Formats (tar, Git) are not known here.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::{Digest, FileDigest};
+
+/// What an entry of a tree is, as far as its digest is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// A file; `f` in the digest's lines.
+    File,
+    /// A file that can be executed; `x`.
+    Executable,
+    /// A symbolic link, whose content is its target; `l`.
+    Symlink,
+}
+
+impl Mode {
+    /// The letter in the lines that the content digest is over.
+    pub fn letter(self) -> char {
+        match self {
+            Self::File => 'f',
+            Self::Executable => 'x',
+            Self::Symlink => 'l',
+        }
+    }
+}
+
+/// One file or link of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Slash-separated path below the tree's root.
+    pub path: String,
+    /// What it is.
+    pub mode: Mode,
+    /// SHA-256 of its content.
+    pub sha256: FileDigest,
+    /// Bytes of its content.
+    pub size: u64,
+}
+
+/// The files of a package, sorted by the bytes of their paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    entries: Vec<Entry>,
+}
+
+impl Tree {
+    /// Makes a tree of entries in any order.
+    pub fn new(mut entries: Vec<Entry>) -> Self {
+        entries.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
+        Self { entries }
+    }
+
+    /// The entries, sorted by the bytes of their paths.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Bytes of all files together.
+    pub fn size(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.size).sum()
+    }
+
+    /// The content digest: SHA-256 over a line `MODE SHA256HEX  PATH` for every entry, in order.
+    pub fn digest(&self) -> Digest {
+        let mut hash = Sha256::new();
+        for entry in &self.entries {
+            hash.update(format!("{} {}  {}\n", entry.mode.letter(), entry.sha256, entry.path));
+        }
+        Digest::from_bytes(hash.finalize().into())
+    }
+}
+
+/// Bounds on what is accepted. The defaults are far above any honest package.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Files and links.
+    pub entries: usize,
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// Bytes of a path.
+    pub path: usize,
+    /// Folders above a file.
+    pub depth: usize,
+    /// How many times larger than its archive a tree may be, once it is larger than 16 MiB.
+    pub ratio: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { entries: 200_000, bytes: 8 << 30, path: 1_024, depth: 64, ratio: 200 }
+    }
+}
+
+/// Below this size a tree's ratio to its archive does not matter.
+const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
+
+/// Why a tree was refused, or could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// A path that may not be in a package.
+    #[error("`{path}` is refused: {reason}")]
+    Path {
+        /// The path, escaped.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Two paths that would be one file on some file systems.
+    #[error(
+        "`{first}` and `{second}` are refused: they differ only in case or Unicode form, or one is inside the other"
+    )]
+    Collision {
+        /// The earlier path.
+        first: String,
+        /// The later one.
+        second: String,
+    },
+    /// A symbolic link that leads out of the package.
+    #[error("the link `{path}` to `{target}` is refused: {reason}")]
+    Link {
+        /// The link, escaped.
+        path: String,
+        /// Its target, escaped.
+        target: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// An entry that is neither file, folder nor symbolic link.
+    #[error("`{path}` is refused: it is {what}")]
+    Kind {
+        /// The path, escaped.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// More than is accepted.
+    #[error("the package is refused: {what} is over the limit of {limit}")]
+    Limit {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much is accepted.
+        limit: u64,
+    },
+    /// The content broke off or could not be read.
+    #[error("cannot read the content of `{path}`")]
+    Content {
+        /// The entry, escaped.
+        path: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The disk refused.
+    #[error("cannot write `{}`", path.display())]
+    Io {
+        /// The file on disk.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+impl TreeError {
+    /// Whether this machine's disk is to blame, not the content.
+    pub fn is_io(&self) -> bool {
+        matches!(self, Self::Io { .. })
+    }
+
+    /// Whether the source of the content is to blame: it broke off in the middle.
+    pub fn is_content(&self) -> bool {
+        matches!(self, Self::Content { .. })
+    }
+}
+
+/// Writes a tree below one folder, and refuses everything that may not be there.
+pub struct TreeWriter {
+    folder: PathBuf,
+    limits: Limits,
+    entries: Vec<Entry>,
+    links: Vec<(String, String)>,
+    /// Folded path → (path as written, whether it is a folder).
+    seen: HashMap<String, (String, bool)>,
+    bytes: u64,
+    archive_bytes: Option<u64>,
+    buffer: Vec<u8>,
+}
+
+impl fmt::Debug for TreeWriter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("TreeWriter")
+            .field("folder", &self.folder)
+            .field("entries", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl TreeWriter {
+    /// A writer into `folder`, which exists and is empty.
+    pub fn new(folder: impl Into<PathBuf>, limits: Limits) -> Self {
+        Self {
+            folder: folder.into(),
+            limits,
+            entries: Vec::new(),
+            links: Vec::new(),
+            seen: HashMap::new(),
+            bytes: 0,
+            archive_bytes: None,
+            buffer: vec![0; 64 << 10],
+        }
+    }
+
+    /// Tells how large the archive is, so that a bomb is known by its ratio.
+    pub fn set_archive_size(&mut self, bytes: u64) {
+        self.archive_bytes = Some(bytes);
+    }
+
+    /// Declares a folder. Empty folders are no part of a package, so nothing is made on disk.
+    ///
+    /// # Errors
+    ///
+    /// When the path is refused.
+    pub fn directory(&mut self, path: &[u8]) -> Result<(), TreeError> {
+        let path = self.check_path(path)?;
+        self.claim(path, true)
+    }
+
+    /// Writes a file with what `content` yields.
+    ///
+    /// # Errors
+    ///
+    /// When the path or the size is refused, the content breaks off, or the disk refuses.
+    pub fn file(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &mut dyn Read,
+    ) -> Result<(), TreeError> {
+        let path = self.check_path(path)?;
+        self.claim(path, false)?;
+        let on_disk = self.folder.join(path);
+        let mut file = self.create(&on_disk, path, executable)?;
+        let mut hash = Sha256::new();
+        let mut size = 0_u64;
+        loop {
+            let count = match content.read(&mut self.buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => {
+                    return Err(TreeError::Content { path: escape(path), source });
+                }
+            };
+            size += count as u64;
+            self.account(count as u64)?;
+            let chunk = &self.buffer[..count];
+            hash.update(chunk);
+            file.write_all(chunk)
+                .map_err(|source| TreeError::Io { path: on_disk.clone(), source })?;
+        }
+        self.entries.push(Entry {
+            path: path.to_owned(),
+            mode: if executable { Mode::Executable } else { Mode::File },
+            sha256: FileDigest::from_bytes(hash.finalize().into()),
+            size,
+        });
+        Ok(())
+    }
+
+    /// Declares a symbolic link; it is made by [`TreeWriter::finish`].
+    ///
+    /// # Errors
+    ///
+    /// When the path is refused, or the target is not inside the package. `..` is accepted at the
+    /// beginning of a target only: further inside, another link could change what it means.
+    pub fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError> {
+        let path = self.check_path(path)?;
+        let refuse = |reason| TreeError::Link {
+            path: escape(path),
+            target: escape(&String::from_utf8_lossy(target)),
+            reason,
+        };
+        let target = std::str::from_utf8(target).map_err(|_| refuse("its target is not UTF-8"))?;
+        if target.is_empty() || target.len() > self.limits.path {
+            return Err(refuse("its target is empty or too long"));
+        }
+        if target.starts_with('/') || target.contains('\\') || target.chars().any(char::is_control)
+        {
+            return Err(refuse("its target is not a relative path"));
+        }
+        let depth = path.matches('/').count();
+        let mut climbed = 0;
+        let mut descending = false;
+        for segment in target.split('/') {
+            match segment {
+                ".." if descending => {
+                    return Err(refuse("`..` may stand only at the beginning of its target"));
+                }
+                ".." => climbed += 1,
+                "" | "." => {}
+                _ => {
+                    descending = true;
+                    if is_reserved(segment) {
+                        return Err(refuse("its target is in a reserved folder"));
+                    }
+                }
+            }
+        }
+        if climbed > depth {
+            return Err(refuse("its target is outside the package"));
+        }
+        self.claim(path, false)?;
+        self.account(target.len() as u64)?;
+        self.entries.push(Entry {
+            path: path.to_owned(),
+            mode: Mode::Symlink,
+            sha256: FileDigest::from_bytes(Sha256::digest(target.as_bytes()).into()),
+            size: target.len() as u64,
+        });
+        self.links.push((path.to_owned(), target.to_owned()));
+        Ok(())
+    }
+
+    /// The error for an entry that is no file, folder or symbolic link.
+    pub fn refuse(&self, path: &[u8], what: &'static str) -> TreeError {
+        TreeError::Kind { path: escape(&String::from_utf8_lossy(path)), what }
+    }
+
+    /// Makes the links, and returns what was written.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses a link.
+    pub fn finish(self) -> Result<Tree, TreeError> {
+        for (path, target) in &self.links {
+            let on_disk = self.folder.join(path);
+            self.make_parent(&on_disk)?;
+            make_link(target, &on_disk)
+                .map_err(|source| TreeError::Io { path: on_disk, source })?;
+        }
+        Ok(Tree::new(self.entries))
+    }
+
+    fn create(&self, on_disk: &Path, path: &str, executable: bool) -> Result<fs::File, TreeError> {
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(if executable { 0o755 } else { 0o644 });
+        }
+        #[cfg(not(unix))]
+        let _ = executable;
+        match options.open(on_disk) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path.contains('/') => {
+                self.make_parent(on_disk)?;
+                options.open(on_disk)
+            }
+            other => other,
+        }
+        .map_err(|source| TreeError::Io { path: on_disk.to_owned(), source })
+    }
+
+    fn make_parent(&self, on_disk: &Path) -> Result<(), TreeError> {
+        let parent = on_disk.parent().unwrap_or(&self.folder);
+        fs::create_dir_all(parent)
+            .map_err(|source| TreeError::Io { path: parent.to_owned(), source })
+    }
+
+    fn account(&mut self, bytes: u64) -> Result<(), TreeError> {
+        self.bytes += bytes;
+        if self.bytes > self.limits.bytes {
+            return Err(TreeError::Limit { what: "its size in bytes", limit: self.limits.bytes });
+        }
+        if let Some(archive) = self.archive_bytes
+            && self.bytes > RATIO_MATTERS_ABOVE
+            && self.bytes / archive.max(1) > self.limits.ratio
+        {
+            return Err(TreeError::Limit {
+                what: "the ratio of its size to its archive's",
+                limit: self.limits.ratio,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_path<'path>(&self, path: &'path [u8]) -> Result<&'path str, TreeError> {
+        let refuse =
+            |reason| TreeError::Path { path: escape(&String::from_utf8_lossy(path)), reason };
+        if path.len() > self.limits.path {
+            return Err(TreeError::Limit {
+                what: "the length of a path",
+                limit: self.limits.path as u64,
+            });
+        }
+        let path = std::str::from_utf8(path).map_err(|_| refuse("it is not UTF-8"))?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        if path.starts_with('/') {
+            return Err(refuse("it is an absolute path"));
+        }
+        if path.contains('\\') || path.chars().any(char::is_control) {
+            return Err(refuse("it holds a backslash or a control character"));
+        }
+        let mut depth = 0;
+        for segment in path.split('/') {
+            depth += 1;
+            match segment {
+                "" | "." => return Err(refuse("it has an empty or `.` segment")),
+                ".." => return Err(refuse("it leaves the package")),
+                _ if segment.len() > 255 => {
+                    return Err(refuse("a segment is longer than 255 bytes"));
+                }
+                _ if is_drive(segment) => return Err(refuse("it names a drive")),
+                _ if is_reserved(segment) => {
+                    return Err(refuse("`.git` and `.mu` folders may not be in a package"));
+                }
+                _ => {}
+            }
+        }
+        if depth > self.limits.depth {
+            return Err(TreeError::Limit {
+                what: "the depth of a path",
+                limit: self.limits.depth as u64,
+            });
+        }
+        Ok(path)
+    }
+
+    /// Reserves `path`, and its parents as folders, against every other spelling of them.
+    fn claim(&mut self, path: &str, folder: bool) -> Result<(), TreeError> {
+        if self.seen.len() >= self.limits.entries {
+            return Err(TreeError::Limit {
+                what: "the number of its entries",
+                limit: self.limits.entries as u64,
+            });
+        }
+        let folded = fold(path);
+        // Folding keeps the slashes, so each parent's folded form ends at the same one.
+        for ((end, _), (folded_end, _)) in path.match_indices('/').zip(folded.match_indices('/')) {
+            let parent = &path[..end];
+            match self.seen.get(&folded[..folded_end]) {
+                Some((earlier, true)) if earlier == parent => {}
+                Some((earlier, _)) => {
+                    return Err(TreeError::Collision {
+                        first: escape(earlier),
+                        second: escape(path),
+                    });
+                }
+                None => {
+                    self.seen.insert(folded[..folded_end].to_owned(), (parent.to_owned(), true));
+                }
+            }
+        }
+        match self.seen.get(&folded) {
+            Some((earlier, true)) if folder && earlier == path => Ok(()),
+            Some((earlier, _)) => {
+                Err(TreeError::Collision { first: escape(earlier), second: escape(path) })
+            }
+            None => {
+                self.seen.insert(folded, (path.to_owned(), folder));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The form in which case-insensitive, normalising file systems compare names.
+fn fold(path: &str) -> String {
+    if path.is_ascii() {
+        path.to_ascii_lowercase()
+    } else {
+        // Upper, then lower: maps `ß`, final sigma and their like to one form.
+        path.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+    }
+}
+
+/// Whether a segment is, on some file system, the folder `.git` or `.mu`.
+///
+/// Git's own list is followed: HFS+ ignores some code points, NTFS has short names and ignores
+/// trailing dots and spaces and what follows a colon.
+fn is_reserved(segment: &str) -> bool {
+    let visible: String = segment.chars().filter(|character| !is_ignorable(*character)).collect();
+    let folded = fold(&visible);
+    let stem = folded.split(':').next().unwrap_or_default();
+    let stem = stem.trim_end_matches(['.', ' ']);
+    matches!(stem, ".git" | ".mu" | "git~1")
+}
+
+/// `C:` and its like, which are absolute on Windows.
+fn is_drive(segment: &str) -> bool {
+    let bytes = segment.as_bytes();
+    bytes.len() >= 2 && bytes[1] == b':' && bytes[0].is_ascii_alphabetic()
+}
+
+/// Code points that HFS+ leaves out when it compares names.
+fn is_ignorable(character: char) -> bool {
+    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Hostile text, so that a terminal shows it and does not obey it.
+fn escape(text: &str) -> String {
+    text.chars()
+        .flat_map(|character| {
+            if character.is_control() || is_ignorable(character) {
+                character.escape_unicode().collect::<Vec<_>>()
+            } else {
+                vec![character]
+            }
+        })
+        .take(200)
+        .collect()
+}
+
+#[cfg(unix)]
+fn make_link(target: &str, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, at)
+}
+
+#[cfg(windows)]
+fn make_link(target: &str, at: &Path) -> io::Result<()> {
+    std::os::windows::fs::symlink_file(target, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(actions: &[(&str, &str)]) -> Result<Tree, TreeError> {
+        let folder = std::env::temp_dir().join(format!(
+            "mu-tree-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        ));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("the temporary folder can be made");
+        let mut writer = TreeWriter::new(&folder, Limits::default());
+        let result = actions
+            .iter()
+            .try_for_each(|(path, what)| match what.strip_prefix("-> ") {
+                Some(target) => writer.symlink(path.as_bytes(), target.as_bytes()),
+                None if *what == "/" => writer.directory(path.as_bytes()),
+                None => writer.file(path.as_bytes(), *what == "x", &mut what.as_bytes()),
+            })
+            .and_then(|()| writer.finish());
+        fs::remove_dir_all(&folder).expect("the temporary folder can be removed");
+        result
+    }
+
+    #[test]
+    fn digest_is_over_sorted_lines() {
+        let tree =
+            write(&[("b", "2"), ("a/c", "x"), ("a-b", "1"), ("l", "-> a/c")]).expect("is fine");
+        let paths: Vec<&str> = tree.entries().iter().map(|entry| entry.path.as_str()).collect();
+        assert_eq!(paths, ["a-b", "a/c", "b", "l"]);
+        let lines: String =
+            [('f', "1", "a-b"), ('x', "x", "a/c"), ('f', "2", "b"), ('l', "a/c", "l")]
+                .iter()
+                .map(|(mode, content, path)| {
+                    let hash = FileDigest::from_bytes(Sha256::digest(content.as_bytes()).into());
+                    format!("{mode} {hash}  {path}\n")
+                })
+                .collect();
+        assert_eq!(tree.digest(), Digest::from_bytes(Sha256::digest(lines.as_bytes()).into()));
+        assert_eq!(
+            Tree::default().digest().to_string(),
+            "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+        );
+    }
+
+    #[test]
+    fn refuses_what_may_not_be_in_a_package() {
+        for hostile in [
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            "a//b",
+            "./a",
+            "a\\b",
+            "C:x",
+            ".git/config",
+            "a/.GIT/x",
+            ".gi\u{200c}t/x",
+            "GIT~1/x",
+            ".git./x",
+            ".git::$INDEX_ALLOCATION/x",
+            ".mu/packs/x",
+            ".MU/x",
+            "a\u{1b}b",
+        ] {
+            assert!(matches!(write(&[(hostile, "1")]), Err(TreeError::Path { .. })), "{hostile}");
+        }
+        let long = "a/".repeat(600);
+        assert!(matches!(write(&[(&format!("{long}b"), "1")]), Err(TreeError::Limit { .. })));
+    }
+
+    #[test]
+    fn refuses_paths_that_would_be_one_file() {
+        for (first, second) in [
+            ("a", "A"),
+            ("a", "a"),
+            ("é", "e\u{301}"),
+            ("straße", "STRASSE"),
+            ("a/x", "A/y"),
+            ("a", "a/b"),
+        ] {
+            assert!(
+                matches!(write(&[(first, "1"), (second, "2")]), Err(TreeError::Collision { .. })),
+                "{first} {second}"
+            );
+        }
+        assert!(matches!(write(&[("a", "-> b"), ("a/x", "1")]), Err(TreeError::Collision { .. })));
+        write(&[("a", "/"), ("a/", "/"), ("a/x", "1"), ("a/y", "2")])
+            .expect("a folder may be declared twice");
+    }
+
+    #[test]
+    fn refuses_links_that_leave_the_package() {
+        for (path, target) in [
+            ("l", "/etc"),
+            ("l", ".."),
+            ("a/l", "../../x"),
+            ("l", "a/../../b"),
+            ("l", "a/.."),
+            ("l", ".git/hooks"),
+            ("l", ""),
+            ("l", "a\\b"),
+        ] {
+            assert!(
+                matches!(write(&[(path, &format!("-> {target}"))]), Err(TreeError::Link { .. })),
+                "{path} {target}"
+            );
+        }
+        write(&[("a/b/l", "-> ../../c"), ("c", "1")]).expect("stays inside");
+    }
+
+    #[test]
+    fn bounds_what_an_archive_may_become() {
+        let folder = std::env::temp_dir().join(format!("mu-tree-bomb-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the temporary folder can be made");
+        let mut writer = TreeWriter::new(&folder, Limits::default());
+        writer.set_archive_size(1_000);
+        let result = writer.file(b"zeros", false, &mut io::repeat(0).take(1 << 30));
+        fs::remove_dir_all(&folder).expect("the temporary folder can be removed");
+        assert!(matches!(result, Err(TreeError::Limit { .. })), "{result:?}");
+    }
+}

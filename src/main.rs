@@ -1,0 +1,3 @@
+//! The `mu` program: arguments in, exit status out.
+
+fn main() {}
