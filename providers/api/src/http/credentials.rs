@@ -1,0 +1,129 @@
+//! Tokens: where they come from, and a type for them that cannot be printed.
+//!
+//! Where tokens are stored is not known here. Whether one may be sent is decided in `rules.rs`.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::SafeUrl;
+
+/// A text that never shows: neither in messages nor in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the connection and nothing else.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("****")
+    }
+}
+
+/// Knows the tokens that the user has stored.
+pub trait Credentials: Send + Sync {
+    /// The token for the host and port of `url`, if one was stored for exactly these.
+    fn token(&self, url: &SafeUrl) -> Option<Secret>;
+}
+
+/// Credentials of somebody who has none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCredentials;
+
+impl Credentials for NoCredentials {
+    fn token(&self, _url: &SafeUrl) -> Option<Secret> {
+        None
+    }
+}
+
+/// What a request shows to be let in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Authorization {
+    /// The stored token of the URL's host, if there is one, as `Bearer`.
+    #[default]
+    Stored,
+    /// Nothing, whatever is stored.
+    Nothing,
+    /// This value of the `Authorization` header.
+    Header(Secret),
+}
+
+impl Authorization {
+    /// `Bearer TOKEN`.
+    pub fn bearer(token: &Secret) -> Self {
+        Self::Header(Secret(format!("Bearer {}", token.expose())))
+    }
+
+    /// `Basic` with a user and a password, as Git hosts want it.
+    pub fn basic(user: &str, password: &Secret) -> Self {
+        let pair = STANDARD.encode(format!("{user}:{}", password.expose()));
+        Self::Header(Secret(format!("Basic {pair}")))
+    }
+
+    /// The header's value for a request to `url`, which may be trusted with it.
+    pub(super) fn value(&self, url: &SafeUrl, stored: &dyn Credentials) -> Option<Secret> {
+        match self {
+            Self::Nothing => None,
+            Self::Header(value) => Some(value.clone()),
+            Self::Stored => match (stored.token(url), url.as_url().password()) {
+                (Some(token), _) => Some(Secret(format!("Bearer {}", token.expose()))),
+                (None, Some(password)) => {
+                    let pair =
+                        format!("{}:{}", decoded(url.as_url().username()), decoded(password));
+                    Some(Secret(format!("Basic {}", STANDARD.encode(pair))))
+                }
+                (None, None) => None,
+            },
+        }
+    }
+}
+
+/// What a part of a URL's userinfo means, without its percent signs.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = tail.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        match hex.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_never_show() {
+        let secret = Secret::new("hunter2");
+        let shown = format!("{secret:?} {:?}", Authorization::basic("ada", &secret));
+        assert!(!shown.contains("hunter2") && !shown.contains("aHVudGVyMg"), "{shown}");
+    }
+
+    #[test]
+    fn a_password_in_the_url_is_decoded() {
+        let url = SafeUrl::parse("https://ada:p%40ss%25@h/").expect("is a URL");
+        let value = Authorization::Stored.value(&url, &NoCredentials).expect("there is a password");
+        assert_eq!(value.expose(), format!("Basic {}", STANDARD.encode("ada:p@ss%")));
+    }
+}

@@ -1,0 +1,271 @@
+//! A request: built, held against the rules, sent, followed through redirects, and judged by its status.
+
+use std::io::Read;
+use std::time::Duration;
+
+pub use reqwest::Method;
+use reqwest::blocking::Body as WireBody;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+
+use super::{Authorization, Failure, Http, Response, rules};
+use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
+
+/// How many redirects are followed.
+const REDIRECTS: usize = 10;
+
+/// The slowest sending that still counts as progress, in bytes a second.
+const SLOWEST_SENDING: u64 = 16 << 10;
+
+/// What a request sends.
+enum Body {
+    Nothing,
+    Bytes(Vec<u8>),
+    Stream(Option<(Box<dyn Read + Send>, u64)>),
+}
+
+/// A request in the making.
+pub struct Request<'http> {
+    http: &'http Http,
+    method: Method,
+    url: SafeUrl,
+    headers: Vec<(&'static str, String)>,
+    authorization: Authorization,
+    insecure: bool,
+    allowed: Vec<u16>,
+    body: Body,
+}
+
+impl<'http> Request<'http> {
+    pub(super) fn new(http: &'http Http, method: Method, url: SafeUrl) -> Self {
+        Self {
+            http,
+            method,
+            url,
+            headers: Vec::new(),
+            authorization: Authorization::default(),
+            insecure: false,
+            allowed: Vec::new(),
+            body: Body::Nothing,
+        }
+    }
+
+    /// Adds a header; its name is in lower case. For tokens there is [`Request::authorization`].
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Shows something else than the stored token. A redirect to another server does not take it along.
+    #[must_use]
+    pub fn authorization(mut self, authorization: Authorization) -> Self {
+        self.authorization = authorization;
+        self
+    }
+
+    /// Whether plain http to another machine was allowed, see [`crate::Location::insecure`].
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// Takes an answer of this status as an answer, not as an error.
+    #[must_use]
+    pub fn allow(mut self, status: u16) -> Self {
+        self.allowed.push(status);
+        self
+    }
+
+    /// Sends these bytes.
+    #[must_use]
+    pub fn body(mut self, bytes: Vec<u8>) -> Self {
+        self.body = Body::Bytes(bytes);
+        self
+    }
+
+    /// Sends `length` bytes from `reader`. They can be sent once, so there is no second attempt.
+    #[must_use]
+    pub fn stream(mut self, reader: impl Read + Send + 'static, length: u64) -> Self {
+        self.body = Body::Stream(Some((Box::new(reader), length)));
+        self
+    }
+
+    /// Sends the request, again if need be, until its answer begins.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Auth`] for 401 and 403, [`ErrorKind::NotFound`] for 404 and 410,
+    /// [`ErrorKind::Protocol`] for other statuses that are no success, unless they were allowed;
+    /// [`ErrorKind::Network`] when there is no answer; [`ErrorKind::Refused`] and
+    /// [`ErrorKind::Offline`] when nothing may be sent.
+    pub fn send(mut self, progress: &dyn Progress) -> Result<Response, ProviderError> {
+        if matches!(self.body, Body::Stream(_)) {
+            return self.attempt().map_err(Failure::into_error);
+        }
+        self.http.retry(progress, || self.attempt())
+    }
+
+    /// Sends the request, again if need be, until its whole answer is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::send`], and when the answer is longer than `limit`.
+    pub fn fetch(mut self, limit: u64, progress: &dyn Progress) -> Result<Vec<u8>, ProviderError> {
+        if matches!(self.body, Body::Stream(_)) {
+            let response = self.attempt().map_err(Failure::into_error)?;
+            return response.bytes(limit, progress).map_err(Failure::into_error);
+        }
+        self.http.retry(progress, || self.attempt()?.bytes(limit, progress))
+    }
+
+    /// Sends the request once, for a caller who has [`Http::retry`] repeat more than the request.
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::send`], with the word whether another attempt may succeed.
+    pub fn attempt(&mut self) -> Result<Response, Failure> {
+        if self.http.options.offline {
+            return Err(ProviderError::new(
+                ErrorKind::Offline,
+                format!("`{}` is not asked: mu is offline", self.url),
+            )
+            .into());
+        }
+        rules::check_scheme(&self.url, self.insecure)?;
+        let mut url = self.url.clone();
+        for _ in 0..=REDIRECTS {
+            let response = self.send_to(&url)?;
+            let Some(location) = self.redirect(&response)? else { return self.judge(response) };
+            url = rules::redirected(&url, location, self.insecure)?;
+        }
+        Err(ProviderError::new(
+            ErrorKind::Protocol,
+            format!("`{}` redirects more than {REDIRECTS} times, last to `{url}`", self.url),
+        )
+        .into())
+    }
+
+    /// Where the answer redirects to, if it does.
+    fn redirect<'response>(
+        &self,
+        response: &'response Response,
+    ) -> Result<Option<&'response str>, ProviderError> {
+        if !matches!(response.status(), 301 | 302 | 303 | 307 | 308) {
+            return Ok(None);
+        }
+        match response.header("location") {
+            location @ Some(_) if matches!(self.method, Method::GET | Method::HEAD) => Ok(location),
+            // Whoever sends something says where to, instead of being led there.
+            location => Err(ProviderError::new(
+                ErrorKind::Protocol,
+                format!(
+                    "`{}` redirects the {} request to `{}`, where it is not sent",
+                    response.url(),
+                    self.method,
+                    location
+                        .and_then(|to| response.url().join(to).ok())
+                        .map_or_else(|| "nowhere".to_owned(), |to| to.to_string()),
+                ),
+            )),
+        }
+    }
+
+    fn send_to(&mut self, url: &SafeUrl) -> Result<Response, Failure> {
+        let options = &self.http.options;
+        let client = self.http.client(url)?;
+        let mut wire = url.as_url().clone();
+        // What is in the userinfo is sent as a header, under the rules for tokens, or not at all.
+        let _ = wire.set_username("");
+        let _ = wire.set_password(None);
+        let mut request = reqwest::blocking::Request::new(self.method.clone(), wire);
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
+        }
+        if let Some(value) = self.token_for(url) {
+            let mut value = header_value("authorization", value.expose())?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let (body, length) = self.take_body()?;
+        if length > 0 {
+            let sending = Duration::from_secs(length / SLOWEST_SENDING);
+            *request.timeout_mut() = Some(options.read_timeout + sending);
+        }
+        *request.body_mut() = body;
+        match client.execute(request) {
+            Ok(response) => Ok(Response::new(url.clone(), response)),
+            Err(error) => Err(Failure::transport(&error.without_url(), url, options)),
+        }
+    }
+
+    /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere.
+    fn token_for(&self, url: &SafeUrl) -> Option<super::Secret> {
+        if !rules::is_confidential(url) || !rules::same_origin(url, &self.url) {
+            return None;
+        }
+        self.authorization.value(&self.url, self.http.options.credentials.as_ref())
+    }
+
+    fn take_body(&mut self) -> Result<(Option<WireBody>, u64), ProviderError> {
+        match &mut self.body {
+            Body::Nothing => Ok((None, 0)),
+            Body::Bytes(bytes) => Ok((Some(bytes.clone().into()), bytes.len() as u64)),
+            Body::Stream(stream) => {
+                let (reader, length) = stream.take().ok_or_else(|| {
+                    ProviderError::new(
+                        ErrorKind::Network,
+                        format!("the request to `{}` can be sent only once", self.url),
+                    )
+                })?;
+                Ok((Some(WireBody::sized(reader, length)), length))
+            }
+        }
+    }
+
+    /// An answer, or the error that its status stands for.
+    fn judge(&self, response: Response) -> Result<Response, Failure> {
+        let status = response.status();
+        if (200..300).contains(&status) || status == 304 || self.allowed.contains(&status) {
+            return Ok(response);
+        }
+        let url = response.url();
+        let text = format!("`{url}` answered {}", response.status_text());
+        Err(match status {
+            401 | 403 => self.unauthorized(url, text).into(),
+            404 | 410 => ProviderError::new(ErrorKind::NotFound, text).into(),
+            408 | 429 | 500..=599 => Failure::unavailable(&response),
+            _ => ProviderError::new(ErrorKind::Protocol, text).into(),
+        })
+    }
+
+    fn unauthorized(&self, url: &SafeUrl, text: String) -> ProviderError {
+        let host = url.host_and_port();
+        let error = ProviderError::new(ErrorKind::Auth, text);
+        if !rules::is_confidential(url) {
+            return error
+                .hint(format!("tokens are not sent over plain http: reach `{host}` by https"));
+        }
+        if !rules::same_origin(url, &self.url) {
+            let from = self.url.host_and_port();
+            return error.hint(format!(
+                "`{from}` redirects there, and tokens are not taken along to another host"
+            ));
+        }
+        match self.token_for(url) {
+            None => error.hint(format!("store a token for it with `mu login {host}`")),
+            Some(_) => error.hint(format!(
+                "the token for `{host}` was not accepted; store another with `mu login {host}`"
+            )),
+        }
+    }
+}
+
+fn header_value(name: &str, value: &str) -> Result<HeaderValue, ProviderError> {
+    HeaderValue::from_str(value).map_err(|_| {
+        ProviderError::new(
+            ErrorKind::Protocol,
+            format!("the value of the `{name}` header has characters that no header can hold"),
+        )
+    })
+}

@@ -1,0 +1,146 @@
+//! Which failures may pass by themselves, and how long to wait before the next attempt.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+use httpdate::HttpDate;
+
+use super::{Http, HttpOptions, Response};
+use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
+
+/// A failed attempt: the error, and whether another attempt may succeed.
+#[derive(Debug)]
+pub struct Failure {
+    error: ProviderError,
+    may_pass: bool,
+    retry_after: Option<Duration>,
+}
+
+impl Failure {
+    /// A failure that another attempt may not meet again.
+    pub fn may_pass(error: ProviderError) -> Self {
+        Self { error, may_pass: true, retry_after: None }
+    }
+
+    /// The error alone.
+    pub fn into_error(self) -> ProviderError {
+        self.error
+    }
+
+    /// What went wrong between here and `url`.
+    pub(super) fn transport(error: &reqwest::Error, url: &SafeUrl, options: &HttpOptions) -> Self {
+        let network = |text: String| ProviderError::new(ErrorKind::Network, text);
+        if is_about_certificates(error) {
+            return network(format!(
+                "the identity of `{}` cannot be verified",
+                url.host_and_port()
+            ))
+            .because(root_cause(error))
+            .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE")
+            .into();
+        }
+        let failed = if error.is_timeout() && !error.is_connect() {
+            let seconds = options.read_timeout.as_secs_f32();
+            network(format!("`{url}` did not answer for {seconds} s"))
+        } else {
+            network(format!("cannot reach `{url}`")).because(root_cause(error))
+        };
+        Self::may_pass(failed)
+    }
+
+    /// The answer from `url` broke off.
+    pub fn broken_off(error: &io::Error, url: &SafeUrl) -> Self {
+        let failed =
+            ProviderError::new(ErrorKind::Network, format!("the answer from `{url}` broke off"));
+        Self::may_pass(failed.because(root_cause(error)))
+    }
+
+    /// A status that says that the server cannot answer now.
+    pub(super) fn unavailable(response: &Response) -> Self {
+        let error = ProviderError::new(
+            ErrorKind::Network,
+            format!("`{}` answered {}", response.url(), response.status_text()),
+        );
+        Self { error, may_pass: true, retry_after: retry_after(response) }
+    }
+}
+
+impl From<ProviderError> for Failure {
+    fn from(error: ProviderError) -> Self {
+        Self { error, may_pass: false, retry_after: None }
+    }
+}
+
+impl Http {
+    /// Calls `attempt` until it succeeds, fails for good, or has failed too often.
+    ///
+    /// # Errors
+    ///
+    /// The last attempt's.
+    pub fn retry<T>(
+        &self,
+        progress: &dyn Progress,
+        mut attempt: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<T, ProviderError> {
+        let mut delays = ExponentialBuilder::default()
+            .with_min_delay(self.options.first_delay)
+            .with_max_delay(self.options.longest_delay)
+            .with_max_times(self.options.retries)
+            .with_jitter()
+            .build();
+        loop {
+            let failure = match attempt() {
+                Ok(value) => return Ok(value),
+                Err(failure) if failure.may_pass => failure,
+                Err(failure) => return Err(failure.error),
+            };
+            let Some(delay) = delays.next() else { return Err(failure.error) };
+            let delay = failure.retry_after.unwrap_or(delay).min(self.options.longest_delay);
+            progress.waiting(&format!(
+                "{}; next attempt in {:.1} s",
+                failure.error,
+                delay.as_secs_f32()
+            ));
+            (self.options.sleep)(delay);
+        }
+    }
+}
+
+/// How long the server asks to be left alone: in seconds, or until a date.
+///
+/// The date is held against the answer's own `Date`, so that this machine's clock does not matter.
+fn retry_after(response: &Response) -> Option<Duration> {
+    let text = response.header("retry-after")?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = |text: &str| text.parse::<HttpDate>().ok().map(std::time::SystemTime::from);
+    let until = date(text)?;
+    let now = date(response.header("date")?)?;
+    Some(until.duration_since(now).unwrap_or_default())
+}
+
+/// The message of the innermost cause: the outer ones only say that a request failed.
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+/// Whether TLS failed because of whom the other side is, which no second attempt changes.
+fn is_about_certificates(error: &reqwest::Error) -> bool {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let tls = inner.and_then(|inner| inner.downcast_ref()).or_else(|| error.downcast_ref());
+        if let Some(rustls::Error::InvalidCertificate(_)) = tls {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}

@@ -1,0 +1,118 @@
+//! Where a request may go, and whether it may carry a token there. Nothing is sent here.
+
+use url::Url;
+
+use crate::{ErrorKind, ProviderError, SafeUrl};
+
+/// Checks that `url` may be connected to: https, or http where it is safe or was allowed.
+pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), ProviderError> {
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if insecure || url.is_loopback() => Ok(()),
+        "http" => Err(ProviderError::new(
+            ErrorKind::Refused,
+            format!("`{url}` is refused: plain http can be read and changed on its way"),
+        )
+        .hint("use https, or accept the risk with `--allow-insecure` or `insecure: true` for that registry")),
+        _ => Err(ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: it is no http URL"))),
+    }
+}
+
+/// The URL that a redirect from `from` leads to, if it may be followed.
+pub(super) fn redirected(
+    from: &SafeUrl,
+    location: &str,
+    insecure: bool,
+) -> Result<SafeUrl, ProviderError> {
+    let mut to: Url = from.as_url().join(location).map_err(|error| {
+        ProviderError::new(
+            ErrorKind::Protocol,
+            format!("`{from}` redirects to something that is no URL"),
+        )
+        .because(error)
+    })?;
+    // Credentials that a server makes up are not ours. Fails only where there can be none.
+    let _ = to.set_username("");
+    let _ = to.set_password(None);
+    let to = SafeUrl::from(to);
+    if from.scheme() == "https" && to.scheme() == "http" {
+        return Err(ProviderError::new(
+            ErrorKind::Refused,
+            format!(
+                "the redirect from `{from}` to `{to}` is refused: it leads from https to plain http"
+            ),
+        ));
+    }
+    check_scheme(&to, insecure).map_err(|reason| {
+        let refused = ProviderError::new(
+            ErrorKind::Refused,
+            format!("the redirect from `{from}` to `{to}` is refused"),
+        );
+        reason.hints().iter().fold(refused, ProviderError::hint).because(reason.to_string())
+    })?;
+    Ok(to)
+}
+
+/// Whether a token may travel to `url` without being read by others.
+pub(super) fn is_confidential(url: &SafeUrl) -> bool {
+    url.scheme() == "https" || url.is_loopback()
+}
+
+/// Whether both are the same server: scheme, host and port.
+pub(super) fn same_origin(left: &SafeUrl, right: &SafeUrl) -> bool {
+    left.as_url().origin() == right.as_url().origin()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> SafeUrl {
+        SafeUrl::parse(text).expect("is a URL")
+    }
+
+    #[test]
+    fn plain_http_needs_loopback_or_permission() {
+        for (text, insecure, fine) in [
+            ("https://h/", false, true),
+            ("http://h/", false, false),
+            ("http://h/", true, true),
+            ("http://localhost:8080/", false, true),
+            ("http://127.0.0.1.example.com/", false, false),
+            ("ftp://h/", true, false),
+            ("file:///x", true, false),
+        ] {
+            let result = check_scheme(&url(text), insecure);
+            assert_eq!(result.is_ok(), fine, "{text} {insecure}");
+            if let Err(error) = result {
+                assert_eq!(error.kind(), ErrorKind::Refused);
+            }
+        }
+    }
+
+    #[test]
+    fn redirects_never_become_less_safe() {
+        for (from, location, insecure, expected) in [
+            ("https://h/a", "b", false, Some("https://h/b")),
+            ("https://h/a", "https://other/b", false, Some("https://other/b")),
+            ("https://h/a", "http://h/b", true, None),
+            ("https://h/a", "http://localhost/b", false, None),
+            ("http://localhost/a", "http://h/b", false, None),
+            ("http://h/a", "http://other/b", true, Some("http://other/b")),
+            ("http://localhost/a", "//localhost:81/b", false, Some("http://localhost:81/b")),
+            ("https://h/a", "file:///etc/passwd", false, None),
+            ("https://h/a", "https://eve:x@h/b", false, Some("https://h/b")),
+        ] {
+            let result = redirected(&url(from), location, insecure).map(|to| to.to_string());
+            assert_eq!(result.as_deref().ok(), expected, "{from} {location}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn a_refused_redirect_names_both_ends() {
+        let error = redirected(&url("https://h/a"), "http://h/b?token=x", false)
+            .expect_err("leads to plain http");
+        let text = error.to_string();
+        assert!(text.contains("https://h/a") && text.contains("http://h/b?****"), "{text}");
+    }
+}

@@ -1,0 +1,266 @@
+//! The client against a server that misbehaves. TLS and HTTP/2 are tested by the hub, with nginx.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::*;
+use crate::conformance::server::{Reply, TestServer};
+use crate::{Progress, Silent};
+
+/// A token for one host.
+struct One {
+    host: String,
+}
+
+impl Credentials for One {
+    fn token(&self, url: &SafeUrl) -> Option<Secret> {
+        (url.host_and_port() == self.host).then(|| Secret::new("hunter2"))
+    }
+}
+
+/// What the client did instead of sleeping, and said.
+#[derive(Clone, Default)]
+struct Notes {
+    pauses: Arc<Mutex<Vec<Duration>>>,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Progress for Notes {
+    fn bytes(&self, _done: u64, _total: Option<u64>) {}
+
+    fn waiting(&self, what: &str) {
+        self.said.lock().expect("no test panicked").push(what.to_owned());
+    }
+
+    fn warning(&self, _text: &str) {}
+}
+
+impl Notes {
+    fn options(&self) -> HttpOptions {
+        let pauses = Arc::clone(&self.pauses);
+        HttpOptions {
+            sleep: Arc::new(move |pause| pauses.lock().expect("no test panicked").push(pause)),
+            read_timeout: Duration::from_millis(200),
+            ..HttpOptions::default()
+        }
+    }
+
+    fn pauses(&self) -> Vec<Duration> {
+        self.pauses.lock().expect("no test panicked").clone()
+    }
+}
+
+fn get(http: &Http, server: &TestServer, path: &str) -> Result<String, ProviderError> {
+    let body = http.get(&server.url(path)).fetch(1 << 20, &Silent)?;
+    Ok(String::from_utf8(body).expect("the tests send text"))
+}
+
+#[test]
+fn a_503_is_tried_again_and_said() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::status(503).header("retry-after", "7"),
+        1 => Reply::status(503),
+        _ => Reply::body("fine"),
+    });
+    let notes = Notes::default();
+    let http = Http::new(notes.options());
+    let body = http.get(&server.url("a")).fetch(100, &notes).expect("the third answer is fine");
+    assert_eq!(body, b"fine");
+    let pauses = notes.pauses();
+    assert_eq!(pauses[0], Duration::from_secs(7));
+    assert!(pauses[1] < Duration::from_secs(7), "{pauses:?}");
+    let said = notes.said.lock().expect("no test panicked").join("\n");
+    assert!(said.contains("503 Service Unavailable; next attempt in 7.0 s"), "{said}");
+}
+
+#[test]
+fn retry_after_may_be_a_date_and_is_bounded() {
+    for (date, expected) in
+        [("Thu, 01 Jan 2026 00:00:05 GMT", 5), ("Thu, 01 Jan 2026 09:00:00 GMT", 60)]
+    {
+        let server = TestServer::start(move |_, before| match before {
+            0 => Reply::status(429)
+                .header("date", "Thu, 01 Jan 2026 00:00:00 GMT")
+                .header("retry-after", date),
+            _ => Reply::body("fine"),
+        });
+        let notes = Notes::default();
+        get(&Http::new(notes.options()), &server, "a").expect("the second answer is fine");
+        assert_eq!(notes.pauses(), [Duration::from_secs(expected)], "{date}");
+    }
+}
+
+#[test]
+fn gives_up_after_some_attempts() {
+    let server = TestServer::start(|_, _| Reply::status(502));
+    let notes = Notes::default();
+    let error = get(&Http::new(notes.options()), &server, "a").expect_err("never answers");
+    assert_eq!(error.kind(), ErrorKind::Network);
+    assert_eq!(server.requests().len(), 4);
+    let pauses = notes.pauses();
+    assert!(pauses[0] >= Duration::from_millis(250) && pauses[2] > pauses[0], "{pauses:?}");
+}
+
+#[test]
+fn a_cut_answer_is_fetched_again() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::body("all of it").cut_after(3),
+        _ => Reply::body("all of it"),
+    });
+    let http = Http::new(Notes::default().options());
+    assert_eq!(get(&http, &server, "a").expect("the second answer is whole"), "all of it");
+}
+
+#[test]
+fn silence_is_a_failure() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::body("all of it").silent_after(3),
+        _ => Reply::body("all of it"),
+    });
+    let http = Http::new(Notes::default().options());
+    assert_eq!(get(&http, &server, "a").expect("the second answer is whole"), "all of it");
+
+    let mute = TestServer::start(|_, _| Reply::body("all of it").silent_after(3));
+    let http = Http::new(HttpOptions { retries: 0, ..Notes::default().options() });
+    let mut response = http.get(&mute.url("a")).send(&Silent).expect("its head comes");
+    let error = std::io::copy(&mut response, &mut std::io::sink()).expect_err("then nothing");
+    let failure = Failure::broken_off(&error, &mute.url("a")).into_error();
+    assert_eq!(failure.kind(), ErrorKind::Network);
+}
+
+#[test]
+fn a_refused_connection_is_tried_again() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    drop(listener);
+    let url = SafeUrl::parse(&format!("http://{address}/a?token=x")).expect("is a URL");
+    let notes = Notes::default();
+    let error =
+        Http::new(notes.options()).get(&url).fetch(100, &Silent).expect_err("nobody listens");
+    assert_eq!(error.kind(), ErrorKind::Network);
+    assert_eq!(notes.pauses().len(), 3);
+    assert_eq!(error.to_string(), format!("cannot reach `http://{address}/a?****`"));
+    let cause = std::error::Error::source(&error).expect("the reason is kept").to_string();
+    assert!(cause.contains("refused"), "{cause}");
+}
+
+#[test]
+fn statuses_have_their_kinds() {
+    for (status, kind) in [
+        (401, ErrorKind::Auth),
+        (403, ErrorKind::Auth),
+        (404, ErrorKind::NotFound),
+        (410, ErrorKind::NotFound),
+        (400, ErrorKind::Protocol),
+        (300, ErrorKind::Protocol),
+    ] {
+        let server = TestServer::start(move |_, _| Reply::status(status));
+        let http = Http::new(Notes::default().options());
+        let error = get(&http, &server, "a").expect_err("is no success");
+        assert_eq!(error.kind(), kind, "{status}");
+        assert_eq!(server.requests().len(), 1, "{status}");
+        if kind == ErrorKind::Auth {
+            let hint = error.hints().join(" ");
+            assert!(hint.contains(&format!("mu login {}", server.host())), "{hint}");
+        }
+        let allowed = http.get(&server.url("a")).allow(status).send(&Silent);
+        assert_eq!(allowed.expect("was allowed").status(), status);
+    }
+}
+
+#[test]
+fn the_token_goes_to_its_own_host_only() {
+    let other = TestServer::start(|_, _| Reply::body("fine"));
+    let elsewhere = other.url("b").to_string();
+    let server = TestServer::start(move |request, _| match request.path.as_str() {
+        "/a" => Reply::redirect("/a2"),
+        "/a2" => Reply::redirect(elsewhere.as_str()),
+        _ => Reply::body("fine"),
+    });
+    let credentials = Arc::new(One { host: server.host() });
+    let http = Http::new(HttpOptions { credentials, ..Notes::default().options() });
+    assert_eq!(get(&http, &server, "a").expect("redirects are followed"), "fine");
+    for seen in server.seen() {
+        assert_eq!(seen.header("authorization"), Some("Bearer hunter2"), "{}", seen.path);
+    }
+    assert_eq!(other.seen()[0].header("authorization"), None);
+
+    let own = Authorization::basic("ada", &Secret::new("x"));
+    let request = http.get(&server.url("a")).authorization(own);
+    request.send(&Silent).expect("redirects are followed");
+    assert_eq!(other.seen()[1].header("authorization"), None);
+    assert_eq!(server.seen()[2].header("authorization"), Some("Basic YWRhOng="));
+
+    get(&http, &other, "c").expect("answers");
+    assert_eq!(other.seen()[2].header("authorization"), None);
+}
+
+#[test]
+fn redirects_end() {
+    let server = TestServer::start(|request, _| Reply::redirect(format!("{}x", request.path)));
+    let error = get(&Http::new(Notes::default().options()), &server, "a").expect_err("never ends");
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert_eq!(server.requests().len(), 11);
+}
+
+#[test]
+fn a_post_is_not_led_elsewhere() {
+    let server = TestServer::start(|request, _| match request.path.as_str() {
+        "/there" => Reply::redirect("/elsewhere"),
+        _ => Reply::body(request.body.clone()),
+    });
+    let http = Http::new(Notes::default().options());
+    let error = http.post(&server.url("there")).body(b"x".to_vec()).send(&Silent);
+    let error = error.expect_err("is redirected").to_string();
+    assert!(error.contains("POST") && error.contains("/elsewhere"), "{error}");
+
+    let echo = http.post(&server.url("echo")).body(b"some bytes".to_vec()).fetch(100, &Silent);
+    assert_eq!(echo.expect("answers"), b"some bytes");
+    let stream = http.post(&server.url("echo")).stream(&b"streamed"[..], 8).fetch(100, &Silent);
+    assert_eq!(stream.expect("answers"), b"streamed");
+}
+
+#[test]
+fn a_stream_is_sent_once() {
+    let server = TestServer::start(|_, _| Reply::status(503));
+    let http = Http::new(Notes::default().options());
+    let error = http.post(&server.url("a")).stream(&b"x"[..], 1).fetch(100, &Silent);
+    assert!(error.expect_err("answers 503").to_string().contains("503"));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn an_endless_answer_is_refused() {
+    let server = TestServer::start(|_, _| Reply::body("x".repeat(1_000)));
+    let http = Http::new(Notes::default().options());
+    let error = http.get(&server.url("a")).fetch(999, &Silent).expect_err("is too long");
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert_eq!(http.get(&server.url("a")).fetch(1_000, &Silent).expect("just fits").len(), 1_000);
+}
+
+#[test]
+fn offline_connects_to_nothing() {
+    let server = TestServer::start(|_, _| Reply::body("fine"));
+    let http = Http::new(HttpOptions { offline: true, ..Notes::default().options() });
+    let error = get(&http, &server, "a").expect_err("is offline");
+    assert_eq!(error.kind(), ErrorKind::Offline);
+    assert!(
+        server.seen().is_empty() && http.loopback.get().is_none() && http.network.get().is_none()
+    );
+}
+
+#[test]
+fn freshness_is_read_from_cache_control() {
+    for (control, expected) in [
+        ("public, max-age=60", 60),
+        ("max-age=60, no-cache", 0),
+        ("Max-Age=\"5\"", 5),
+        ("private", 0),
+    ] {
+        let server =
+            TestServer::start(move |_, _| Reply::body("").header("cache-control", control));
+        let http = Http::new(Notes::default().options());
+        let response = http.get(&server.url("a")).send(&Silent).expect("answers");
+        assert_eq!(response.max_age(), expected, "{control}");
+    }
+}
