@@ -1,0 +1,68 @@
+//! Walks a folder and hands its files to a tree, in an order that does not depend on the disk.
+//!
+//! What a package may hold is decided by the tree; here only the folders that belong to tools are
+//! left out.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File};
+use std::path::Path;
+
+use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
+
+use crate::unreadable;
+
+/// Copies what is below `folder`, but for `.git` and `.mu` at any depth.
+pub(crate) fn folder(folder: &Path, tree: &mut TreeWriter) -> Result<(), ProviderError> {
+    below(folder, &[], tree)
+}
+
+fn below(folder: &Path, prefix: &[u8], tree: &mut TreeWriter) -> Result<(), ProviderError> {
+    let mut items: Vec<DirEntry> = fs::read_dir(folder)
+        .and_then(Iterator::collect)
+        .map_err(|error| unreadable(folder, error))?;
+    items.sort_unstable_by_key(DirEntry::file_name);
+    for item in items {
+        let name = item.file_name();
+        if name.eq_ignore_ascii_case(".git") || name.eq_ignore_ascii_case(".mu") {
+            continue;
+        }
+        let path = [prefix, bytes(&name)].concat();
+        let on_disk = item.path();
+        let kind = item.file_type().map_err(|error| unreadable(&on_disk, error))?;
+        if kind.is_dir() {
+            // Declared before it is entered: the tree bounds how deep the walk goes.
+            tree.directory(&path)?;
+            below(&on_disk, &[&path, b"/".as_slice()].concat(), tree)?;
+        } else if kind.is_symlink() {
+            let target = fs::read_link(&on_disk).map_err(|error| unreadable(&on_disk, error))?;
+            tree.symlink(&path, bytes(target.as_os_str()))?;
+        } else if kind.is_file() {
+            let mut file = File::open(&on_disk).map_err(|error| unreadable(&on_disk, error))?;
+            let executable = is_executable(&file).map_err(|error| unreadable(&on_disk, error))?;
+            tree.file(&path, executable, &mut file).map_err(|error| match error {
+                TreeError::Content { source, .. } => unreadable(&on_disk, source),
+                other => other.into(),
+            })?;
+        } else {
+            let refused = tree.refuse(&path, "a device, a pipe or a socket");
+            return Err(ProviderError::new(ErrorKind::Integrity, refused.to_string()));
+        }
+    }
+    Ok(())
+}
+
+fn bytes(name: &OsStr) -> &[u8] {
+    name.as_encoded_bytes()
+}
+
+#[cfg(unix)]
+fn is_executable(file: &File) -> std::io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    Ok(file.metadata()?.permissions().mode() & 0o100 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_file: &File) -> std::io::Result<bool> {
+    Ok(false)
+}
