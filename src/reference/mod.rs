@@ -1,1 +1,224 @@
-//! In the making.
+//! References: the URL-like texts that name packages, their identities, and what they say of versions.
+//!
+//! Everything here is pure text work. A [`Reference`] remembers what was written, byte for byte, and
+//! what was left out; [`Defaults`] fill the gaps and give its [`PackageId`]. A [`VersionSpec`] says
+//! which [`Version`]s will do. Nothing here looks at a disk, a registry or a network, so a local
+//! folder stays the text it was written as, and whether a tag or a commit exists is for others to ask.
+
+mod base;
+mod commit;
+mod error;
+mod id;
+mod name;
+mod parse;
+mod pin;
+mod protocol;
+mod range;
+mod range_text;
+mod spec;
+mod tag;
+#[cfg(test)]
+mod tests;
+mod version;
+mod version_text;
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Range as Span;
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub use self::base::Base;
+pub use self::commit::Commit;
+pub use self::error::ReferenceError;
+pub use self::id::PackageId;
+pub use self::name::Name;
+pub use self::pin::Pin;
+pub use self::protocol::Protocol;
+pub use self::range::Range;
+pub use self::spec::VersionSpec;
+pub use self::tag::Tag;
+pub use self::version::Version;
+
+/// A reference as it was written: `[protocol][base]name[#version]`, or a local folder.
+///
+/// Two references are equal if their texts are; whether they mean one package is for
+/// [`Reference::id`] to say.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    text: Arc<str>,
+    protocol: Option<Protocol>,
+    user: Option<Arc<str>>,
+    base: Option<Base>,
+    name: Name,
+    path: Span<usize>,
+    is_local: bool,
+    version: Option<VersionSpec>,
+}
+
+/// What stands in for the parts that a reference leaves out; by default `hub.mu.com/` and no namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Defaults {
+    /// The base of references without one.
+    pub base: Base,
+    /// Put before a single-segment name without a base: what a fetched package's dependencies
+    /// inherit from it. `None` in the workspace's own packages.
+    pub namespace: Option<Name>,
+}
+
+impl Reference {
+    /// Reads a reference.
+    ///
+    /// # Errors
+    ///
+    /// When the text is none; the error points at the first offending character.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        parse::reference(text).map_err(|fault| ReferenceError::new("reference", text, fault))
+    }
+
+    /// The protocol, if one was written; the scp form `git@host:org/repo` counts as `git+ssh`.
+    pub fn protocol(&self) -> Option<&Protocol> {
+        self.protocol.as_ref()
+    }
+
+    /// The user before the host, as in `ssh://git@host/x`; no part of the base.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// The base, if one was written, in its normal form: a lower-case host without the default port.
+    pub fn base(&self) -> Option<&Base> {
+        self.base.as_ref()
+    }
+
+    /// The name without `.git` marks; for a local folder the last parts of its path, made fit for a name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The name as it was written, `.git` marks kept: `group/repo.git/sub`.
+    pub fn path(&self) -> &str {
+        &self.text[self.path.clone()]
+    }
+
+    /// What was said of the version, if anything was.
+    pub fn version(&self) -> Option<&VersionSpec> {
+        self.version.as_ref()
+    }
+
+    /// The text after `#`, as it was written.
+    pub fn version_text(&self) -> Option<&str> {
+        self.text.split_once('#').map(|(_, version)| version)
+    }
+
+    /// Which versions are asked for: what was written, else the latest.
+    pub fn spec(&self) -> VersionSpec {
+        self.version.clone().unwrap_or(VersionSpec::Latest)
+    }
+
+    /// The folder that a local reference names: `./x`, `../x` or `/abs/x` (also for `file:///abs/x`).
+    pub fn local(&self) -> Option<&str> {
+        self.is_local.then(|| self.path())
+    }
+
+    /// The whole text, as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// This reference asking for another version, or for none in particular.
+    #[must_use]
+    pub fn with_version(&self, version: Option<VersionSpec>) -> Self {
+        let place = self.text.split_once('#').map_or(&*self.text, |(place, _)| place);
+        let text = match &version {
+            Some(version) => Arc::from(format!("{place}#{version}")),
+            None => Arc::from(place),
+        };
+        Self { text, version, ..self.clone() }
+    }
+
+    /// The package that this reference names.
+    ///
+    /// A relative local folder has no identity of its own until it is joined to a folder
+    /// ([`PackageId::local`]); here it counts as if its path began at the root.
+    pub fn id(&self, defaults: &Defaults) -> PackageId {
+        match &self.base {
+            Some(base) => PackageId::new(base, &self.name),
+            None if self.is_local => PackageId::new(&Base::localhost(), &self.name),
+            None => PackageId::new(&defaults.base, &self.name_in(defaults)),
+        }
+    }
+
+    /// The reference with nothing left out: `https://hub.mu.com/aws/ec2#^1.0.6`.
+    pub fn qualified(&self, defaults: &Defaults) -> String {
+        let version = self.version_text().unwrap_or("latest");
+        if self.is_local {
+            let path = self.path();
+            let scheme = if path.starts_with('/') { "file://" } else { "" };
+            return format!("{scheme}{path}#{version}");
+        }
+        let protocol = self.protocol.as_ref().unwrap_or(&Protocol::Https);
+        let user = self.user().map(|user| format!("{user}@")).unwrap_or_default();
+        let base = match (&self.base, protocol) {
+            (_, Protocol::GitFile) => "/",
+            (Some(base), _) => base.as_str(),
+            (None, _) => defaults.base.as_str(),
+        };
+        let namespace = self.namespace_in(defaults).map(|name| format!("{name}/"));
+        let namespace = namespace.unwrap_or_default();
+        format!("{}://{user}{base}{namespace}{}#{version}", protocol.as_str(), self.path())
+    }
+
+    fn namespace_in<'a>(&self, defaults: &'a Defaults) -> Option<&'a Name> {
+        let inherits = self.base.is_none() && !self.name.as_str().contains('/');
+        defaults.namespace.as_ref().filter(|_| inherits)
+    }
+
+    fn name_in(&self, defaults: &Defaults) -> Name {
+        match self.namespace_in(defaults) {
+            Some(namespace) => namespace.join(&self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+impl PartialEq for Reference {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Reference {}
+
+impl PartialOrd for Reference {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Reference {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text)
+    }
+}
+
+impl Hash for Reference {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.text)
+    }
+}
+
+impl FromStr for Reference {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        Self::parse(text)
+    }
+}

@@ -1,0 +1,50 @@
+//! Commits of a Git repository, in full or by their first digits.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Range;
+
+const SHORTEST: usize = 7;
+const FULL: usize = 40;
+
+/// 7 to 40 hexadecimal digits.
+///
+/// Short ones may turn out to be a tag of that very name, and those of decimal digits alone a
+/// version in a place that has no commits; who looks them up decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit(Arc<str>);
+
+impl Commit {
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let has_length = (SHORTEST..=FULL).contains(&text.len());
+        let is_commit = has_length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_commit.then(|| Self(text.into()))
+    }
+
+    /// The digits as they were written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether all 40 digits are there, so that it cannot be anything else.
+    pub fn is_full(&self) -> bool {
+        self.0.len() == FULL
+    }
+
+    /// Whether the commit with these 40 digits is meant, as far as the written ones tell.
+    pub fn matches(&self, full: &str) -> bool {
+        full.get(..self.0.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.0))
+    }
+
+    /// What digits that are all decimal mean where there are no commits: any version that begins so.
+    pub fn as_range(&self) -> Option<Range> {
+        if self.is_full() { None } else { Range::from_text(&self.0).ok() }
+    }
+}
+
+impl fmt::Display for Commit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}

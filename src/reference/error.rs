@@ -1,0 +1,174 @@
+//! The one error of this module: a text, where it goes wrong, and what was expected there.
+//!
+//! An error is shown to people and written to logs, so it never holds a password, and characters
+//! that would move a terminal's cursor or turn its text around are escaped.
+
+use std::fmt;
+use std::ops::Range as Span;
+
+use unicode_width::UnicodeWidthChar;
+
+/// How many columns of a long text are shown before and after the offending character.
+const CONTEXT: usize = 60;
+
+/// A text that is no reference, name, version or range.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no {}: {}", self.shown().text, self.0.subject, self.message())]
+pub struct ReferenceError(Box<Details>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Details {
+    subject: &'static str,
+    text: String,
+    span: Span<usize>,
+    expected: &'static str,
+}
+
+/// Where a parser gave up, before anybody knows in which text it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fault {
+    at: usize,
+    expected: &'static str,
+}
+
+impl Fault {
+    pub(super) fn new(at: usize, expected: &'static str) -> Self {
+        Self { at, expected }
+    }
+
+    /// The same fault, seen from a text that has `bytes` more before it.
+    pub(super) fn shifted(self, bytes: usize) -> Self {
+        Self { at: self.at + bytes, ..self }
+    }
+}
+
+impl ReferenceError {
+    pub(super) fn new(subject: &'static str, text: &str, fault: Fault) -> Self {
+        let (text, at) = without_password(text, fault.at);
+        let offending = text[at..].chars().next().map_or(0, char::len_utf8);
+        let span = at..at + offending;
+        Self(Box::new(Details { subject, text, span, expected: fault.expected }))
+    }
+
+    /// The text, without the password that it may have held.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The bytes of the first offending character in [`Self::text`]; empty at its end.
+    pub fn span(&self) -> Span<usize> {
+        self.0.span.clone()
+    }
+
+    /// What should have stood at [`Self::span`].
+    pub fn expected(&self) -> &str {
+        self.0.expected
+    }
+
+    /// What is wrong, without the text it is wrong in: ``expected a name, found `/` ``.
+    pub fn message(&self) -> String {
+        match self.0.text[self.0.span.clone()].chars().next() {
+            Some(character) => {
+                format!("expected {}, found `{}`", self.0.expected, Escaped(character))
+            }
+            None => format!("expected {}, found the end", self.0.expected),
+        }
+    }
+
+    /// Two lines: the text, and a caret under its first offending character with what was expected.
+    pub fn render(&self) -> String {
+        let Shown { text, column } = self.shown();
+        format!("{text}\n{:column$}^ {}", "", self.message())
+    }
+
+    fn shown(&self) -> Shown {
+        let (before, after) = self.0.text.split_at(self.0.span.start);
+        let mut start = String::new();
+        let mut column = 0;
+        let total: usize = before.chars().map(|character| Escaped(character).width()).sum();
+        let mut skip = total.saturating_sub(CONTEXT);
+        if skip > 0 {
+            start.push('…');
+            column += 1;
+        }
+        for character in before.chars().map(Escaped) {
+            if skip > 0 {
+                skip = skip.saturating_sub(character.width());
+                continue;
+            }
+            column += character.width();
+            start.push_str(&character.to_string());
+        }
+        let mut room = CONTEXT;
+        for character in after.chars().map(Escaped) {
+            if room < character.width() {
+                start.push('…');
+                break;
+            }
+            room -= character.width();
+            start.push_str(&character.to_string());
+        }
+        Shown { text: start, column }
+    }
+}
+
+/// A text as a terminal may see it, and the column of its first offending character.
+struct Shown {
+    text: String,
+    column: usize,
+}
+
+/// A character that prints as itself where that is harmless.
+struct Escaped(char);
+
+impl Escaped {
+    fn is_harmful(&self) -> bool {
+        self.0.is_control()
+            || matches!(self.0,
+                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}')
+    }
+
+    fn width(&self) -> usize {
+        if self.is_harmful() {
+            return self.0.escape_default().len();
+        }
+        self.0.width().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Escaped {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_harmful() {
+            return fmt::Display::fmt(&self.0.escape_default(), formatter);
+        }
+        fmt::Display::fmt(&self.0, formatter)
+    }
+}
+
+/// Whether a character could turn around, hide or overwrite what a terminal shows.
+pub(super) fn is_harmful(character: char) -> bool {
+    Escaped(character).is_harmful()
+}
+
+/// The text with stars for whatever could be a password, and where `at` is in it then.
+///
+/// It rather hides too much: a secret may itself hold `/`, `#` or `@`.
+fn without_password(text: &str, at: usize) -> (String, usize) {
+    let at = at.min(text.len());
+    let authority = text.find("://").map_or(0, |colon| colon + "://".len());
+    let secret = text[authority..].find(':').map(|colon| authority + colon + 1);
+    let end = text.rfind('@');
+    let (Some(secret), Some(end)) = (secret, end) else { return (text.to_owned(), at) };
+    if secret > end {
+        return (text.to_owned(), at);
+    }
+    let hidden = format!("{}****{}", &text[..secret], &text[end..]);
+    let at = match at {
+        at if at <= secret => at,
+        at if at < end => secret,
+        at => at - end + secret + "****".len(),
+    };
+    (hidden, at)
+}

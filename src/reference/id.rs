@@ -1,0 +1,91 @@
+//! The identity of a package: base and name, and nothing of how or in which version it is reached.
+
+use std::fmt;
+use std::path::{Component, Path};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::error::{Fault, ReferenceError};
+use super::protocol::Protocol;
+use super::{Base, Name, base, name};
+
+/// Base and name of a package, `hub.mu.com/aws/ec2`. Cheap to clone.
+///
+/// The base of a text ends at its first slash, so the text alone tells two ids apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PackageId(Arc<str>);
+
+impl PackageId {
+    /// The id of the package that is called `name` at `base`.
+    pub fn new(base: &Base, name: &Name) -> Self {
+        Self(format!("{base}{name}").into())
+    }
+
+    /// Reads an id as it prints: a base, always, and a name.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no base and name.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        Self::from_text(text).map_err(|fault| ReferenceError::new("package id", text, fault))
+    }
+
+    /// The id of the package in a folder of this machine, from the folder's absolute path.
+    pub fn local(folder: &Path) -> Self {
+        let mut path = String::new();
+        for component in folder.components() {
+            if let Component::Normal(segment) = component {
+                path.push('/');
+                path.push_str(&segment.to_string_lossy());
+            }
+        }
+        Self::new(&Base::localhost(), &Name::from_folder(&path))
+    }
+
+    /// The whole id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The base.
+    pub fn base(&self) -> Base {
+        base::trusted(&self.0[..self.name_start()])
+    }
+
+    /// The name.
+    pub fn name(&self) -> Name {
+        name::trusted(self.name_str())
+    }
+
+    /// The text of the name.
+    pub fn name_str(&self) -> &str {
+        &self.0[self.name_start()..]
+    }
+
+    fn name_start(&self) -> usize {
+        self.0.find('/').expect("an id is made of a base, which ends in a slash, and a name") + 1
+    }
+
+    fn from_text(text: &str) -> Result<Self, Fault> {
+        let Some((authority, path)) = text.split_once('/') else {
+            return Err(Fault::new(text.len(), "`/` and a name after the base"));
+        };
+        let base = Base::from_authority(authority, &Protocol::Https)?;
+        let name = Name::from_path(path).map_err(|fault| fault.shifted(authority.len() + 1))?;
+        Ok(Self::new(&base, &name))
+    }
+}
+
+impl fmt::Display for PackageId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+impl FromStr for PackageId {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        Self::parse(text)
+    }
+}

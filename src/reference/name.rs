@@ -1,0 +1,148 @@
+//! Names of packages: slash-separated segments that are safe as folders on any file system.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::error::{Fault, ReferenceError};
+
+const SEGMENT_START: &str = "a name that begins with a letter, a digit or `_`";
+const SEGMENT_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end";
+const SEGMENT_LENGTH: &str = "a segment of at most 128 characters";
+const MAX_SEGMENT: usize = 128;
+/// The length of a byte that is written as `_7f`.
+const ESCAPE: usize = 3;
+const GIT_MARK: &str = ".git";
+
+/// The part of a reference after its base, `aws/ec2`, without `.git` marks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// Reads a name; `.git` marks are left out of it.
+    ///
+    /// # Errors
+    ///
+    /// When a segment holds a character that no name may hold.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        Self::from_path(text).map_err(|fault| ReferenceError::new("name", text, fault))
+    }
+
+    /// The whole name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The parts between the slashes, first to last.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// All but the last segment, if there is more than one.
+    pub fn namespace(&self) -> Option<Self> {
+        self.0.rsplit_once('/').map(|(namespace, _)| Self(namespace.into()))
+    }
+
+    /// The last segment.
+    pub fn leaf(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&*self.0, |(_, leaf)| leaf)
+    }
+
+    /// What is left after the segments of `prefix`, if this name begins with them and goes on.
+    pub fn strip_prefix(&self, prefix: &Self) -> Option<Self> {
+        let rest = self.0.strip_prefix(&*prefix.0)?.strip_prefix('/')?;
+        Some(Self(rest.into()))
+    }
+
+    /// This name with the segments of `other` after it.
+    #[must_use]
+    pub fn join(&self, other: &Self) -> Self {
+        Self(format!("{self}/{other}").into())
+    }
+
+    pub(super) fn from_path(path: &str) -> Result<Self, Fault> {
+        check_segments(path)?;
+        Ok(Self(without_marks(path).into()))
+    }
+
+    /// A name for a folder of this machine, whose path may hold anything: what no name may hold
+    /// is written as `_` and two hexadecimal digits a byte, what is too long for a segment goes on
+    /// in the next, and `.` and `..` are left out.
+    pub(super) fn from_folder(path: &str) -> Self {
+        let mut name = String::with_capacity(path.len());
+        for segment in path.split('/').filter(|segment| !matches!(*segment, "" | "." | "..")) {
+            let segment = match segment.trim_end_matches(GIT_MARK) {
+                "" => segment,
+                unmarked => unmarked,
+            };
+            let mut length = MAX_SEGMENT;
+            for byte in segment.bytes() {
+                if length > MAX_SEGMENT - ESCAPE {
+                    name.push_str(if name.is_empty() { "" } else { "/" });
+                    length = 0;
+                }
+                let start = name.len();
+                if fits(byte, length == 0) {
+                    name.push(char::from(byte));
+                } else {
+                    name.push_str(&format!("_{byte:02x}"));
+                }
+                length += name.len() - start;
+            }
+        }
+        if name.is_empty() {
+            name.push('_');
+        }
+        Self(name.into())
+    }
+}
+
+fn fits(byte: u8, is_first: bool) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || (!is_first && matches!(byte, b'.' | b'-'))
+}
+
+fn check_segments(path: &str) -> Result<(), Fault> {
+    let mut start = 0;
+    for (at, byte) in path.bytes().enumerate() {
+        if at > start && byte == b'/' {
+            start = at + 1;
+        } else if !fits(byte, at == start) {
+            return Err(Fault::new(at, if at == start { SEGMENT_START } else { SEGMENT_REST }));
+        } else if at - start == MAX_SEGMENT {
+            return Err(Fault::new(at, SEGMENT_LENGTH));
+        }
+    }
+    if start == path.len() {
+        return Err(Fault::new(start, SEGMENT_START));
+    }
+    Ok(())
+}
+
+fn without_marks(path: &str) -> Cow<'_, str> {
+    if !path.contains(GIT_MARK) {
+        return Cow::Borrowed(path);
+    }
+    let segments: Vec<_> =
+        path.split('/').map(|segment| segment.trim_end_matches(GIT_MARK)).collect();
+    Cow::Owned(segments.join("/"))
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+impl FromStr for Name {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        Self::parse(text)
+    }
+}
+
+/// A name whose text is known to be one.
+pub(super) fn trusted(text: &str) -> Name {
+    Name(text.into())
+}

@@ -1,0 +1,91 @@
+//! The part before `://`: how a package is reached. No part of its identity.
+
+use std::fmt;
+
+/// How a reference says that its package is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Protocol {
+    /// `https://`, the default.
+    Https,
+    /// `http://`
+    Http,
+    /// `ssh://`, which is Git's.
+    Ssh,
+    /// `git://`
+    Git,
+    /// `git+https://`
+    GitHttps,
+    /// `git+http://`
+    GitHttp,
+    /// `git+ssh://`, and the scp form `git@host:org/repo`.
+    GitSsh,
+    /// `git+file://`: a repository on this machine.
+    GitFile,
+    /// `oci://`
+    Oci,
+    /// `file://`: a folder on this machine.
+    File,
+    /// A scheme that a plugin serves, in lower case.
+    Plugin(Box<str>),
+}
+
+impl Protocol {
+    /// The protocol of a scheme in lower case, which must be made of the letters of one.
+    pub(super) fn from_scheme(scheme: &str) -> Self {
+        match scheme {
+            "https" => Self::Https,
+            "http" => Self::Http,
+            "ssh" => Self::Ssh,
+            "git" => Self::Git,
+            "git+https" => Self::GitHttps,
+            "git+http" => Self::GitHttp,
+            "git+ssh" => Self::GitSsh,
+            "git+file" => Self::GitFile,
+            "oci" => Self::Oci,
+            "file" => Self::File,
+            other => Self::Plugin(other.into()),
+        }
+    }
+
+    /// The scheme, such as `git+https`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Https => "https",
+            Self::Http => "http",
+            Self::Ssh => "ssh",
+            Self::Git => "git",
+            Self::GitHttps => "git+https",
+            Self::GitHttp => "git+http",
+            Self::GitSsh => "git+ssh",
+            Self::GitFile => "git+file",
+            Self::Oci => "oci",
+            Self::File => "file",
+            Self::Plugin(scheme) => scheme,
+        }
+    }
+
+    /// Whether only Git speaks it.
+    pub fn is_git(&self) -> bool {
+        matches!(
+            self,
+            Self::Ssh | Self::Git | Self::GitHttps | Self::GitHttp | Self::GitSsh | Self::GitFile
+        )
+    }
+
+    /// The port that need not be written.
+    pub(super) fn default_port(&self) -> Option<u16> {
+        match self {
+            Self::Https | Self::GitHttps | Self::Oci => Some(443),
+            Self::Http | Self::GitHttp => Some(80),
+            Self::Ssh | Self::GitSsh => Some(22),
+            Self::Git => Some(9418),
+            Self::GitFile | Self::File | Self::Plugin(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,138 @@
+//! Ranges of versions, as npm's node-semver reads them.
+//!
+//! A range is kept as comparators, so that a plain version is matched by comparing numbers and the
+//! lower bounds can be asked for. The text is read in `range_text`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Version;
+use super::error::{Fault, ReferenceError};
+use super::range_text;
+
+/// A set of versions: `^1.0.6`, `>=1.2 <2`, `1.2 - 1.4`, `^1 || ^3`. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Range {
+    text: Arc<str>,
+    /// At least one of them must hold; all comparators of one hold together.
+    alternatives: Arc<[Alternative]>,
+}
+
+impl Range {
+    /// Reads a range; a full or partial version is one too.
+    ///
+    /// # Errors
+    ///
+    /// When the text is none. Nothing is passed over: npm would ignore the `foo` in `^1 foo`.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        Self::from_text(text).map_err(|fault| ReferenceError::new("range", text, fault))
+    }
+
+    pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
+        let alternatives = range_text::alternatives(text)?;
+        Ok(Self { text: text.into(), alternatives: alternatives.into() })
+    }
+
+    /// The range as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a version is in the range; of a composite version, whether its app's is.
+    ///
+    /// A prerelease is in it only if a comparator names a prerelease of the same three numbers, or
+    /// if `prereleases` lifts that rule.
+    pub fn matches(&self, version: &Version, prereleases: bool) -> bool {
+        let leading = version.leading();
+        // A prerelease of a revision is none that a range, which speaks of apps, could name.
+        let hidden = !prereleases
+            && version.as_composite().is_some_and(|composite| !composite.revision.pre.is_empty());
+        !hidden && self.matches_semver(leading, prereleases)
+    }
+
+    /// Whether a semantic version is in the range, by the same rule as [`Self::matches`].
+    pub fn matches_semver(&self, version: &semver::Version, prereleases: bool) -> bool {
+        self.alternatives.iter().any(|alternative| alternative.holds(version, prereleases))
+    }
+
+    /// Whether some lower bound of the range is exactly this version, and within the range.
+    pub fn begins_at(&self, version: &Version) -> bool {
+        let leading = version.leading();
+        self.alternatives.iter().any(|alternative| {
+            alternative.holds(leading, true)
+                && alternative.0.iter().any(|comparator| comparator.begins_at(leading))
+        })
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.text)
+    }
+}
+
+/// Comparators that must all hold; none, for every version.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Alternative(pub(super) Box<[Comparator]>);
+
+/// One bound.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Comparator {
+    pub(super) side: Side,
+    pub(super) version: semver::Version,
+    /// Whether the text leaves numbers out: then `version` is the very first prerelease, as in
+    /// `>=1.2.0-0` for `>=1.2`, which nobody named but which counts once prereleases are let in.
+    pub(super) is_completed: bool,
+}
+
+/// On which side of its version a comparator holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Side {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+impl Alternative {
+    fn holds(&self, version: &semver::Version, prereleases: bool) -> bool {
+        self.0.iter().all(|comparator| comparator.holds(version, prereleases))
+            && (prereleases
+                || version.pre.is_empty()
+                || self.0.iter().any(|comparator| comparator.names_prerelease_of(version)))
+    }
+}
+
+impl Comparator {
+    fn holds(&self, version: &semver::Version, prereleases: bool) -> bool {
+        let order = version.cmp_precedence(&self.version);
+        match self.side {
+            Side::Above => order.is_gt(),
+            Side::AtLeast if self.is_completed && !prereleases => {
+                order.is_ge() && (version.pre.is_empty() || !self.is_of_release(version))
+            }
+            Side::AtLeast => order.is_ge(),
+            Side::Below => order.is_lt(),
+            Side::AtMost => order.is_le(),
+        }
+    }
+
+    fn names_prerelease_of(&self, version: &semver::Version) -> bool {
+        !self.is_completed && !self.version.pre.is_empty() && self.is_of_release(version)
+    }
+
+    fn begins_at(&self, version: &semver::Version) -> bool {
+        let is_same_pre = if self.is_completed {
+            version.pre.is_empty()
+        } else {
+            version.pre == self.version.pre
+        };
+        self.side == Side::AtLeast && self.is_of_release(version) && is_same_pre
+    }
+
+    fn is_of_release(&self, version: &semver::Version) -> bool {
+        self.version.major == version.major
+            && self.version.minor == version.minor
+            && self.version.patch == version.patch
+    }
+}

@@ -1,0 +1,198 @@
+//! What is refused, with the caret that says where.
+
+use crate::reference::{Reference, ReferenceError};
+
+/// Refuses `text` and compares the two lines that show where it goes wrong.
+fn check(text: &str, expected: &str) {
+    let error = Reference::parse(text).expect_err(text);
+    assert_eq!(
+        error.render(),
+        expected.strip_prefix('\n').expect("begins on its own line"),
+        "{text:?}"
+    );
+}
+
+fn refused(text: &str) -> ReferenceError {
+    Reference::parse(text).expect_err(text)
+}
+
+#[test]
+fn points_at_the_offending_character_of_a_name() {
+    check(
+        "",
+        "\n\n^ expected a reference, such as `aws/ec2` or `https://host/name#^1.2`, found the end",
+    );
+    check(
+        "aws//ec2",
+        "\naws//ec2\n    ^ expected a name that begins with a letter, a digit or `_`, found `/`",
+    );
+    check(
+        "aws/",
+        "\naws/\n    ^ expected a name that begins with a letter, a digit or `_`, found the end",
+    );
+    check(
+        "aws/-x",
+        "\naws/-x\n    ^ expected a name that begins with a letter, a digit or `_`, found `-`",
+    );
+    check(
+        "aws/../x",
+        "\naws/../x\n    ^ expected a name that begins with a letter, a digit or `_`, found `.`",
+    );
+    check(
+        "aws ec2",
+        "\naws ec2\n   ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found ` `",
+    );
+    check(
+        "aws/ec2?x=1",
+        "\naws/ec2?x=1\n       ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found `?`",
+    );
+    check(
+        "localhost:8080",
+        "\nlocalhost:8080\n         ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found `:`",
+    );
+    check(
+        "a/.mu/b",
+        "\na/.mu/b\n  ^ expected a name that begins with a letter, a digit or `_`, found `.`",
+    );
+}
+
+#[test]
+fn points_at_the_offending_character_of_a_base() {
+    check("https://", "\nhttps://\n        ^ expected a host name, found the end");
+    check("https:///x", "\nhttps:///x\n        ^ expected a host name, found `/`");
+    check(
+        "https://host",
+        "\nhttps://host\n            ^ expected `/` and a name after the host, found the end",
+    );
+    check(
+        "hub.mu.com/",
+        "\nhub.mu.com/\n           ^ expected a name that begins with a letter, a digit or `_`, found the end",
+    );
+    check(
+        "https://ho_st..x/a",
+        "\nhttps://ho_st..x/a\n              ^ expected a host name, found `.`",
+    );
+    check("host:0/a", "\nhost:0/a\n     ^ expected a port from 1 to 65535, found `0`");
+    check("host:8o/a", "\nhost:8o/a\n      ^ expected a port from 1 to 65535, found `o`");
+    check("host:/a", "\nhost:/a\n     ^ expected a port from 1 to 65535, found `/`");
+    check(
+        "https://[::g]/a",
+        "\nhttps://[::g]/a\n           ^ expected an IPv6 address in `[` and `]`, found `g`",
+    );
+    check(
+        "https://[::1/a",
+        "\nhttps://[::1/a\n            ^ expected an IPv6 address in `[` and `]`, found `/`",
+    );
+    check(".../a", "\n.../a\n^ expected a host name, found `.`");
+    check(
+        "git@host/a",
+        "\ngit@host/a\n   ^ expected a name, or `ssh://` before the user of a host, found `@`",
+    );
+    check(
+        "://a/b",
+        "\n://a/b\n^ expected a protocol, such as `https://` or `git+ssh://`, found `:`",
+    );
+    check(
+        "git+htps://a/b",
+        "\ngit+htps://a/b\n    ^ expected `https`, `http`, `ssh` or `file` after `git+`, found `h`",
+    );
+    check(
+        "file://host/x",
+        "\nfile://host/x\n       ^ expected `/` and a path on this machine, found `h`",
+    );
+}
+
+#[test]
+fn points_at_the_offending_character_of_a_version() {
+    check("a#", "\na#\n  ^ expected a version, a range, a commit or a tag, found the end");
+    check(
+        "a#^1 foo",
+        "\na#^1 foo\n     ^ expected a version or a comparator, such as `1.x`, `^1.2` or `>=1.2`, found `f`",
+    );
+    check("a#>=", "\na#>=\n    ^ expected a version, such as `1.2`, found the end");
+    check(
+        "a#>=1,",
+        "\na#>=1,\n      ^ expected a version or a comparator, such as `1.x`, `^1.2` or `>=1.2`, found the end",
+    );
+    check(
+        "a#^1 ||",
+        "\na#^1 ||\n       ^ expected a version or a comparator, such as `1.x`, `^1.2` or `>=1.2`, found the end",
+    );
+    check(
+        "a#^1.2-beta",
+        "\na#^1.2-beta\n      ^ expected a space, `,`, `||` or the end, found `-`",
+    );
+    check("a#^01.2", "\na#^01.2\n   ^ expected a number without leading zeros, found `0`");
+    check("a#my tag", "\na#my tag\n    ^ expected a character that a tag may hold, found ` `");
+    check("a#x..y", "\na#x..y\n    ^ expected a character that a tag may hold, found `.`");
+    check("a#-x", "\na#-x\n  ^ expected a version, a range or a tag, found `-`");
+    check(
+        "a#^99999999999999999999",
+        "\na#^99999999999999999999\n   ^ expected a number below 18446744073709551615, found `9`",
+    );
+}
+
+#[test]
+fn counts_columns_as_a_terminal_does() {
+    check(
+        "日本/x",
+        "\n日本/x\n^ expected a name that begins with a letter, a digit or `_`, found `日`",
+    );
+    check(
+        "./日本\u{7}",
+        "\n./日本\\u{7}\n      ^ expected a folder's path, without control characters, found `\\u{7}`",
+    );
+    check("a#日本:x", "\na#日本:x\n      ^ expected a character that a tag may hold, found `:`");
+    check(
+        "a\u{1b}[31m",
+        "\na\\u{1b}[31m\n ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found `\\u{1b}`",
+    );
+    check(
+        "a\nb",
+        "\na\\nb\n ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found `\\n`",
+    );
+    check(
+        "a#x\u{202e}y",
+        "\na#x\\u{202e}y\n   ^ expected a character that a tag may hold, found `\\u{202e}`",
+    );
+}
+
+#[test]
+fn shows_a_screenful_of_a_long_text() {
+    let long = format!("{}!{}", "a/".repeat(100), "b".repeat(100));
+    let rendered = refused(&long).render();
+    let expected = format!("…{}!{}…\n{:61}^", "a/".repeat(30), "b".repeat(59), "");
+    assert!(rendered.starts_with(&expected), "{rendered}");
+    assert_eq!(refused(&"a".repeat(129)).span(), 128..129);
+    assert_eq!(refused(&"a/".repeat(3000)).expected(), "a reference of at most 4096 bytes");
+}
+
+#[test]
+fn never_shows_a_password() {
+    check(
+        "ssh://git:hunter2@host/x",
+        "\nssh://git:****@host/x\n         ^ expected no password, for references end up in lock files: use `mu login`, found `:`",
+    );
+    for text in [
+        "https://ada:hunter2@host/x",
+        "https://ada:hun/ter2@host/x",
+        "https://ada:hun#ter2@host/x",
+        "https://ada:hun@ter2@host/x",
+        "https://a da:hunter2@host/x",
+        "ada:hunter2@host/x",
+        "ada:hunter2@host:x",
+        "https://:hunter2@host/x",
+    ] {
+        let error = refused(text);
+        let shown = format!("{error} {error:?} {} {}", error.render(), error.text());
+        assert!(!shown.contains("ter2") && !shown.contains("hun"), "{text}: {shown}");
+    }
+}
+
+#[test]
+fn says_in_one_line_what_is_wrong() {
+    assert_eq!(
+        refused("aws//ec2").to_string(),
+        "`aws//ec2` is no reference: expected a name that begins with a letter, a digit or `_`, found `/`"
+    );
+}

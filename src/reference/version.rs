@@ -1,0 +1,206 @@
+//! Versions: semantic ones, and composite ones of an app and a revision.
+//!
+//! A plain version holds no memory of its own and compares as three numbers. What a requirement
+//! accepts is said in `range` and `pin`.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::error::{Fault, ReferenceError};
+use super::version_text;
+
+/// A version of a package: `1.2.3-rc.1+b5`, or `2.3.0-1.0.0` of an app and a revision.
+///
+/// Composite versions order by app, then by revision. Where two versions have the same precedence
+/// (only their build metadata or their spelling differs), the order is still a fixed one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Semantic(semver::Version),
+    Composite(Arc<Composite>),
+}
+
+/// An app version and the revision that packages it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Composite {
+    pub(super) app: semver::Version,
+    pub(super) revision: semver::Version,
+    text: Box<str>,
+    app_length: usize,
+}
+
+impl Version {
+    /// Reads a semantic version, strictly but for a leading `v`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is none.
+    pub fn parse(text: &str) -> Result<Self, ReferenceError> {
+        version_text::strict(text)
+            .map(Self::from)
+            .map_err(|fault| ReferenceError::new("version", text, fault))
+    }
+
+    /// Reads a version whose minor and patch numbers may be missing and whose numbers may begin
+    /// with zeros: `v1`, `1.28`, `2024.01`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is none even so.
+    pub fn parse_lenient(text: &str) -> Result<Self, ReferenceError> {
+        version_text::lenient(text)
+            .map(Self::from)
+            .map_err(|fault| ReferenceError::new("version", text, fault))
+    }
+
+    /// The version of a package of `app` in its `revision`; the app's version may be lenient.
+    ///
+    /// # Errors
+    ///
+    /// When either is no version.
+    pub fn composite(app: &str, revision: &str) -> Result<Self, ReferenceError> {
+        Composite::new(app, revision)
+            .map(|composite| Self(Kind::Composite(Arc::new(composite))))
+            .map_err(|fault| {
+                ReferenceError::new("composite version", &format!("{app}-{revision}"), fault)
+            })
+    }
+
+    /// Reads a composite version as it prints, `2.3.0-1.0.0`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no app version, `-` and revision.
+    pub fn parse_composite(text: &str) -> Result<Self, ReferenceError> {
+        Composite::parse(text)
+            .map(|composite| Self(Kind::Composite(Arc::new(composite))))
+            .ok_or_else(|| {
+                let expected = "an app version, `-` and a revision, such as `2.3.0-1.0.0`";
+                ReferenceError::new("composite version", text, Fault::new(0, expected))
+            })
+    }
+
+    /// Whether it comes before a release: of a composite version, whether its app or its revision does.
+    pub fn is_prerelease(&self) -> bool {
+        match &self.0 {
+            Kind::Semantic(version) => !version.pre.is_empty(),
+            Kind::Composite(composite) => {
+                !composite.app.pre.is_empty() || !composite.revision.pre.is_empty()
+            }
+        }
+    }
+
+    /// The semantic version, unless it is a composite one.
+    pub fn as_semver(&self) -> Option<&semver::Version> {
+        match &self.0 {
+            Kind::Semantic(version) => Some(version),
+            Kind::Composite(_) => None,
+        }
+    }
+
+    /// The app's version in a composite one, as it was written.
+    pub fn app(&self) -> Option<&str> {
+        self.as_composite().map(|composite| &composite.text[..composite.app_length])
+    }
+
+    /// The revision in a composite version, as it was written.
+    pub fn revision(&self) -> Option<&str> {
+        self.as_composite().map(|composite| &composite.text[composite.app_length + 1..])
+    }
+
+    /// The first number: of a composite version, its app's.
+    pub fn major(&self) -> u64 {
+        self.leading().major
+    }
+
+    pub(super) fn as_composite(&self) -> Option<&Composite> {
+        match &self.0 {
+            Kind::Semantic(_) => None,
+            Kind::Composite(composite) => Some(composite),
+        }
+    }
+
+    /// What ranges speak of: the version, or the app's part of it.
+    pub(super) fn leading(&self) -> &semver::Version {
+        match &self.0 {
+            Kind::Semantic(version) => version,
+            Kind::Composite(composite) => &composite.app,
+        }
+    }
+}
+
+impl Composite {
+    /// Splits at the first `-` that has a lenient version before it and a strict one after it.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        text.match_indices('-').find_map(|(at, _)| Self::new(&text[..at], &text[at + 1..]).ok())
+    }
+
+    fn new(app: &str, revision: &str) -> Result<Self, Fault> {
+        let parsed_app = version_text::lenient(app)?;
+        let parsed_revision =
+            version_text::strict(revision).map_err(|fault| fault.shifted(app.len() + 1))?;
+        Ok(Self {
+            app: parsed_app,
+            revision: parsed_revision,
+            text: format!("{app}-{revision}").into(),
+            app_length: app.len(),
+        })
+    }
+}
+
+impl From<semver::Version> for Version {
+    fn from(version: semver::Version) -> Self {
+        Self(Kind::Semantic(version))
+    }
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Kind::Semantic(one), Kind::Semantic(two)) => one.cmp(two),
+            (Kind::Composite(one), Kind::Composite(two)) => {
+                (&one.app, &one.revision, &one.text).cmp(&(&two.app, &two.revision, &two.text))
+            }
+            // A package that became composite midway: the plain version is the older one.
+            (Kind::Semantic(one), Kind::Composite(two)) => one.cmp(&two.app).then(Ordering::Less),
+            (Kind::Composite(one), Kind::Semantic(two)) => one.app.cmp(two).then(Ordering::Greater),
+        }
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Version {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match &self.0 {
+            Kind::Semantic(version) => version.hash(state),
+            Kind::Composite(composite) => composite.text.hash(state),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Semantic(version) => fmt::Display::fmt(version, formatter),
+            Kind::Composite(composite) => formatter.pad(&composite.text),
+        }
+    }
+}
+
+impl FromStr for Version {
+    type Err = ReferenceError;
+
+    fn from_str(text: &str) -> Result<Self, ReferenceError> {
+        Self::parse(text)
+    }
+}

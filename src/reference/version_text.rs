@@ -1,0 +1,174 @@
+//! Reads version numbers, prereleases and build metadata, and knows where a text stops being one.
+
+use semver::{BuildMetadata, Prerelease, Version};
+
+use super::error::Fault;
+
+/// Longer versions are somebody's mistake or attack.
+const MAX_LENGTH: usize = 256;
+
+const NUMBER: &str = "a number";
+const NO_LEADING_ZERO: &str = "a number without leading zeros";
+const SMALLER_NUMBER: &str = "a number below 18446744073709551615";
+const THREE_NUMBERS: &str = "`.`, as a version has three numbers";
+const VERSION_END: &str = "the end, `-` and a prerelease, or `+` and build metadata";
+const TOO_LONG: &str = "a version of at most 256 characters";
+const IDENTIFIER: &str = "letters, digits or `-`";
+
+/// Where reading stands in a text.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.text.len()
+    }
+
+    pub(super) fn eat(&mut self, token: &str) -> bool {
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+        }
+        found
+    }
+
+    /// Passes over spaces and tabs, and says whether there were any.
+    pub(super) fn blanks(&mut self) -> bool {
+        let start = self.at;
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    pub(super) fn fault(&self, expected: &'static str) -> Fault {
+        Fault::new(self.at, expected)
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, Fault> {
+        let start = self.at;
+        let number = self.number_with_zeros()?;
+        if self.text.as_bytes()[start] == b'0' && self.at > start + 1 {
+            return Err(Fault::new(start, NO_LEADING_ZERO));
+        }
+        Ok(number)
+    }
+
+    fn number_with_zeros(&mut self) -> Result<u64, Fault> {
+        let start = self.at;
+        let mut number = 0_u64;
+        while let Some(digit @ b'0'..=b'9') = self.peek() {
+            number = number
+                .checked_mul(10)
+                .and_then(|number| number.checked_add(u64::from(digit - b'0')))
+                // The largest has no successor, which the upper bound of a range may need.
+                .filter(|number| *number < u64::MAX)
+                .ok_or(Fault::new(start, SMALLER_NUMBER))?;
+            self.at += 1;
+        }
+        if self.at == start { Err(self.fault(NUMBER)) } else { Ok(number) }
+    }
+
+    /// `-rc.1`, if it is there.
+    pub(super) fn prerelease(&mut self) -> Result<Prerelease, Fault> {
+        if !self.eat("-") {
+            return Ok(Prerelease::EMPTY);
+        }
+        let start = self.at;
+        self.identifiers(true)?;
+        Prerelease::new(&self.text[start..self.at]).map_err(|_| Fault::new(start, IDENTIFIER))
+    }
+
+    /// `+b5`, if it is there.
+    pub(super) fn build(&mut self) -> Result<BuildMetadata, Fault> {
+        if !self.eat("+") {
+            return Ok(BuildMetadata::EMPTY);
+        }
+        let start = self.at;
+        self.identifiers(false)?;
+        BuildMetadata::new(&self.text[start..self.at]).map_err(|_| Fault::new(start, IDENTIFIER))
+    }
+
+    fn identifiers(&mut self, numbers_are_plain: bool) -> Result<(), Fault> {
+        loop {
+            let start = self.at;
+            while matches!(self.peek(), Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'-')) {
+                self.at += 1;
+            }
+            let identifier = &self.text[start..self.at];
+            if identifier.is_empty() {
+                return Err(self.fault(IDENTIFIER));
+            }
+            let is_number = identifier.bytes().all(|byte| byte.is_ascii_digit());
+            if numbers_are_plain && is_number && identifier.len() > 1 && identifier.starts_with('0')
+            {
+                return Err(Fault::new(start, NO_LEADING_ZERO));
+            }
+            if !self.eat(".") {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A version in full; a `v` may stand before it.
+pub(super) fn strict(text: &str) -> Result<Version, Fault> {
+    let mut cursor = start(text)?;
+    let major = cursor.number()?;
+    let minor = cursor.next_number()?;
+    let patch = cursor.next_number()?;
+    finish(cursor, [major, minor, patch])
+}
+
+/// A version whose last numbers may be missing, and then are 0.
+pub(super) fn lenient(text: &str) -> Result<Version, Fault> {
+    let mut cursor = start(text)?;
+    let mut numbers = [cursor.number_with_zeros()?, 0, 0];
+    for number in &mut numbers[1..] {
+        if cursor.eat(".") {
+            *number = cursor.number_with_zeros()?;
+        }
+    }
+    finish(cursor, numbers)
+}
+
+fn start(text: &str) -> Result<Cursor<'_>, Fault> {
+    if text.len() > MAX_LENGTH {
+        return Err(Fault::new(text.floor_char_boundary(MAX_LENGTH), TOO_LONG));
+    }
+    let mut cursor = Cursor::new(text);
+    cursor.eat("v");
+    Ok(cursor)
+}
+
+fn finish(mut cursor: Cursor<'_>, [major, minor, patch]: [u64; 3]) -> Result<Version, Fault> {
+    let pre = cursor.prerelease()?;
+    let build = cursor.build()?;
+    if cursor.is_at_end() {
+        return Ok(Version { major, minor, patch, pre, build });
+    }
+    Err(cursor.fault(VERSION_END))
+}
+
+impl Cursor<'_> {
+    fn next_number(&mut self) -> Result<u64, Fault> {
+        if !self.eat(".") {
+            return Err(self.fault(THREE_NUMBERS));
+        }
+        self.number()
+    }
+}
