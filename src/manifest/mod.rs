@@ -1,1 +1,69 @@
-//! In the making.
+//! Manifests: what a package's `Mu.yaml` or `Mu.json` says, and changes to it that keep a person's layout.
+//!
+//! [`Manifest`] is the domain type, [`source`] reads files with positions, [`edit`] changes their text.
+//! Nothing here knows of workspaces, and nothing looks further than one folder.
+
+mod capability;
+mod glob;
+mod locate;
+mod read;
+mod requirement;
+#[allow(dead_code, unused_imports, reason = "edits of files, which come next, use the rest")]
+pub mod source;
+mod types;
+
+use std::path::Path;
+
+pub use self::capability::{Capability, Constraint};
+pub use self::glob::Globs;
+pub use self::locate::{JSON_NAME, Loaded, ManifestError, YAML_NAME, misspelt};
+pub(crate) use self::locate::{manifest_name, misspelt_name, read_text_if_there};
+pub(crate) use self::read::{globs, one_of, unversioned};
+pub use self::requirement::Requirement;
+use self::source::{Document, SourceError};
+pub use self::types::{
+    API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Warning,
+};
+
+impl Manifest {
+    /// Reads `text`, the content of the manifest at `path`; `.json` is read as JSON, all else as YAML.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not well formed or says something that no manifest may say.
+    pub fn parse(path: &Path, text: &str) -> Result<(Self, Vec<Warning>), SourceError> {
+        read::manifest(&Document::read(path, text)?)
+    }
+}
+
+impl Head {
+    /// Reads name, version and exports of the manifest at `path`, and nothing else of it.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not well formed, or wrong in what is read.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, SourceError> {
+        read::head(&Document::read(path, text)?)
+    }
+}
+
+/// The manifest for a package that has none: name, version, and the mark that mu wrote it.
+pub fn generated_manifest(name: &str, version: Option<&str>) -> String {
+    let mut text = format!(
+        "# Written by mu: this package has no manifest of its own.\nname: {}\n",
+        quoted(name)
+    );
+    if let Some(version) = version {
+        text.push_str(&format!("version: {}\n", quoted(version)));
+    }
+    text.push_str("x-generated: true\n");
+    text
+}
+
+/// A text in double quotes, as YAML and JSON both read it.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("text is always JSON")
+}
+
+#[cfg(test)]
+mod tests;

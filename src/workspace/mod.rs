@@ -1,1 +1,218 @@
-//! In the making.
+//! Workspaces: where one begins, what its settings say, and which packages are its own.
+//!
+//! Everything is read once, in [`Workspace::open`]. Nothing here asks a registry or looks at packs.
+
+mod cutoff;
+mod members;
+mod read;
+mod registry;
+mod root;
+mod settings;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+pub use self::cutoff::Cutoff;
+use self::read::{Kind, Layer};
+pub use self::registry::Registry;
+pub use self::root::{CONFIG_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
+pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
+use crate::manifest::source::{Document, SourceError};
+use crate::manifest::{
+    Globs, Loaded, Manifest, ManifestError, Requirement, Warning, read_text_if_there,
+};
+use crate::reference::{Defaults, PackageId};
+
+/// A workspace: its settings and its own packages.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    /// The root folder.
+    pub root: PathBuf,
+    /// What the workspace and the home folder set.
+    pub settings: Settings,
+    /// The part of names that the workspace's folders leave out.
+    pub namespace: Option<Namespace>,
+    /// The workspace's own packages, sorted by place.
+    pub members: Vec<Member>,
+    /// What is probably not meant.
+    pub warnings: Vec<Warning>,
+}
+
+/// One of the workspace's own packages.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its folder relative to the root, with slashes; empty for the root itself.
+    pub place: String,
+    /// What its manifest says.
+    pub manifest: Manifest,
+    /// Its manifest's file.
+    pub manifest_path: PathBuf,
+    /// Which package it is.
+    pub id: PackageId,
+}
+
+/// A workspace that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// A manifest or a file of settings cannot be read.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// Two folders hold the same package.
+    #[error("`{id}` is in this workspace twice: in `{}` and in `{}`", .first.display(), .second.display())]
+    Repeated {
+        /// The package.
+        id: PackageId,
+        /// The manifest that comes first.
+        first: PathBuf,
+        /// The other manifest.
+        second: PathBuf,
+    },
+}
+
+impl From<SourceError> for WorkspaceError {
+    fn from(error: SourceError) -> Self {
+        Self::Manifest(error.into())
+    }
+}
+
+impl Workspace {
+    /// Opens the workspace at `root`: reads its settings, those in `mu_home`, and every member's manifest.
+    ///
+    /// # Errors
+    ///
+    /// When one of these files is wrong, or two members are the same package.
+    pub fn open(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
+        let (mut workspace, globs) = Self::read_settings(root, mu_home)?;
+        let found = if is_searched(root, mu_home) {
+            members::find(root, mu_home, &globs, &mut workspace.warnings)?
+        } else {
+            Manifest::locate(root)?.map(|path| (String::new(), path)).into_iter().collect()
+        };
+        for (place, path) in found {
+            workspace.add_member(place, path)?;
+        }
+        workspace.refuse_repeated()?;
+        Ok(workspace)
+    }
+
+    /// Opens the workspace at `root` without looking for its members.
+    ///
+    /// # Errors
+    ///
+    /// When a file of settings is wrong.
+    pub fn open_without_members(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
+        Ok(Self::read_settings(root, mu_home)?.0)
+    }
+
+    /// What references in the workspace's own manifests leave out.
+    pub fn defaults(&self) -> Defaults {
+        self.settings.defaults()
+    }
+
+    /// The member that is the package `id`.
+    pub fn member(&self, id: &PackageId) -> Option<&Member> {
+        self.members.iter().find(|member| member.id == *id)
+    }
+
+    fn read_settings(root: &Path, mu_home: &Path) -> Result<(Self, Globs), WorkspaceError> {
+        let mut warnings = Vec::new();
+        let mu_folder = root.join(MU_FOLDER);
+        let path = mu_folder.join(WORKSPACE_FILE);
+        let above = read_layer(&path, Kind::Workspace, root)?;
+        if above.is_none() && mu_folder.join("workspace.yml").is_file() {
+            let message = format!("this is not read: its name must be `{WORKSPACE_FILE}`");
+            warnings.push(Warning::new(&mu_folder.join("workspace.yml"), None, message));
+        }
+        let mut above = above.unwrap_or_default();
+        let below =
+            read_layer(&mu_home.join(CONFIG_FILE), Kind::Config, mu_home)?.unwrap_or_default();
+        let namespace = above.namespace.take();
+        let globs = above.members.take().unwrap_or_else(Globs::all);
+        let workspace = Self {
+            root: root.to_owned(),
+            settings: above.over(below),
+            namespace,
+            members: Vec::new(),
+            warnings,
+        };
+        Ok((workspace, globs))
+    }
+
+    fn add_member(&mut self, place: String, path: PathBuf) -> Result<(), WorkspaceError> {
+        let Loaded { manifest, path, text, warnings } = Manifest::load_file(&path)?;
+        let defaults = self.defaults();
+        for requirements in [&manifest.dependencies, &manifest.dev_dependencies] {
+            refuse_repeated_dependency(requirements, &defaults, &path, &text)?;
+        }
+        self.warnings.extend(warnings);
+        self.members.push(Member {
+            folder: path.parent().unwrap_or(&self.root).to_owned(),
+            place,
+            id: manifest.name.id(&defaults),
+            manifest,
+            manifest_path: path,
+        });
+        Ok(())
+    }
+
+    fn refuse_repeated(&self) -> Result<(), WorkspaceError> {
+        let mut seen = HashMap::with_capacity(self.members.len());
+        for member in &self.members {
+            if let Some(first) = seen.insert(&member.id, &member.manifest_path) {
+                return Err(WorkspaceError::Repeated {
+                    id: member.id.clone(),
+                    first: first.clone(),
+                    second: member.manifest_path.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the folders below `root` are searched: not those of a whole disk or home folder that
+/// happens to be where mu was started.
+fn is_searched(root: &Path, mu_home: &Path) -> bool {
+    let mu_folder = root.join(MU_FOLDER);
+    let is_huge = root.parent().is_none() || mu_folder == mu_home;
+    !is_huge || mu_folder.join(WORKSPACE_FILE).is_file()
+}
+
+fn read_layer(path: &Path, kind: Kind, folder: &Path) -> Result<Option<Layer>, WorkspaceError> {
+    let Some(text) = read_text_if_there(path)? else { return Ok(None) };
+    Ok(Some(read::layer(&Document::read(path, &text)?, kind, folder)?))
+}
+
+/// Finds packages that are listed twice once the workspace's base is put in; a manifest alone
+/// could not know.
+fn refuse_repeated_dependency(
+    requirements: &[Requirement],
+    defaults: &Defaults,
+    path: &Path,
+    text: &str,
+) -> Result<(), SourceError> {
+    let mut seen = HashMap::with_capacity(requirements.len());
+    for requirement in requirements.iter().filter(|r| r.reference.local().is_none()) {
+        let id = requirement.reference.id(defaults);
+        if let Some(first) = seen.insert(id.clone(), requirement.line) {
+            let again = requirement.line;
+            let message = format!("`{id}` is listed twice, on lines {first} and {again}");
+            return Err(SourceError::new(path, text, line_span(text, again), message)
+                .related(line_span(text, first), "first here"));
+        }
+    }
+    Ok(())
+}
+
+/// What is written on a line, counted from 1.
+fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
+    let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let content = text[start..].lines().next().unwrap_or_default();
+    let indent = content.len() - content.trim_start().len();
+    start + indent..start + content.trim_end().len().max(indent)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Finding and loading a folder's manifest.
+//!
+//! The usual case costs two looks at the disk: is there a `Mu.yaml`, is there a `Mu.json`. Folders are
+//! listed only for the warning about a wrong spelling, and only where the caller asks for it.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use super::source::{MAX_BYTES, SourceError, too_large};
+use super::{Head, Manifest, Warning};
+
+/// The name of a manifest in YAML.
+pub const YAML_NAME: &str = "Mu.yaml";
+/// The name of a manifest in JSON.
+pub const JSON_NAME: &str = "Mu.json";
+
+/// A manifest that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The file is wrong.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Both forms are there, and they might differ.
+    #[error("`{}` holds both `{YAML_NAME}` and `{JSON_NAME}`: remove one of them", .folder.display())]
+    Both {
+        /// The folder that holds them.
+        folder: PathBuf,
+    },
+    /// The file could not be read.
+    #[error("cannot read `{}`", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A manifest with the file it came from.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What it says.
+    pub manifest: Manifest,
+    /// The file.
+    pub path: PathBuf,
+    /// The file's content.
+    pub text: String,
+    /// What is probably not meant.
+    pub warnings: Vec<Warning>,
+}
+
+impl Manifest {
+    /// The manifest's file in `folder`, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When both forms are there.
+    pub fn locate(folder: &Path) -> Result<Option<PathBuf>, ManifestError> {
+        let yaml = folder.join(YAML_NAME);
+        let json = folder.join(JSON_NAME);
+        let is_file = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        match (is_file(&yaml), is_file(&json)) {
+            (true, true) => Err(ManifestError::Both { folder: folder.to_owned() }),
+            (true, false) => Ok(Some(yaml)),
+            (false, true) => Ok(Some(json)),
+            (false, false) => Ok(None),
+        }
+    }
+
+    /// Reads the manifest of `folder`, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When both forms are there, the file cannot be read, or it is wrong.
+    pub fn load(folder: &Path) -> Result<Option<Loaded>, ManifestError> {
+        Self::locate(folder)?.map(|path| Self::load_file(&path)).transpose()
+    }
+
+    /// Reads the manifest at `path`.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or it is wrong.
+    pub fn load_file(path: &Path) -> Result<Loaded, ManifestError> {
+        let text = read_text(path)?;
+        let (manifest, warnings) = Self::parse(path, &text)?;
+        Ok(Loaded { manifest, path: path.to_owned(), text, warnings })
+    }
+
+    /// Reads name, version and exports of the package in `folder`, if it has a manifest.
+    ///
+    /// # Errors
+    ///
+    /// When both forms are there, the file cannot be read, or what is read of it is wrong.
+    pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
+        let Some(path) = Self::locate(folder)? else { return Ok(None) };
+        let text = read_text(&path)?;
+        Ok(Some(Head::parse(&path, &text)?))
+    }
+}
+
+/// The warning for a file that was probably meant to be `folder`'s manifest; lists the folder.
+pub fn misspelt(folder: &Path) -> Option<Warning> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    names.iter().find_map(|name| misspelt_name(folder, name.to_str()?))
+}
+
+/// The warning for a file called `name`, if that is a manifest's name in the wrong case or with `.yml`.
+pub(crate) fn misspelt_name(folder: &Path, name: &str) -> Option<Warning> {
+    let right = manifest_name(name).filter(|right| *right != name)?;
+    let message = format!("`{name}` is not read as a manifest: its name must be `{right}`");
+    Some(Warning::new(&folder.join(name), None, message))
+}
+
+/// The manifest's name that a file's name is, or was probably meant to be.
+pub(crate) fn manifest_name(name: &str) -> Option<&'static str> {
+    let is = |spelling: &str| name.eq_ignore_ascii_case(spelling);
+    if is(YAML_NAME) || is("Mu.yml") {
+        return Some(YAML_NAME);
+    }
+    is(JSON_NAME).then_some(JSON_NAME)
+}
+
+/// Reads a file of text that is no larger than such files may be; `None` if there is none.
+pub(crate) fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> {
+    match read_text(path) {
+        Err(ManifestError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, ManifestError> {
+    let failed = |source| ManifestError::Read { path: path.to_owned(), source };
+    let file = fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MAX_BYTES).expect("a megabyte fits") + 1;
+    file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() > MAX_BYTES {
+        let size = fs::metadata(path)
+            .map_or(bytes.len(), |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+        return Err(SourceError::new(path, "", 0..0, too_large(size)).into());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes());
+        SourceError::new(path, &text, valid..valid + 1, "this is not UTF-8 text").into()
+    })
+}

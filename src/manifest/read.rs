@@ -1,0 +1,335 @@
+//! From the tree of a file to a [`Manifest`].
+//!
+//! Every check that needs no other file is made here, and every error points at its place.
+
+use std::collections::BTreeMap;
+
+use super::source::{Document, Problem, SourceError, Table, Text, Value, nearest};
+use super::{
+    API_VERSION, Build, Capability, Constraint, Export, ExportKind, Globs, Head, Manifest, Person,
+    Upgrade, Versioning, Warning, requirement,
+};
+use crate::reference::{Name, Range, Reference, ReferenceError, Version};
+
+/// Every key of a manifest.
+pub(super) const KEYS: &[&str] = &[
+    "name",
+    "version",
+    "appVersion",
+    "versioning",
+    "apiVersion",
+    "muVersion",
+    "description",
+    "author",
+    "authors",
+    "maintainers",
+    "website",
+    "license",
+    "keywords",
+    "readme",
+    "files",
+    "dependencies",
+    "devDependencies",
+    "replaces",
+    "provides",
+    "requires",
+    "constraints",
+    "channels",
+    "upgrade",
+    "exports",
+    "build",
+    "metadata",
+];
+pub(super) const PERSON_KEYS: &[&str] = &["name", "email", "url"];
+pub(super) const UPGRADE_KEYS: &[&str] = &["replaces", "skips", "skipRange"];
+pub(super) const EXPORT_KEYS: &[&str] = &["kind", "path"];
+pub(super) const BUILD_KEYS: &[&str] = &["command", "outputs"];
+const GENERATED_KEY: &str = "x-generated";
+
+impl From<ReferenceError> for Problem {
+    fn from(error: ReferenceError) -> Self {
+        let mut problem = Self::new(error.to_string());
+        // Where a password was hidden, places in the text are not those in the file.
+        problem.span = (!error.text().contains("****")).then(|| error.span());
+        problem
+    }
+}
+
+pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning>), SourceError> {
+    let root = document.root();
+    if root.is_null() {
+        return Err(root.error("the manifest is empty").help("it needs at least `name`"));
+    }
+    let api_version = api_version(root)?;
+    let table = root.table(KEYS)?;
+    let name = name(table)?.ok_or_else(|| {
+        document.error(root.span().start..root.span().start, "the manifest has no `name`")
+    })?;
+    let mut warnings = Vec::new();
+    let mut requirements = |key| match table.get(key) {
+        Some(value) => requirement::read(value, &mut warnings),
+        None => Ok(Vec::new()),
+    };
+    let dependencies = requirements("dependencies")?;
+    let dev_dependencies = requirements("devDependencies")?;
+    let Versions { versioning, version, written, app_version } = versions(table)?;
+    let manifest = Manifest {
+        name,
+        version,
+        written_version: written,
+        app_version,
+        versioning,
+        api_version,
+        mu_version: parsed(table, "muVersion", Range::parse)?,
+        description: table.string("description")?,
+        authors: authors(table)?,
+        maintainers: people(table.get("maintainers"))?,
+        website: table.string("website")?,
+        license: table.string("license")?,
+        keywords: table.strings("keywords")?,
+        readme: table.text("readme")?.map(|text| inner_path(&text)).transpose()?,
+        files: files(table)?,
+        dependencies,
+        dev_dependencies,
+        replaces: table.list("replaces", |value| value.text()?.parse(unversioned))?,
+        provides: table.list("provides", |value| value.text()?.parse(Capability::parse))?,
+        requires: table.list("requires", |value| value.text()?.parse(Capability::parse))?,
+        constraints: constraints(table)?,
+        channels: table.list("channels", |value| word(&value.text()?))?,
+        upgrade: upgrade(table, versioning)?,
+        exports: exports(table)?,
+        build: build(table)?,
+        generated: table.flag(GENERATED_KEY)?,
+    };
+    Ok((manifest, warnings))
+}
+
+/// Reads no more than [`Head`] holds, and is as strict about it.
+pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
+    let root = document.root();
+    api_version(root)?;
+    let table = root.table(KEYS)?;
+    Ok(Head {
+        name: name(table)?,
+        version: versions(table)?.version,
+        exports: exports(table)?.into_keys().collect(),
+        generated: table.flag(GENERATED_KEY)?,
+    })
+}
+
+/// The format comes first: in a newer one, nothing else can be judged.
+fn api_version(root: Value<'_>) -> Result<Option<String>, SourceError> {
+    let found = root.entries()?.find(|(key, _)| key.as_str() == "apiVersion");
+    let Some((_, value)) = found.filter(|(_, value)| !value.is_null()) else { return Ok(None) };
+    let text = value.text()?;
+    if text.as_str() == API_VERSION {
+        return Ok(Some(API_VERSION.to_owned()));
+    }
+    let error = text.error(format!("unknown manifest format `{}`", text.as_str()));
+    Err(error.help(format!("this mu reads `{API_VERSION}`; a newer mu may read more")))
+}
+
+fn parsed<T, P: Into<Problem>>(
+    table: Table<'_>,
+    key: &str,
+    parser: impl FnOnce(&str) -> Result<T, P>,
+) -> Result<Option<T>, SourceError> {
+    table.word(key)?.map(|text| text.parse(parser)).transpose()
+}
+
+fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
+    table.text("name")?.map(|text| text.parse(unversioned)).transpose()
+}
+
+/// A name, or base and name: neither protocol nor version.
+pub(crate) fn unversioned(text: &str) -> Result<Reference, Problem> {
+    let reference = Reference::parse(text)?;
+    let expected = "expected a name such as `acmecorp/elk`, or base and name";
+    if let Some(at) = text.find('#') {
+        return Err(Problem::new("no version belongs here").at(at..text.len()).help(expected));
+    }
+    if reference.local().is_some() {
+        return Err(Problem::new("a folder is no name").help(expected));
+    }
+    if reference.protocol().is_some() || reference.user().is_some() {
+        let end = text.find("://").map_or(text.len(), |at| at + "://".len());
+        return Err(Problem::new("no protocol belongs here").at(0..end).help(expected));
+    }
+    Ok(reference)
+}
+
+struct Versions {
+    versioning: Versioning,
+    version: Option<Version>,
+    written: Option<String>,
+    app_version: Option<String>,
+}
+
+fn versions(table: Table<'_>) -> Result<Versions, SourceError> {
+    let versioning = match table.text("versioning")? {
+        None => Versioning::Semver,
+        Some(text) => one_of(&text, &[Versioning::Semver, Versioning::Composite], |v| v.as_str())?,
+    };
+    let app = table.word("appVersion")?;
+    let written = table.word("version")?;
+    let revision = written.as_ref().map(|text| text.parse(strict_version)).transpose()?;
+    let version = match (versioning, &written, revision) {
+        (_, None, _) | (_, _, None) => None,
+        (Versioning::Semver, _, revision) => revision,
+        (Versioning::Composite, Some(written), Some(_)) => {
+            let Some(app) = &app else {
+                return Err(written.error("a composite version needs `appVersion` too"));
+            };
+            let composite = app.parse(|app| Version::composite(app, written.as_str()))?;
+            Some(composite)
+        }
+    };
+    let owned = |text: Text<'_>| text.as_str().to_owned();
+    Ok(Versions { versioning, version, written: written.map(owned), app_version: app.map(owned) })
+}
+
+/// Semver to the letter: no `v`, no missing parts.
+fn strict_version(text: &str) -> Result<Version, Problem> {
+    if let Some(rest) = text.strip_prefix(['v', 'V']).filter(|rest| Version::parse(rest).is_ok()) {
+        return Err(Problem::new("a version has no `v` before it here")
+            .at(0..1)
+            .help(format!("write `{rest}`")));
+    }
+    Version::parse(text).map_err(Problem::from)
+}
+
+fn authors(table: Table<'_>) -> Result<Vec<Person>, SourceError> {
+    match (table.get("author"), table.get("authors")) {
+        (Some(author), Some(_)) => Err(author.error("`author` and `authors` are one key")),
+        (author, authors) => people(author.or(authors)),
+    }
+}
+
+/// One person or a list of them, each as text or as a map.
+fn people(value: Option<Value<'_>>) -> Result<Vec<Person>, SourceError> {
+    match value {
+        None => Ok(Vec::new()),
+        Some(value) if value.is_list() => value.list()?.map(person).collect(),
+        Some(value) => Ok(vec![person(value)?]),
+    }
+}
+
+fn person(value: Value<'_>) -> Result<Person, SourceError> {
+    if !value.is_table() {
+        return Ok(Person::parse(value.text()?.as_str()));
+    }
+    let table = value.table(PERSON_KEYS)?;
+    let name = table.string("name")?.ok_or_else(|| value.error("a person needs `name`"))?;
+    Ok(Person { name, email: table.string("email")?, url: table.string("url")? })
+}
+
+fn files(table: Table<'_>) -> Result<Globs, SourceError> {
+    let Some(value) = table.get("files") else { return Ok(Globs::all()) };
+    globs(value)
+}
+
+/// A list of patterns.
+pub(crate) fn globs(value: Value<'_>) -> Result<Globs, SourceError> {
+    let mut globs = Globs::default();
+    for pattern in value.list()? {
+        pattern.text()?.parse(|text| globs.push(text))?;
+    }
+    Ok(globs)
+}
+
+/// A path that stays in the package.
+fn inner_path(text: &Text<'_>) -> Result<String, SourceError> {
+    let path = text.as_str();
+    let leaves = path.split(['/', '\\']).any(|segment| segment == "..");
+    if path.is_empty() || leaves || path.starts_with(['/', '\\']) || path.contains(':') {
+        return Err(text.error("expected a path inside the package"));
+    }
+    Ok(path.to_owned())
+}
+
+/// One word, such as a channel's name.
+fn word(text: &Text<'_>) -> Result<String, SourceError> {
+    let word = text.as_str();
+    if word.is_empty() || word.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(text.error("expected one word"));
+    }
+    Ok(word.to_owned())
+}
+
+/// The value that the text names.
+pub(crate) fn one_of<T: Copy>(
+    text: &Text<'_>,
+    values: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<T, SourceError> {
+    let found = values.iter().copied().find(|value| name(*value) == text.as_str());
+    found.ok_or_else(|| {
+        let names: Vec<&str> = values.iter().copied().map(&name).collect();
+        let error = text.error(format!("expected one of `{}`", names.join("`, `")));
+        match nearest(text.as_str(), names) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        }
+    })
+}
+
+fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceError> {
+    let Some(value) = table.get("constraints") else { return Ok(BTreeMap::new()) };
+    let entry = |(key, value): (Text<'_>, Value<'_>)| {
+        Ok((key.as_str().to_owned(), value.word()?.parse(Constraint::parse)?))
+    };
+    value.entries()?.map(entry).collect()
+}
+
+fn upgrade(table: Table<'_>, versioning: Versioning) -> Result<Option<Upgrade>, SourceError> {
+    let Some(value) = table.get("upgrade") else { return Ok(None) };
+    let table = value.table(UPGRADE_KEYS)?;
+    let version = |text: &str| match versioning {
+        Versioning::Semver => strict_version(text),
+        Versioning::Composite => Version::parse_composite(text).map_err(Problem::from),
+    };
+    Ok(Some(Upgrade {
+        replaces: parsed(table, "replaces", version)?,
+        skips: table.list("skips", |value| value.word()?.parse(version))?,
+        skip_range: parsed(table, "skipRange", Range::parse)?,
+    }))
+}
+
+fn exports(table: Table<'_>) -> Result<BTreeMap<String, Export>, SourceError> {
+    let Some(value) = table.get("exports") else { return Ok(BTreeMap::new()) };
+    let mut exports = BTreeMap::new();
+    for (key, value) in value.entries()? {
+        key.parse(Name::parse)?;
+        exports.insert(key.as_str().to_owned(), export(value)?);
+    }
+    Ok(exports)
+}
+
+fn export(value: Value<'_>) -> Result<Export, SourceError> {
+    if value.is_null() {
+        return Ok(Export::default());
+    }
+    let table = value.table(EXPORT_KEYS)?;
+    let kind = table.text("kind")?;
+    Ok(Export {
+        kind: kind.map(|text| one_of(&text, &ExportKind::ALL, ExportKind::as_str)).transpose()?,
+        path: table.text("path")?.map(|text| inner_path(&text)).transpose()?,
+    })
+}
+
+fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
+    let Some(value) = table.get("build") else { return Ok(None) };
+    let table = value.table(BUILD_KEYS)?;
+    let missing = || value.error("`build` needs `command`");
+    let command = table.get("command").ok_or_else(missing)?;
+    if !command.is_list() {
+        return Err(command
+            .error("`command` must be a list")
+            .help("write the program and each argument apart: `[\"make\", \"pack\"]`"));
+    }
+    let command = table.strings("command")?;
+    if command.first().is_none_or(String::is_empty) {
+        return Err(missing());
+    }
+    Ok(Some(Build { command, outputs: table.list("outputs", |value| inner_path(&value.text()?))? }))
+}

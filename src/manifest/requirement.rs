@@ -1,0 +1,274 @@
+//! Dependencies in a manifest: a list of references, or a map from local names.
+//!
+//! Every form ends up as a [`Requirement`]. Whether such a package exists is not asked here.
+
+use std::collections::HashMap;
+
+use mu_provider::{Dependency, DetailedDependency};
+
+use super::Warning;
+use super::source::{Problem, SourceError, Text, Value, line_of};
+use crate::reference::{Base, Reference, ReferenceError, VersionSpec};
+
+/// What an entry in its long form may say.
+pub(super) const KEYS: &[&str] = &["ref", "version", "channel", "appVersion", "prerelease"];
+/// The key that marks an entry as indirect where no comment can (in JSON, and in a row of a flow list).
+pub(super) const INDIRECT_KEY: &str = "x-indirect";
+
+/// One dependency of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirement {
+    /// The local name, in the map form.
+    pub alias: Option<String>,
+    /// The package and the versions that will do.
+    pub reference: Reference,
+    /// Only versions in this channel.
+    pub channel: Option<String>,
+    /// Only versions of this app version (a prefix of whole components).
+    pub app_version: Option<String>,
+    /// Whether prereleases will do too.
+    pub prerelease: bool,
+    /// Whether only other packages need it; written as the comment `# indirect`.
+    pub indirect: bool,
+    /// The line of the manifest it stands in, counted from 1; 0 if it is from no file.
+    pub line: usize,
+}
+
+impl Requirement {
+    /// A dependency of which nothing but the reference is said.
+    pub fn new(reference: Reference) -> Self {
+        Self {
+            alias: None,
+            reference,
+            channel: None,
+            app_version: None,
+            prerelease: false,
+            indirect: false,
+            line: 0,
+        }
+    }
+
+    /// Reads a dependency of an index line.
+    ///
+    /// # Errors
+    ///
+    /// When its reference is none.
+    pub fn from_wire(dependency: &Dependency) -> Result<Self, ReferenceError> {
+        let requirement = Self::new(Reference::parse(dependency.reference())?);
+        Ok(match dependency {
+            Dependency::Reference(_) => requirement,
+            Dependency::Detailed(detailed) => Self {
+                channel: detailed.channel.clone(),
+                app_version: detailed.app_version.clone(),
+                prerelease: detailed.prerelease,
+                ..requirement
+            },
+        })
+    }
+
+    /// The dependency as an index line writes it: local names and marks are left out.
+    pub fn to_wire(&self) -> Dependency {
+        let reference = self.reference.to_string();
+        if self.channel.is_none() && self.app_version.is_none() && !self.prerelease {
+            return Dependency::Reference(reference);
+        }
+        Dependency::Detailed(DetailedDependency {
+            reference,
+            channel: self.channel.clone(),
+            app_version: self.app_version.clone(),
+            prerelease: self.prerelease,
+        })
+    }
+
+    /// What two references to one package have in common, as far as a manifest alone can tell.
+    pub(super) fn package_key(reference: &Reference) -> PackageKey {
+        let local = reference.local().map(|folder| folder.trim_end_matches('/').to_owned());
+        let name = local.unwrap_or_else(|| reference.name().to_string());
+        (reference.base().cloned(), name)
+    }
+}
+
+pub(super) type PackageKey = (Option<Base>, String);
+
+/// Reads a `dependencies` or `devDependencies` value.
+pub(super) fn read(
+    value: Value<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Requirement>, SourceError> {
+    let entries: Vec<(Option<Text<'_>>, Value<'_>)> = if value.is_table() {
+        value.entries()?.map(|(key, value)| (Some(key), value)).collect()
+    } else if value.is_list() {
+        value.list()?.map(|value| (None, value)).collect()
+    } else {
+        return Err(value
+            .error("dependencies must be a list or a map")
+            .help("write `- aws#^1.0.6` on a line of its own"));
+    };
+    let mut requirements = Vec::with_capacity(entries.len());
+    let mut seen = HashMap::new();
+    for (key, value) in entries {
+        let read = Entry { key, value }.read()?;
+        let package = Requirement::package_key(&read.requirement.reference);
+        let span = read.name.span();
+        if let Some(first) = seen.insert(package, span.clone()) {
+            let text = value.document().text();
+            let (line, again) = (line_of(text, first.start), line_of(text, span.start));
+            let message = if line == again {
+                format!(
+                    "`{}` is listed twice on line {line}",
+                    shown_name(&read.requirement.reference)
+                )
+            } else {
+                let name = shown_name(&read.requirement.reference);
+                format!("`{name}` is listed twice, on lines {line} and {again}")
+            };
+            return Err(value.document().error(span, message).related(first, "first here"));
+        }
+        warnings.extend(pointless(&read.requirement, value));
+        requirements.push(read.requirement);
+    }
+    Ok(requirements)
+}
+
+fn shown_name(reference: &Reference) -> String {
+    reference.with_version(None).to_string()
+}
+
+/// Says what has no effect beside an exact version.
+fn pointless(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
+    let what = if requirement.prerelease {
+        "`prerelease`"
+    } else if requirement.channel.is_some() {
+        "`channel`"
+    } else {
+        return None;
+    };
+    let pinned = requirement.reference.version().filter(|version| version.is_pinned())?;
+    let message = format!("{what} has no effect beside the exact version `{pinned}`");
+    Some(Warning::new(value.document().path(), Some(requirement.line), message))
+}
+
+/// One entry as it stands in the file.
+struct Entry<'d> {
+    key: Option<Text<'d>>,
+    value: Value<'d>,
+}
+
+struct Read<'d> {
+    requirement: Requirement,
+    /// The text that names the package.
+    name: Text<'d>,
+}
+
+impl<'d> Entry<'d> {
+    fn read(self) -> Result<Read<'d>, SourceError> {
+        let document = self.value.document();
+        let (reference, name, table) = if self.value.is_table() {
+            let table = self.long_form()?;
+            let (reference, name) = self.long_reference(table)?;
+            (reference, name, Some(table))
+        } else {
+            let text = self.value.word()?;
+            let (reference, name) = self.short_reference(text)?;
+            (reference, name, None)
+        };
+        let alias = self.alias(&reference)?;
+        let mut requirement = Requirement { alias, ..Requirement::new(reference) };
+        if let Some(table) = table {
+            requirement.channel = table.string("channel")?;
+            requirement.app_version =
+                table.word("appVersion")?.map(|text| text.as_str().to_owned());
+            requirement.prerelease = table.flag("prerelease")?;
+            requirement.indirect = table.flag(INDIRECT_KEY)?;
+        }
+        requirement.indirect |= document
+            .comment_after(self.value.span().end)
+            .is_some_and(|comment| is_indirect_mark(&document.text()[comment]));
+        requirement.line = line_of(document.text(), name.span().start);
+        Ok(Read { requirement, name })
+    }
+
+    fn long_form(&self) -> Result<super::source::Table<'d>, SourceError> {
+        self.value.table(KEYS).map_err(|error| {
+            // `- utils: ^1` in a list is a map with the key `utils`.
+            let single = self.key.is_none() && self.value.entries().is_ok_and(|e| e.count() == 1);
+            if single && error.help_text().is_none_or(|help| !help.starts_with("did you mean")) {
+                return error
+                    .help("in a list, write the name and the version as one: `name#version`");
+            }
+            error
+        })
+    }
+
+    fn long_reference(
+        &self,
+        table: super::source::Table<'d>,
+    ) -> Result<(Reference, Text<'d>), SourceError> {
+        let version = table.word("version")?;
+        let Some(text) = table.text("ref")? else {
+            let (Some(key), Some(version)) = (&self.key, version) else {
+                return Err(self.value.error("a dependency needs `ref`"));
+            };
+            return Ok((named_by_key(key, &version)?, key.clone()));
+        };
+        let reference = text.parse(Reference::parse)?;
+        match version {
+            None => Ok((reference, text)),
+            Some(version) if reference.version().is_some() => {
+                Err(version.error("the version stands in `ref` already"))
+            }
+            Some(version) => {
+                let spec = version.parse(VersionSpec::parse)?;
+                Ok((reference.with_version(Some(spec)), text))
+            }
+        }
+    }
+
+    /// A reference; in the map form also a version alone, of the package that the key names.
+    fn short_reference(&self, text: Text<'d>) -> Result<(Reference, Text<'d>), SourceError> {
+        match &self.key {
+            Some(key) if is_version_alone(text.as_str()) => {
+                Ok((named_by_key(key, &text)?, key.clone()))
+            }
+            _ => Ok((text.parse(Reference::parse)?, text)),
+        }
+    }
+
+    /// The local name: any name will do, and what the reference itself says.
+    fn alias(&self, reference: &Reference) -> Result<Option<String>, SourceError> {
+        let Some(key) = &self.key else { return Ok(None) };
+        let named = Reference::parse(key.as_str());
+        let same = named.is_ok_and(|named| {
+            Requirement::package_key(&named) == Requirement::package_key(reference)
+        });
+        if !same {
+            key.parse(crate::reference::Name::parse)?;
+        }
+        Ok(Some(key.as_str().to_owned()))
+    }
+}
+
+/// Whether a value in the map form is a version alone: whatever names no place.
+///
+/// A branch with a slash (`release/2024`) reads as a package; it needs the `#` of a reference.
+pub(super) fn is_version_alone(text: &str) -> bool {
+    !text.contains(['#', '/', ':'])
+}
+
+fn named_by_key(key: &Text<'_>, version: &Text<'_>) -> Result<Reference, SourceError> {
+    let reference = key.parse(Reference::parse)?;
+    if reference.version().is_some() {
+        let at = key.as_str().find('#').unwrap_or_default();
+        return Err(key.problem(
+            Problem::new("the version stands behind the colon, not in the key")
+                .at(at..key.as_str().len()),
+        ));
+    }
+    Ok(reference.with_version(Some(version.parse(VersionSpec::parse)?)))
+}
+
+/// Whether a comment says that an entry is there for others: `# indirect`, or `# indirect; why`.
+pub(super) fn is_indirect_mark(comment: &str) -> bool {
+    let words = comment.trim_start_matches('#').trim();
+    words.strip_prefix("indirect").is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))
+}

@@ -1,0 +1,252 @@
+//! The error that points into a file: what is wrong, on which line, under which character.
+//!
+//! One type for every YAML and JSON file that mu reads. It renders itself to text, plain or
+//! coloured; it prints nothing.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use super::words::printable;
+
+/// A mistake in a file that a person wrote, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceError(Box<Details>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Details {
+    path: PathBuf,
+    text: String,
+    span: Range<usize>,
+    message: String,
+    label: Option<String>,
+    related: Option<(Range<usize>, String)>,
+    help: Option<String>,
+}
+
+impl SourceError {
+    /// An error about the bytes `span` of `text`, which is the content of the file at `path`.
+    pub fn new(path: &Path, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
+        let start = floor_char_boundary(text, span.start);
+        let end = floor_char_boundary(text, span.end).max(start);
+        Self(Box::new(Details {
+            path: path.to_owned(),
+            text: text.to_owned(),
+            span: start..end,
+            message: printable(&message.into()).into_owned(),
+            label: None,
+            related: None,
+            help: None,
+        }))
+    }
+
+    /// Adds what was expected at the place itself.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.0.label = Some(printable(&label.into()).into_owned());
+        self
+    }
+
+    /// Adds a second place that has to do with it.
+    #[must_use]
+    pub fn related(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
+        self.0.related = Some((span, printable(&label.into()).into_owned()));
+        self
+    }
+
+    /// Adds what the user can do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(printable(&help.into()).into_owned());
+        self
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// The file's content.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The bytes of the content that the error is about.
+    pub fn span(&self) -> Range<usize> {
+        self.0.span.clone()
+    }
+
+    /// The line, counted from 1.
+    pub fn line(&self) -> usize {
+        line_of(&self.0.text, self.0.span.start)
+    }
+
+    /// The column in characters, counted from 1.
+    pub fn column(&self) -> usize {
+        let before = &self.0.text[..self.0.span.start];
+        let line_start = before.rfind('\n').map_or(0, |index| index + 1);
+        before[line_start..].chars().filter(|character| *character != '\u{feff}').count() + 1
+    }
+
+    /// What is wrong, in one line.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What the user can do about it.
+    pub fn help_text(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// The same error about a file that is shown under another name, such as one relative to the current folder.
+    #[must_use]
+    pub fn with_path(mut self, path: impl Into<PathBuf>) -> Self {
+        self.0.path = path.into();
+        self
+    }
+
+    /// Renders message, place, the line with a caret under the mistake, and the help.
+    pub fn render(&self, coloured: bool) -> String {
+        let details = &*self.0;
+        let shown_path = printable(&details.path.to_string_lossy()).into_owned();
+        let mut primary = AnnotationKind::Primary.span(self.visible_span());
+        if let Some(label) = &details.label {
+            primary = primary.label(label.as_str());
+        }
+        let mut snippet =
+            Snippet::source(details.text.as_str()).path(shown_path).fold(true).annotation(primary);
+        if let Some((span, label)) = &details.related {
+            snippet = snippet
+                .annotation(AnnotationKind::Context.span(span.clone()).label(label.as_str()));
+        }
+        let title = Level::ERROR.primary_title(details.message.as_str());
+        let mut group: Group<'_> = title.element(snippet);
+        if let Some(help) = &details.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let renderer = if coloured { Renderer::styled() } else { Renderer::plain() };
+        renderer.render(&[group])
+    }
+
+    /// The span cut to its first line, so that a wrong block does not fill the screen.
+    fn visible_span(&self) -> Range<usize> {
+        let Range { start, end } = self.0.span;
+        let line_end =
+            self.0.text[start..].find(['\n', '\r']).map_or(self.0.text.len(), |at| start + at);
+        start..end.min(line_end)
+    }
+}
+
+/// Prints `path:line:column: message`.
+impl fmt::Display for SourceError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.0.path.to_string_lossy();
+        write!(
+            formatter,
+            "{}:{}:{}: {}",
+            printable(&path),
+            self.line(),
+            self.column(),
+            self.0.message
+        )
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+/// The line that the byte at `offset` stands in, counted from 1.
+pub fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, span: Range<usize>, expected: &str) {
+        let error = SourceError::new(Path::new("Mu.yaml"), text, span, "wrong");
+        assert_eq!(
+            error.render(false),
+            expected.trim_start_matches('\n'),
+            "\n{}",
+            error.render(false)
+        );
+    }
+
+    #[test]
+    fn shows_the_line_and_a_caret() {
+        check(
+            "name: a\nversion: 1.x\n",
+            17..20,
+            "
+error: wrong
+ --> Mu.yaml:2:10
+  |
+2 | version: 1.x
+  |          ^^^",
+        );
+    }
+
+    #[test]
+    fn shows_two_places_and_help() {
+        let error = SourceError::new(
+            Path::new("Mu.yaml"),
+            "a: 1\nb: 2\na: 3\n",
+            10..11,
+            "`a` stands here twice",
+        )
+        .related(0..1, "first here")
+        .help("remove one");
+        assert_eq!((error.line(), error.column()), (3, 1));
+        assert_eq!(error.to_string(), "Mu.yaml:3:1: `a` stands here twice");
+        insta::assert_snapshot!(error.render(false), @r"
+        error: `a` stands here twice
+         --> Mu.yaml:3:1
+          |
+        1 | a: 1
+          | - first here
+        2 | b: 2
+        3 | a: 3
+          | ^
+          |
+          = help: remove one
+        ");
+    }
+
+    #[test]
+    fn never_prints_an_escape_sequence() {
+        let error = SourceError::new(
+            Path::new("a\u{1b}[2J"),
+            "na\u{1b}[31mme: \u{202e}x",
+            0..2,
+            "bad \u{1b}[31m",
+        )
+        .help("\u{7}");
+        assert!(
+            !error.render(false).contains(['\u{1b}', '\u{7}', '\u{202e}']),
+            "{:?}",
+            error.render(false)
+        );
+        assert!(error.render(true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn stands_spans_at_the_end_and_across_lines() {
+        let error = SourceError::new(Path::new("Mu.yaml"), "é: [\n", 99..200, "not closed");
+        assert_eq!((error.line(), error.column()), (2, 1));
+        assert!(error.render(false).contains("Mu.yaml"));
+        let error = SourceError::new(Path::new("Mu.yaml"), "é: [\n a,\n]", 4..9, "long");
+        assert_eq!((error.line(), error.column()), (1, 4));
+        assert!(error.render(false).ends_with("é: [\n  |    ^"), "{}", error.render(false));
+    }
+}

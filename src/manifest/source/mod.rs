@@ -1,0 +1,185 @@
+//! Files that people write, read with the place of every key and value.
+//!
+//! One reader for YAML and JSON, one error type that points into the file. Everything that comes
+//! in is limited: size, depth, and what aliases may repeat.
+
+mod error;
+mod json;
+mod node;
+mod value;
+mod words;
+mod yaml;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+pub use self::error::{SourceError, line_of};
+pub use self::node::Node;
+pub(crate) use self::node::{Entry, Kind, Style, is_bool, is_number};
+pub use self::value::{Problem, Table, Text, Value};
+pub use self::words::{nearest, printable};
+
+/// The largest file that is read, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+/// How deep lists and maps may be nested.
+const MAX_DEPTH: usize = 64;
+/// How many values the aliases of one file may repeat.
+const MAX_COPIED_NODES: usize = 10_000;
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// YAML 1.2.
+    Yaml,
+    /// JSON.
+    Json,
+}
+
+impl Format {
+    /// The format that the file's extension says: JSON for `.json`, else YAML.
+    pub fn of(path: &Path) -> Self {
+        match path.extension() {
+            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::Json,
+            _ => Self::Yaml,
+        }
+    }
+}
+
+/// A file that was read: its text, and its values with their places.
+#[derive(Debug)]
+pub struct Document<'t> {
+    path: &'t Path,
+    text: &'t str,
+    format: Format,
+    root: Node<'t>,
+    comments: Vec<Comment>,
+}
+
+impl<'t> Document<'t> {
+    /// Reads `text`, the content of the file at `path`; its extension says which format it is in.
+    ///
+    /// # Errors
+    ///
+    /// When the text is too large, too deep, not of its format, or says a key twice.
+    pub fn read(path: &'t Path, text: &'t str) -> Result<Self, SourceError> {
+        let format = Format::of(path);
+        if text.len() > MAX_BYTES {
+            return Err(SourceError::new(path, "", 0..0, too_large(text.len())));
+        }
+        let parsed = match format {
+            Format::Yaml => yaml::parse(text),
+            Format::Json => json::parse(text),
+        };
+        let Parsed { root, comments } = parsed.map_err(|fault| fault.in_file(path, text))?;
+        Ok(Self { path, text, format, root, comments })
+    }
+
+    /// The file's path, for messages.
+    pub fn path(&self) -> &'t Path {
+        self.path
+    }
+
+    /// The file's content.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// The format it is written in.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The outermost value; null for an empty file.
+    pub fn root(&self) -> Value<'_> {
+        Value::new(self, &self.root)
+    }
+
+    /// An error about the bytes `span` of this file.
+    pub fn error(&self, span: Range<usize>, message: impl Into<String>) -> SourceError {
+        SourceError::new(self.path, self.text, span, message)
+    }
+
+    pub(crate) fn node(&self) -> &Node<'t> {
+        &self.root
+    }
+
+    /// The comments of the file, in order, each from its `#` to the end of its line.
+    pub fn comments(&self) -> impl Iterator<Item = &'t str> {
+        self.comments.iter().map(|comment| self.text[comment.span.clone()].trim_end())
+    }
+
+    /// The comment that follows byte `end` on its line, if only a comma or space is between.
+    pub(crate) fn comment_after(&self, end: usize) -> Option<Range<usize>> {
+        let next = self.comments.partition_point(|comment| comment.span.start < end);
+        let span = self.comments.get(next)?.span.clone();
+        let between = &self.text[end..span.start];
+        between.chars().all(|c| matches!(c, ' ' | '\t' | ',')).then_some(span)
+    }
+}
+
+/// What is said of a file that is larger than [`MAX_BYTES`].
+pub(crate) fn too_large(bytes: usize) -> String {
+    format!("the file is too large: {bytes} bytes, and {MAX_BYTES} are read at most")
+}
+
+/// What a reader hands back.
+struct Parsed<'t> {
+    root: Node<'t>,
+    comments: Vec<Comment>,
+}
+
+#[derive(Debug)]
+struct Comment {
+    span: Range<usize>,
+}
+
+/// A mistake before it is known in which file.
+struct Fault {
+    span: Range<usize>,
+    message: String,
+    help: Option<&'static str>,
+    related: Option<(Range<usize>, &'static str)>,
+}
+
+impl Fault {
+    fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { span, message: message.into(), help: None, related: None }
+    }
+
+    fn help(mut self, help: &'static str) -> Self {
+        self.help = Some(help);
+        self
+    }
+
+    fn in_file(self, path: &Path, text: &str) -> SourceError {
+        let mut error = SourceError::new(path, text, self.span, self.message);
+        if let Some(help) = self.help {
+            error = error.help(help);
+        }
+        if let Some((span, label)) = self.related {
+            error = error.related(span, label);
+        }
+        error
+    }
+}
+
+/// The keys of one map that were read so far.
+#[derive(Default)]
+struct SeenKeys(HashMap<String, Range<usize>>);
+
+impl SeenKeys {
+    fn insert(&mut self, key: &str, span: &Range<usize>) -> Result<(), Fault> {
+        match self.0.insert(key.to_owned(), span.clone()) {
+            None => Ok(()),
+            Some(first) => {
+                let mut fault = Fault::new(span.clone(), format!("the key `{key}` is here twice"));
+                fault.related = Some((first, "first here"));
+                Err(fault)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! What every reader must do: places, limits, and messages that say them.
+
+use std::path::Path;
+
+use super::*;
+
+/// Every key and value of a file as `path = place-in-text`.
+fn outline(path: &str, text: &str) -> Vec<String> {
+    fn walk(node: &Node<'_>, text: &str, name: &str, out: &mut Vec<String>) {
+        match &node.kind {
+            Kind::Scalar { text: value, .. } => {
+                out.push(format!("{name}: {value:?} <- {:?}", &text[node.span()]));
+            }
+            Kind::List { items, .. } => {
+                out.push(format!("{name}: list <- {:?}", &text[node.span()]));
+                for (index, item) in items.iter().enumerate() {
+                    walk(item, text, &format!("{name}.{index}"), out);
+                }
+            }
+            Kind::Table { entries, .. } => {
+                for entry in entries {
+                    let key = &text[entry.key_span.clone()];
+                    walk(&entry.value, text, &format!("{name}/{key}"), out);
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    let document = Document::read(Path::new(path), text).expect("is well formed");
+    walk(document.node(), text, "", &mut out);
+    out
+}
+
+fn check(path: &str, text: &str, expected: &[&str]) {
+    assert_eq!(outline(path, text), expected, "{text}");
+}
+
+#[test]
+fn every_value_of_yaml_knows_its_place() {
+    check(
+        "a.yaml",
+        "# head\na: 1.10  # why\n'b': \"x\\ty\"\nc:\n- d\n- {e: f,\n   g: }\nh: |\n  one\n  two\n\ni:\nj: [ k, 'l''m' ]\n",
+        &[
+            r#"/a: "1.10" <- "1.10""#,
+            r#"/'b': "x\ty" <- "\"x\\ty\"""#,
+            r#"/c: list <- "d\n- {e: f,\n   g: }""#,
+            r#"/c.0: "d" <- "d""#,
+            r#"/c.1/e: "f" <- "f""#,
+            r#"/c.1/g: "" <- """#,
+            r#"/h: "one\ntwo\n" <- "one\n  two""#,
+            r#"/i: "" <- """#,
+            r#"/j: list <- "[ k, 'l''m' ]""#,
+            r#"/j.0: "k" <- "k""#,
+            r#"/j.1: "l'm" <- "'l''m'""#,
+        ],
+    );
+    check("a.yaml", "\u{feff}é: ü\r\nb: c\r\n", &[r#"/é: "ü" <- "ü""#, r#"/b: "c" <- "c""#]);
+    check(
+        "a.yaml",
+        "a: &x [1]\nb: *x\n",
+        &[
+            r#"/a: list <- "[1]""#,
+            r#"/a.0: "1" <- "1""#,
+            r#"/b: list <- "[1]""#,
+            r#"/b.0: "1" <- "1""#,
+        ],
+    );
+    for empty in ["", "# only a comment\n", "---\n", "\u{feff}", "\n\n"] {
+        assert!(
+            Document::read(Path::new("a.yaml"), empty).is_ok_and(|d| d.root().is_null()),
+            "{empty:?}"
+        );
+    }
+}
+
+#[test]
+fn every_value_of_json_knows_its_place() {
+    check(
+        "a.json",
+        "{\n\t\"a\": 1.10,\n\t\"b\": [true, null, \"x\\u00e9\\ud83d\\ude00\\/\"], \"c\": {}, \"d\": -0.5e+3}\n",
+        &[
+            r#"/"a": "1.10" <- "1.10""#,
+            r#"/"b": list <- "[true, null, \"x\\u00e9\\ud83d\\ude00\\/\"]""#,
+            r#"/"b".0: "true" <- "true""#,
+            r#"/"b".1: "null" <- "null""#,
+            r#"/"b".2: "xé😀/" <- "\"x\\u00e9\\ud83d\\ude00\\/\"""#,
+            r#"/"d": "-0.5e+3" <- "-0.5e+3""#,
+        ],
+    );
+}
+
+fn check_error(path: &str, text: &str, expected: &str) {
+    let error = Document::read(Path::new(path), text).expect_err("has a mistake");
+    assert_eq!(error.to_string(), expected, "{}", error.render(false));
+}
+
+#[test]
+fn mistakes_are_said_with_their_place() {
+    check_error("a.yaml", "a: 1\nb: 2\na: 3\n", "a.yaml:3:1: the key `a` is here twice");
+    check_error("a.yaml", "a: {b: 1, b: 2}\n", "a.yaml:1:11: the key `b` is here twice");
+    check_error("a.yaml", "a: 1\n---\nb: 2\n", "a.yaml:3:1: a second document starts here");
+    check_error("a.yaml", "a: [1, 2\n", "a.yaml:1:4: this is not YAML: unclosed bracket '['");
+    check_error(
+        "a.yaml",
+        "a: b: c\n",
+        "a.yaml:1:5: this is not YAML: mapping values are not allowed in this context",
+    );
+    check_error(
+        "a.yaml",
+        "a:\n\tb: c\n",
+        "a.yaml:2:2: this is not YAML: tabs disallowed within this context (block indentation)",
+    );
+    check_error("a.yaml", "? [a]\n: b\n", "a.yaml:1:3: a key must be text");
+    check_error("a.yaml", "a: !secret x\n", "a.yaml:1:4: the tag `!secret` means nothing here");
+    check_error(
+        "a.yaml",
+        "a: &x 1\nb:\n  <<: *x\n",
+        "a.yaml:3:3: merge keys (`<<`) are not read here",
+    );
+    check_error(
+        "a.yaml",
+        "a: *x\n",
+        "a.yaml:1:4: this is not YAML: while parsing node, found unknown anchor",
+    );
+    check_error("a.yaml", "a: &x [*x]\n", "a.yaml:1:8: an alias inside of what it stands for");
+    check_error("a.json", "{\"a\": 1, \"a\": 2}", "a.json:1:10: the key `a` is here twice");
+    check_error(
+        "a.json",
+        "{\"a\": 1,}",
+        "a.json:1:9: this is not JSON: nothing follows this comma",
+    );
+    check_error(
+        "a.json",
+        "{a: 1}",
+        "a.json:1:2: this is not JSON: expected a key in double quotes",
+    );
+    check_error("a.json", "{\"a\" 1}", "a.json:1:6: this is not JSON: expected `:`");
+    check_error("a.json", "[1 2]", "a.json:1:4: this is not JSON: expected `,` or `]`");
+    check_error("a.json", "[01]", "a.json:1:2: this is not JSON: expected a value");
+    check_error("a.json", "['a']", "a.json:1:2: this is not JSON: text stands in double quotes");
+    check_error("a.json", "// a\n{}", "a.json:1:1: this is not JSON: it has no comments");
+    check_error("a.json", "\"a", "a.json:1:3: this is not JSON: the text is not closed");
+    check_error("a.json", "\"\\ud800\"", "a.json:1:2: this is not JSON: no such escape");
+    check_error("a.json", "{} {}", "a.json:1:4: this is not JSON: expected the end of the file");
+    check_error("a.json", "", "a.json:1:1: this is not JSON: expected a value");
+}
+
+#[test]
+fn hostile_files_are_refused() {
+    let deep = "[".repeat(100_000);
+    for path in ["a.yaml", "a.json"] {
+        let error = Document::read(Path::new(path), &deep).expect_err("is too deep");
+        assert!(error.message().contains("nested more than 64 levels deep"), "{error}");
+    }
+    let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (name, last) in ('b'..='z').zip('a'..) {
+        bomb.push_str(&format!("{name}: &{name} [*{last}, *{last}, *{last}, *{last}, *{last}]\n"));
+    }
+    let error = Document::read(Path::new("a.yaml"), &bomb).expect_err("is a bomb");
+    assert_eq!(error.message(), "anchors and aliases repeat too much");
+    let large = "x".repeat(MAX_BYTES + 1);
+    let error = Document::read(Path::new("a.yaml"), &large).expect_err("is too large");
+    assert_eq!(
+        error.to_string(),
+        "a.yaml:1:1: the file is too large: 1048577 bytes, and 1048576 are read at most"
+    );
+    let comments = "# many\n".repeat(1000);
+    assert!(Document::read(Path::new("a.yaml"), &format!("a:\n{comments}  - b\n")).is_ok());
+}
+
+#[test]
+fn what_a_parser_says_points_at_the_very_character() {
+    let texts = ["a: one!two\n", "a: 'it''s !'\n", "a: \"t\\tx\\u00e9!\"\n", "- a: é!\n"];
+    for text in texts {
+        let document = Document::read(Path::new("a.yaml"), text).expect("is well formed");
+        let value = document.root();
+        let value = value.list().map_or(value, |mut items| items.next().expect("has an item"));
+        let value = value
+            .table(&["a"])
+            .expect("has one key")
+            .text("a")
+            .expect("is text")
+            .expect("is there");
+        let at = value.as_str().find('!').expect("is in all of them");
+        let error = value.problem(Problem::new("here").at(at..at + 1));
+        assert_eq!(&text[error.span()], "!", "{text}");
+    }
+}

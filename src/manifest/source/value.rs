@@ -1,0 +1,384 @@
+//! Reading a tree key by key, with errors that point at the place.
+//!
+//! [`Value`] is a place in a file, [`Table`] a map whose keys are known, [`Text`] a scalar (or a
+//! key) that a parser of its own reads; what that parser says is mapped back into the file.
+
+use std::ops::Range;
+
+use super::node::{Entry, Kind, Node, Style, is_bool, is_number};
+use super::{Document, Format, SourceError, nearest};
+
+/// What a parser says about a text: the bytes of it that are wrong, and why.
+#[derive(Debug)]
+pub struct Problem {
+    /// The bytes of the text; all of it, if not known.
+    pub span: Option<Range<usize>>,
+    /// What is wrong.
+    pub message: String,
+    /// What was expected at the place.
+    pub label: Option<String>,
+    /// What can be done about it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem of the whole text.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { span: None, message: message.into(), label: None, help: None }
+    }
+
+    /// Narrows it to some bytes of the text.
+    #[must_use]
+    pub fn at(mut self, span: Range<usize>) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// Adds what can be done about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// A value and the file it is in.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'d> {
+    document: &'d Document<'d>,
+    node: &'d Node<'d>,
+}
+
+impl<'d> Value<'d> {
+    pub(super) fn new(document: &'d Document<'d>, node: &'d Node<'d>) -> Self {
+        Self { document, node }
+    }
+
+    /// The file.
+    pub fn document(self) -> &'d Document<'d> {
+        self.document
+    }
+
+    /// The bytes of the file that the value stands in.
+    pub fn span(self) -> Range<usize> {
+        self.node.span.clone()
+    }
+
+    /// Whether nothing is written here.
+    pub fn is_null(self) -> bool {
+        self.node.is_null()
+    }
+
+    /// Whether this is a list.
+    pub fn is_list(self) -> bool {
+        matches!(self.node.kind, Kind::List { .. })
+    }
+
+    /// Whether this is a map.
+    pub fn is_table(self) -> bool {
+        matches!(self.node.kind, Kind::Table { .. })
+    }
+
+    /// An error about this value.
+    pub fn error(self, message: impl Into<String>) -> SourceError {
+        self.document.error(self.span(), message)
+    }
+
+    fn expected(self, what: &str) -> SourceError {
+        self.error(format!("expected {what}, found {}", self.node.describe()))
+    }
+
+    /// The scalar as text. In YAML an unquoted number is the text it is written with.
+    ///
+    /// # Errors
+    ///
+    /// When this is a list, a map or nothing, or in JSON no string.
+    pub fn text(self) -> Result<Text<'d>, SourceError> {
+        let plain = matches!(self.node.kind, Kind::Scalar { style: Style::Plain, .. });
+        if plain && self.document.format == Format::Json {
+            return Err(self.expected("text"));
+        }
+        self.word().map_err(|_| self.expected("text"))
+    }
+
+    /// The scalar as text, whether it is written as text, a number or a truth value.
+    ///
+    /// # Errors
+    ///
+    /// When this is a list, a map or nothing.
+    pub fn word(self) -> Result<Text<'d>, SourceError> {
+        match &self.node.kind {
+            Kind::Scalar { text, style } if !self.is_null() => {
+                Ok(Text { document: self.document, text, span: self.span(), style: *style })
+            }
+            _ => Err(self.expected("text or a number")),
+        }
+    }
+
+    /// The truth value.
+    ///
+    /// # Errors
+    ///
+    /// When this is neither `true` nor `false`.
+    pub fn flag(self) -> Result<bool, SourceError> {
+        match &self.node.kind {
+            Kind::Scalar { text, style: Style::Plain } if is_bool(text) => {
+                Ok(text.eq_ignore_ascii_case("true"))
+            }
+            _ => Err(self.expected("`true` or `false`")),
+        }
+    }
+
+    /// Whether this is an unquoted number.
+    pub fn is_number(self) -> bool {
+        matches!(&self.node.kind, Kind::Scalar { text, style: Style::Plain } if is_number(text))
+    }
+
+    /// The values of a list.
+    ///
+    /// # Errors
+    ///
+    /// When this is no list.
+    pub fn list(self) -> Result<impl Iterator<Item = Value<'d>>, SourceError> {
+        match &self.node.kind {
+            Kind::List { items, .. } => {
+                Ok(items.iter().map(move |node| Value { document: self.document, node }))
+            }
+            _ => Err(self.expected("a list")),
+        }
+    }
+
+    /// The keys and values of a map whose keys are anyone's.
+    ///
+    /// # Errors
+    ///
+    /// When this is no map.
+    pub fn entries(self) -> Result<impl Iterator<Item = (Text<'d>, Value<'d>)>, SourceError> {
+        let document = self.document;
+        let pair = move |entry: &'d Entry<'d>| {
+            let span = entry.key_span.clone();
+            let key = Text { document, text: &entry.key, span, style: key_style(document, entry) };
+            (key, Value { document, node: &entry.value })
+        };
+        match &self.node.kind {
+            Kind::Table { entries, .. } => Ok(entries.iter().map(pair)),
+            _ => Err(self.expected("a map")),
+        }
+    }
+
+    /// A map that has only these keys, and any that start with `x-`.
+    ///
+    /// # Errors
+    ///
+    /// When this is no map, or has another key.
+    pub fn table(self, keys: &'static [&'static str]) -> Result<Table<'d>, SourceError> {
+        for (key, _) in self.entries()? {
+            if !keys.contains(&key.as_str()) && !key.as_str().starts_with("x-") {
+                return Err(unknown_key(&key, keys));
+            }
+        }
+        Ok(Table { value: self, keys })
+    }
+}
+
+fn key_style(document: &Document<'_>, entry: &Entry<'_>) -> Style {
+    match document.text.as_bytes().get(entry.key_span.start) {
+        Some(b'"') => Style::DoubleQuoted,
+        Some(b'\'') => Style::SingleQuoted,
+        _ => Style::Plain,
+    }
+}
+
+fn unknown_key(key: &Text<'_>, keys: &[&str]) -> SourceError {
+    let error = key.error(format!("unknown key `{}`", key.as_str()));
+    match nearest(key.as_str(), keys.iter().copied()) {
+        Some(known) => error.help(format!("did you mean `{known}`?")),
+        None if keys.len() <= 8 => error.help(format!("known here: `{}`", keys.join("`, `"))),
+        None => error.help("a key of your own starts with `x-`"),
+    }
+}
+
+/// A map whose keys are known.
+#[derive(Debug, Clone, Copy)]
+pub struct Table<'d> {
+    value: Value<'d>,
+    keys: &'static [&'static str],
+}
+
+impl<'d> Table<'d> {
+    /// The map itself.
+    pub fn value(self) -> Value<'d> {
+        self.value
+    }
+
+    /// The value of `key`, if one is written.
+    pub fn get(self, key: &str) -> Option<Value<'d>> {
+        debug_assert!(self.keys.contains(&key) || key.starts_with("x-"), "`{key}` is a known key");
+        let entry = self.value.node.entry(key)?;
+        let value = Value { document: self.value.document, node: &entry.value };
+        (!value.is_null()).then_some(value)
+    }
+
+    /// The text of `key`.
+    ///
+    /// # Errors
+    ///
+    /// When something else is there.
+    pub fn text(self, key: &str) -> Result<Option<Text<'d>>, SourceError> {
+        self.get(key).map(Value::text).transpose()
+    }
+
+    /// The text of `key`, which may also be written as a number.
+    ///
+    /// # Errors
+    ///
+    /// When something else is there.
+    pub fn word(self, key: &str) -> Result<Option<Text<'d>>, SourceError> {
+        self.get(key).map(Value::word).transpose()
+    }
+
+    /// The text of `key` as an owned string.
+    ///
+    /// # Errors
+    ///
+    /// When something else is there.
+    pub fn string(self, key: &str) -> Result<Option<String>, SourceError> {
+        Ok(self.text(key)?.map(|text| text.as_str().to_owned()))
+    }
+
+    /// The truth value of `key`; `false` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When something else is there.
+    pub fn flag(self, key: &str) -> Result<bool, SourceError> {
+        Ok(self.get(key).map(Value::flag).transpose()?.unwrap_or_default())
+    }
+
+    /// What `read` makes of every value in the list at `key`; nothing if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When no list is there, and what `read` says.
+    pub fn list<T>(
+        self,
+        key: &str,
+        read: impl FnMut(Value<'d>) -> Result<T, SourceError>,
+    ) -> Result<Vec<T>, SourceError> {
+        match self.get(key) {
+            Some(value) => value.list()?.map(read).collect(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The list of texts at `key`.
+    ///
+    /// # Errors
+    ///
+    /// When no list is there, or one of its values is no text.
+    pub fn strings(self, key: &str) -> Result<Vec<String>, SourceError> {
+        self.list(key, |value| Ok(value.text()?.as_str().to_owned()))
+    }
+}
+
+/// A text in a file: a scalar or a key.
+#[derive(Debug, Clone)]
+pub struct Text<'d> {
+    document: &'d Document<'d>,
+    text: &'d str,
+    span: Range<usize>,
+    style: Style,
+}
+
+impl<'d> Text<'d> {
+    /// The text, unquoted and unescaped.
+    pub fn as_str(&self) -> &'d str {
+        self.text
+    }
+
+    /// The bytes of the file that it stands in, quotes and all.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// An error about this text.
+    pub fn error(&self, message: impl Into<String>) -> SourceError {
+        self.document.error(self.span(), message)
+    }
+
+    /// What `parser` makes of the text.
+    ///
+    /// # Errors
+    ///
+    /// What the parser says, pointing at the very characters in the file.
+    pub fn parse<T, P: Into<Problem>>(
+        &self,
+        parser: impl FnOnce(&str) -> Result<T, P>,
+    ) -> Result<T, SourceError> {
+        parser(self.text).map_err(|problem| self.problem(problem.into()))
+    }
+
+    /// The error for what a parser says about this text.
+    pub fn problem(&self, problem: Problem) -> SourceError {
+        let span = problem.span.map_or_else(|| self.span(), |span| self.place_of(span));
+        let mut error = self.document.error(span, problem.message);
+        if let Some(label) = problem.label {
+            error = error.label(label);
+        }
+        match problem.help {
+            Some(help) => error.help(help),
+            None => error,
+        }
+    }
+
+    /// The bytes of the file where the bytes `range` of the text are written.
+    pub fn place_of(&self, range: Range<usize>) -> Range<usize> {
+        let source = &self.document.text[self.span()];
+        let place = |offset: usize| offset_in_source(source, self.style, self.text, offset);
+        match (place(range.start), place(range.end)) {
+            (Some(start), Some(end)) => {
+                let start = self.span.start + start;
+                start..(self.span.start + end).max(start)
+            }
+            _ => self.span(),
+        }
+    }
+}
+
+/// Where byte `offset` of `text` is in `source`, the way it is written; `None` where text is folded.
+fn offset_in_source(source: &str, style: Style, text: &str, offset: usize) -> Option<usize> {
+    let mut at = match style {
+        Style::Plain => 0,
+        Style::SingleQuoted | Style::DoubleQuoted => 1,
+        Style::Block => return None,
+    };
+    let prefix = text.get(..offset)?;
+    for character in prefix.chars() {
+        let rest = source.get(at..)?;
+        at += match (style, rest.as_bytes().first()?) {
+            (Style::SingleQuoted, b'\'') => 2,
+            (Style::DoubleQuoted, b'\\') => escape_length(rest)?,
+            _ if rest.starts_with(character) => character.len_utf8(),
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+fn escape_length(rest: &str) -> Option<usize> {
+    Some(match rest.as_bytes().get(1)? {
+        b'x' => 4,
+        // Two halves of a surrogate pair are one character.
+        b'u' if rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"d8")
+            || rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"d9")
+            || rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"da")
+            || rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"db") =>
+        {
+            12
+        }
+        b'u' => 6,
+        b'U' => 10,
+        b'\n' | b'\r' => return None,
+        _ => 2,
+    })
+}

@@ -1,0 +1,104 @@
+//! Words in messages: hostile text made printable, and the nearest known word for a misspelt one.
+//!
+//! Nothing here knows of files or positions.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Escapes what could steer a terminal or reorder a line: control, zero-width and bidirectional characters.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unprintable) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            '\r' => escaped.push_str("\\r"),
+            character if is_unprintable(character) => {
+                write!(escaped, "\\u{{{:x}}}", u32::from(character)).expect("a String takes all");
+            }
+            character => escaped.push(character),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+fn is_unprintable(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+}
+
+/// The known word that `word` was most likely meant to be, if one is near enough.
+///
+/// Case, `-` and `_` do not count, so that `Dependencies` and `dev-dependencies` find theirs.
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let word = folded(word);
+    // Longer words would cost much to compare and are near nothing.
+    if word.is_empty() || word.len() > 64 {
+        return None;
+    }
+    known
+        .into_iter()
+        .map(|candidate| (distance(&word, &folded(candidate)), candidate))
+        .filter(|(distance, candidate)| *distance <= (candidate.len().min(word.len()) / 3).max(1))
+        .filter(|(distance, candidate)| *distance < candidate.len())
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+fn folded(word: &str) -> Vec<char> {
+    word.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
+}
+
+/// Edits that turn one word into the other; two neighbours swapped count as one.
+fn distance(left: &[char], right: &[char]) -> usize {
+    let width = right.len() + 1;
+    let mut rows = vec![0; (left.len() + 1) * width];
+    for (index, cell) in rows.iter_mut().take(width).enumerate() {
+        *cell = index;
+    }
+    for (i, a) in left.iter().enumerate() {
+        let row = (i + 1) * width;
+        rows[row] = i + 1;
+        for (j, b) in right.iter().enumerate() {
+            let changed = rows[row - width + j] + usize::from(a != b);
+            let mut least = changed.min(rows[row + j] + 1).min(rows[row - width + j + 1] + 1);
+            let swapped = i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b;
+            if swapped {
+                least = least.min(rows[row - 2 * width + j - 1] + 1);
+            }
+            rows[row + j + 1] = least;
+        }
+    }
+    rows[rows.len() - 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_only_what_could_do_harm() {
+        assert_eq!(printable("héllo `x`"), "héllo `x`");
+        assert_eq!(printable("a\u{1b}[31m\u{202e}b\n"), "a\\u{1b}[31m\\u{202e}b\\n");
+    }
+
+    #[test]
+    fn finds_the_word_that_was_meant() {
+        let known = ["dependencies", "devDependencies", "name", "base", "version"];
+        let check = |word: &str, expected: Option<&str>| {
+            assert_eq!(nearest(word, known), expected, "{word}")
+        };
+        check("Dependencies", Some("dependencies"));
+        check("dev-dependencies", Some("devDependencies"));
+        check("dependecies", Some("dependencies"));
+        check("nmae", Some("name"));
+        check("verison", Some("version"));
+        check("scripts", None);
+        check("", None);
+        check("x", None);
+    }
+}

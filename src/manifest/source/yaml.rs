@@ -1,0 +1,239 @@
+//! YAML text to a tree: the only file that speaks to the YAML crate.
+//!
+//! The events of its parser are read instead of its serde side, because only they keep a scalar's
+//! text as written (`1.10` is no float here), the place of every key, and comments.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde_yaml::granit_parser::{
+    self as yaml, Event, Parser, ScalarStyle, Span, StrInput, StructureStyle,
+};
+
+use super::node::{Entry, Kind, Node, Style};
+use super::{Comment, Fault, MAX_COPIED_NODES, MAX_DEPTH, Parsed};
+
+pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
+    let options = yaml::options! {
+        max_buffered_comment_events: usize::MAX,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    };
+    let parser = Parser::new_from_str_with_options(text, options);
+    let mut reader =
+        Reader { text, parser, anchors: HashMap::new(), copied: 0, comments: Vec::new() };
+    let mut root = None;
+    loop {
+        let (event, span) = reader.next()?;
+        match event {
+            Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
+            Event::StreamEnd => break,
+            _ if root.is_some() => {
+                return Err(Fault::new(bytes(&span), "a second document starts here")
+                    .help("keep one document to a file, and remove the `---` before this line"));
+            }
+            event => root = Some(reader.node(event, &span, 0)?),
+        }
+    }
+    let nothing =
+        || Node { span: 0..0, kind: Kind::Scalar { text: Cow::Borrowed(""), style: Style::Plain } };
+    Ok(Parsed { root: root.unwrap_or_else(nothing), comments: reader.comments })
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    parser: Parser<'t, StrInput<'t>>,
+    /// What each anchor stands for, once it is complete.
+    anchors: HashMap<usize, Node<'t>>,
+    /// Nodes that aliases have copied so far.
+    copied: usize,
+    comments: Vec<Comment>,
+}
+
+impl<'t> Reader<'t> {
+    /// The next event that is no comment; comments are put aside.
+    fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
+        loop {
+            let Some(event) = self.parser.next_event() else {
+                let end = self.text.len();
+                return Err(Fault::new(end..end, "the file ends too early"));
+            };
+            match event.map_err(|error| syntax_error(self.text, &error))? {
+                (Event::Comment(..), span) => self.comments.push(Comment { span: bytes(&span) }),
+                event => return Ok(event),
+            }
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, span: &Span, depth: usize) -> Result<Node<'t>, Fault> {
+        if depth > MAX_DEPTH {
+            return Err(Fault::new(
+                bytes(span),
+                format!("nested more than {MAX_DEPTH} levels deep"),
+            ));
+        }
+        let (kind, anchor, tag) = match event {
+            Event::Alias(id) => return self.alias(id, span, depth),
+            Event::Scalar(text, style, anchor, tag) => {
+                // The parser writes `~` where nothing stands.
+                let text =
+                    if span.is_empty() && style == ScalarStyle::Plain { "".into() } else { text };
+                (Kind::Scalar { text, style: style_of(style) }, anchor, tag)
+            }
+            Event::SequenceStart(style, anchor, tag) => {
+                return self.list(style, anchor, span, depth, tag.as_deref());
+            }
+            Event::MappingStart(style, anchor, tag) => {
+                return self.table(style, anchor, span, depth, tag.as_deref());
+            }
+            _ => return Err(Fault::new(bytes(span), "expected a value")),
+        };
+        refuse_tag(tag.as_deref(), span)?;
+        self.remember(anchor, Node { span: self.trimmed(bytes(span)), kind })
+    }
+
+    fn alias(&mut self, id: usize, span: &Span, depth: usize) -> Result<Node<'t>, Fault> {
+        let Some(node) = self.anchors.get(&id) else {
+            return Err(Fault::new(bytes(span), "an alias inside of what it stands for"));
+        };
+        if depth + node.depth() > MAX_DEPTH {
+            return Err(Fault::new(
+                bytes(span),
+                format!("nested more than {MAX_DEPTH} levels deep"),
+            ));
+        }
+        copy(&mut self.copied, node, bytes(span))
+    }
+
+    fn list(
+        &mut self,
+        style: StructureStyle,
+        anchor: usize,
+        start: &Span,
+        depth: usize,
+        tag: Option<&yaml::Tag>,
+    ) -> Result<Node<'t>, Fault> {
+        refuse_tag(tag, start)?;
+        let mut items = Vec::new();
+        let end = loop {
+            let (event, span) = self.next()?;
+            if event == Event::SequenceEnd {
+                break bytes(&span).end;
+            }
+            items.push(self.node(event, &span, depth + 1)?);
+        };
+        let flow = style == StructureStyle::Flow;
+        let last = items.last().map(|item| item.span.end);
+        let span = collection_span(start, flow, end, last);
+        self.remember(anchor, Node { span, kind: Kind::List { items, flow } })
+    }
+
+    fn table(
+        &mut self,
+        style: StructureStyle,
+        anchor: usize,
+        start: &Span,
+        depth: usize,
+        tag: Option<&yaml::Tag>,
+    ) -> Result<Node<'t>, Fault> {
+        refuse_tag(tag, start)?;
+        let mut entries: Vec<Entry<'t>> = Vec::new();
+        let mut seen = super::SeenKeys::default();
+        let end = loop {
+            let (event, span) = self.next()?;
+            let (key, key_span) = match event {
+                Event::MappingEnd => break bytes(&span).end,
+                Event::Scalar(key, style, _, tag) => {
+                    refuse_tag(tag.as_deref(), &span)?;
+                    if style == ScalarStyle::Plain && key == "<<" {
+                        return Err(Fault::new(
+                            bytes(&span),
+                            "merge keys (`<<`) are not read here",
+                        )
+                        .help("write the keys out"));
+                    }
+                    (key, self.trimmed(bytes(&span)))
+                }
+                _ => return Err(Fault::new(bytes(&span), "a key must be text")),
+            };
+            seen.insert(&key, &key_span)?;
+            let (event, span) = self.next()?;
+            let mut value = self.node(event, &span, depth + 1)?;
+            if value.span.is_empty() {
+                // The parser puts a missing value where the next thing is; a reader looks after the key.
+                value.span = key_span.end..key_span.end;
+            }
+            entries.push(Entry { key, key_span, value });
+        };
+        let flow = style == StructureStyle::Flow;
+        let last = entries.last().map(|entry| entry.value.span.end);
+        let span = collection_span(start, flow, end, last);
+        self.remember(anchor, Node { span, kind: Kind::Table { entries, flow } })
+    }
+
+    fn remember(&mut self, anchor: usize, node: Node<'t>) -> Result<Node<'t>, Fault> {
+        if anchor != 0 {
+            let kept = copy(&mut self.copied, &node, node.span())?;
+            self.anchors.insert(anchor, kept);
+        }
+        Ok(node)
+    }
+
+    /// The span without the white space that the parser counts to a scalar.
+    fn trimmed(&self, span: Range<usize>) -> Range<usize> {
+        let trimmed = self.text[span.clone()].trim_end().len();
+        span.start..span.start + trimmed
+    }
+}
+
+/// A copy, unless the file has asked for too many: a few lines of nested aliases mean millions of values.
+fn copy<'t>(copied: &mut usize, node: &Node<'t>, span: Range<usize>) -> Result<Node<'t>, Fault> {
+    *copied += node.size();
+    if *copied > MAX_COPIED_NODES {
+        return Err(Fault::new(span, "anchors and aliases repeat too much"));
+    }
+    Ok(node.clone())
+}
+
+fn refuse_tag(tag: Option<&yaml::Tag>, span: &Span) -> Result<(), Fault> {
+    match tag {
+        Some(tag) if !tag.is_yaml_core_schema() => {
+            let place = span.tag_span().map_or_else(|| bytes(span), |tag| bytes(&tag));
+            Err(Fault::new(place, format!("the tag `{}` means nothing here", tag.original())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn collection_span(start: &Span, flow: bool, end: usize, last: Option<usize>) -> Range<usize> {
+    let start = bytes(start).start;
+    let end = if flow { end } else { last.unwrap_or(start) };
+    start..end.max(start)
+}
+
+fn style_of(style: ScalarStyle) -> Style {
+    match style {
+        ScalarStyle::Plain => Style::Plain,
+        ScalarStyle::SingleQuoted => Style::SingleQuoted,
+        ScalarStyle::DoubleQuoted => Style::DoubleQuoted,
+        ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
+    }
+}
+
+/// The bytes of a parser's span; it always knows them for text that lies in memory.
+fn bytes(span: &Span) -> Range<usize> {
+    let start = span.start.byte_offset().unwrap_or_default();
+    start..span.end.byte_offset().unwrap_or(start)
+}
+
+fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
+    let at = error.marker().byte_offset().unwrap_or(text.len());
+    if *error.kind() == yaml::ErrorKind::RecursionLimitExceeded {
+        return Fault::new(at..at + 1, format!("nested more than {MAX_DEPTH} levels deep"));
+    }
+    let fault = Fault::new(at..at + 1, format!("this is not YAML: {}", error.info()));
+    let tab =
+        text[..at.min(text.len())].ends_with('\t') || text[at.min(text.len())..].starts_with('\t');
+    if tab { fault.help("indent with spaces; YAML does not take tabs there") } else { fault }
+}

@@ -1,0 +1,244 @@
+//! What a manifest says, as the rest of mu sees it.
+//!
+//! Plain data; reading it is in `read.rs` and `requirement.rs`, changing the file in `edit`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::{Capability, Constraint, Globs, Requirement};
+use crate::reference::{Range, Reference, Version};
+
+/// The format of manifests that this mu reads.
+pub const API_VERSION: &str = "mu/v1";
+
+/// A manifest, `Mu.yaml` or `Mu.json`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// A name, or base and name; never with a protocol or a version.
+    pub name: Reference,
+    /// The package's version: of a composite package `appVersion-version`.
+    pub version: Option<Version>,
+    /// The key `version` as it is written: of a composite package only the revision.
+    pub written_version: Option<String>,
+    /// The version of what the package packages, in whatever form that has.
+    pub app_version: Option<String>,
+    /// How versions of the package are made.
+    pub versioning: Versioning,
+    /// The manifest's format, if it says so.
+    pub api_version: Option<String>,
+    /// The versions of mu that can use the package.
+    pub mu_version: Option<Range>,
+    /// What the package is, in a sentence.
+    pub description: Option<String>,
+    /// Who wrote it.
+    pub authors: Vec<Person>,
+    /// Who looks after it.
+    pub maintainers: Vec<Person>,
+    /// Where to read more.
+    pub website: Option<String>,
+    /// The licence, usually an SPDX expression.
+    pub license: Option<String>,
+    /// Words to find it by.
+    pub keywords: Vec<String>,
+    /// The file to show about it, relative to the package.
+    pub readme: Option<String>,
+    /// What is packed; everything if nothing is said.
+    pub files: Globs,
+    /// What it depends on.
+    pub dependencies: Vec<Requirement>,
+    /// What it depends on while it is in the workspace.
+    pub dev_dependencies: Vec<Requirement>,
+    /// Packages that it supersedes.
+    pub replaces: Vec<Reference>,
+    /// Capabilities that it provides.
+    pub provides: Vec<Capability>,
+    /// Capabilities that some package must provide.
+    pub requires: Vec<Capability>,
+    /// What facts of the runtime must be.
+    pub constraints: BTreeMap<String, Constraint>,
+    /// Channels that it is published to.
+    pub channels: Vec<String>,
+    /// From which versions it can be upgraded to.
+    pub upgrade: Option<Upgrade>,
+    /// Elements that can be referred to below the package.
+    pub exports: BTreeMap<String, Export>,
+    /// How it is built.
+    pub build: Option<Build>,
+    /// Whether mu wrote this manifest, for a package that has none (`x-generated: true`).
+    pub generated: bool,
+}
+
+/// How versions of a package are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Versioning {
+    /// The manifest's `version` is the version.
+    #[default]
+    Semver,
+    /// The version is `appVersion-version`.
+    Composite,
+}
+
+impl Versioning {
+    /// The word for it in manifests and index lines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Semver => "semver",
+            Self::Composite => "composite",
+        }
+    }
+}
+
+/// A person or team.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Person {
+    /// The name.
+    pub name: String,
+    /// The mail address.
+    pub email: Option<String>,
+    /// A page.
+    pub url: Option<String>,
+}
+
+impl Person {
+    /// Reads `Name <email> (url)`, of which all but the name may be missing.
+    pub fn parse(text: &str) -> Self {
+        let mut rest = text.trim();
+        let mut take = |open: char, close: char| {
+            let body = rest.strip_suffix(close)?;
+            let start = body.rfind(open)?;
+            let found = body[start + 1..].trim().to_owned();
+            rest = body[..start].trim_end();
+            Some(found)
+        };
+        let url = take('(', ')');
+        let email = take('<', '>');
+        Self { name: rest.to_owned(), email, url }
+    }
+}
+
+/// Prints `Name <email> (url)`.
+impl fmt::Display for Person {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.name)?;
+        if let Some(email) = &self.email {
+            write!(formatter, " <{email}>")?;
+        }
+        if let Some(url) = &self.url {
+            write!(formatter, " ({url})")?;
+        }
+        Ok(())
+    }
+}
+
+/// From which versions a version can be upgraded to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Upgrade {
+    /// The version right before it.
+    pub replaces: Option<Version>,
+    /// Versions that it can also follow.
+    pub skips: Vec<Version>,
+    /// A range of versions that it can also follow.
+    pub skip_range: Option<Range>,
+}
+
+/// An element that a package exports.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Export {
+    /// What it is.
+    pub kind: Option<ExportKind>,
+    /// The file it is in, relative to the package.
+    pub path: Option<String>,
+}
+
+/// What an exported element is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportKind {
+    /// A module.
+    Module,
+    /// A class.
+    Class,
+    /// A function.
+    Function,
+    /// A variable.
+    Variable,
+}
+
+impl ExportKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Module, Self::Class, Self::Function, Self::Variable];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Module => "module",
+            Self::Class => "class",
+            Self::Function => "function",
+            Self::Variable => "variable",
+        }
+    }
+}
+
+/// How a package is built; run by `mu build` alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Build {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What it makes, relative to the package.
+    pub outputs: Vec<String>,
+}
+
+/// What is read of a manifest where only the package's identity and exports matter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Head {
+    /// A name, or base and name.
+    pub name: Option<Reference>,
+    /// The package's version: of a composite package `appVersion-version`.
+    pub version: Option<Version>,
+    /// Names of the exported elements.
+    pub exports: Vec<String>,
+    /// Whether mu wrote this manifest.
+    pub generated: bool,
+}
+
+/// Something in a file that is allowed but probably not meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    path: PathBuf,
+    line: Option<usize>,
+    message: String,
+}
+
+impl Warning {
+    pub(crate) fn new(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
+        let message = super::source::printable(&message.into()).into_owned();
+        Self { path: path.to_owned(), line, message }
+    }
+
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The line in the file, counted from 1.
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// What is noticed, and what would be right.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// Prints `path:line: message`.
+impl fmt::Display for Warning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.to_string_lossy();
+        formatter.write_str(&super::source::printable(&path))?;
+        if let Some(line) = self.line {
+            write!(formatter, ":{line}")?;
+        }
+        write!(formatter, ": {}", self.message)
+    }
+}

@@ -1,0 +1,114 @@
+//! The workspace's own packages: one walk over its folders, one read for each manifest.
+//!
+//! Symbolic links are not followed, so the walk never leaves the workspace.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::root::{MU_FOLDER, WORKSPACE_FILE};
+use crate::manifest::{
+    Globs, JSON_NAME, ManifestError, Warning, YAML_NAME, manifest_name, misspelt_name,
+};
+
+/// Folders of other tools, in which no packages of the workspace are.
+const SKIPPED: [&str; 2] = ["node_modules", "target"];
+
+/// The files found in one folder.
+#[derive(Debug, Default)]
+struct Found {
+    yaml: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+/// Finds the manifests below `root`: pairs of the folder's place in the workspace and the file, sorted by place.
+pub(super) fn find(
+    root: &Path,
+    mu_home: &Path,
+    globs: &Globs,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<(String, PathBuf)>, ManifestError> {
+    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let walk = WalkDir::new(root).sort_by_file_name().into_iter();
+    for entry in walk.filter_entry(|entry| is_searched(entry, root, mu_home, globs)) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let path = error.path().unwrap_or(root).to_owned();
+                warnings.push(Warning::new(
+                    &path,
+                    None,
+                    "this folder cannot be searched for packages",
+                ));
+                continue;
+            }
+        };
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let folder = entry.path().parent().unwrap_or(root);
+        let Some(place) = place(root, folder) else { continue };
+        if !place.is_empty() && !globs.matches(&place) {
+            continue;
+        }
+        if entry.path_is_symlink() && leads_out(entry.path(), root) {
+            let message = "this link leads out of the workspace and is not followed";
+            warnings.push(Warning::new(entry.path(), None, message));
+            continue;
+        }
+        match entry.file_name().to_str() {
+            Some(YAML_NAME) => found.entry(place).or_default().yaml = Some(entry.into_path()),
+            Some(JSON_NAME) => found.entry(place).or_default().json = Some(entry.into_path()),
+            Some(name) => warnings.extend(misspelt_name(folder, name)),
+            None => {}
+        }
+    }
+    found.into_iter().map(|(place, found)| Ok((place, found.manifest(root)?))).collect()
+}
+
+impl Found {
+    fn manifest(self, root: &Path) -> Result<PathBuf, ManifestError> {
+        match (self.yaml, self.json) {
+            (Some(yaml), Some(_)) => {
+                let folder = yaml.parent().unwrap_or(root).to_owned();
+                Err(ManifestError::Both { folder })
+            }
+            (yaml, json) => Ok(yaml.or(json).unwrap_or_default()),
+        }
+    }
+}
+
+/// Whether the walk looks at an entry: folders that may hold packages, and files named like a manifest.
+fn is_searched(entry: &DirEntry, root: &Path, mu_home: &Path, globs: &Globs) -> bool {
+    if entry.depth() == 0 {
+        return true;
+    }
+    let Some(name) = entry.file_name().to_str() else { return false };
+    if !entry.file_type().is_dir() {
+        return manifest_name(name).is_some();
+    }
+    if name.starts_with('.') || SKIPPED.contains(&name) || entry.path() == mu_home {
+        return false;
+    }
+    let Some(place) = place(root, entry.path()) else { return false };
+    if !globs.matches(&place) && !globs.may_match_below(&place) {
+        return false;
+    }
+    !entry.path().join(MU_FOLDER).join(WORKSPACE_FILE).is_file()
+}
+
+/// The folder relative to the root, with slashes; `None` for names that are no text.
+fn place(root: &Path, folder: &Path) -> Option<String> {
+    let relative = folder.strip_prefix(root).ok()?;
+    let segments: Option<Vec<&str>> =
+        relative.components().map(|component| component.as_os_str().to_str()).collect();
+    Some(segments?.join("/"))
+}
+
+fn leads_out(link: &Path, root: &Path) -> bool {
+    match (link.canonicalize(), root.canonicalize()) {
+        (Ok(target), Ok(root)) => !target.starts_with(root),
+        _ => true,
+    }
+}

@@ -1,0 +1,268 @@
+//! From the two files of settings to [`Settings`]: each is read into a layer, the workspace's on top.
+//!
+//! Lists and single values of the workspace replace those of the home folder; maps are merged entry by entry.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
+use super::{Cutoff, Registry, registry};
+use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
+use crate::manifest::{Globs, globs, one_of};
+use crate::reference::{Base, Defaults, Reference};
+
+/// The keys of both files.
+pub(super) const CONFIG_KEYS: &[&str] = &[
+    "base",
+    "resolution",
+    "registries",
+    "runtime",
+    "overrides",
+    "exclude",
+    "majors",
+    "minimumReleaseAge",
+    "allowReplaces",
+    "link",
+    "trust",
+];
+/// The keys of a workspace's file.
+pub(super) const WORKSPACE_KEYS: &[&str] = &[
+    "namespace",
+    "base",
+    "resolution",
+    "registries",
+    "runtime",
+    "overrides",
+    "exclude",
+    "majors",
+    "minimumReleaseAge",
+    "allowReplaces",
+    "link",
+    "trust",
+    "members",
+];
+pub(super) const TRUST_KEYS: &[&str] = &["build"];
+
+/// What one file says; ids are not yet complete, because the base may come from the other.
+#[derive(Debug, Default)]
+pub(super) struct Layer {
+    pub(super) namespace: Option<Namespace>,
+    pub(super) members: Option<Globs>,
+    base: Option<Base>,
+    resolution: Option<Resolution>,
+    registries: Vec<Registry>,
+    runtime: BTreeMap<String, String>,
+    overrides: Vec<(Reference, Reference)>,
+    exclude: Option<Vec<Reference>>,
+    majors: Option<Majors>,
+    minimum_release_age: Option<Cutoff>,
+    allow_replaces: Vec<(Reference, Reference)>,
+    link: Option<Link>,
+    trusted_builds: Option<Globs>,
+}
+
+/// Which of the two files is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Workspace,
+    Config,
+}
+
+/// Reads one file; relative folders in it are relative to `folder`.
+pub(super) fn layer(
+    document: &Document<'_>,
+    kind: Kind,
+    folder: &Path,
+) -> Result<Layer, SourceError> {
+    let root = document.root();
+    if root.is_null() {
+        return Ok(Layer::default());
+    }
+    let table = root.table(match kind {
+        Kind::Workspace => WORKSPACE_KEYS,
+        Kind::Config => {
+            refuse_workspace_keys(root)?;
+            CONFIG_KEYS
+        }
+    })?;
+    let is_workspace = kind == Kind::Workspace;
+    let workspace_only = |key| is_workspace.then(|| table.get(key)).flatten();
+    Ok(Layer {
+        namespace: workspace_only("namespace").map(namespace).transpose()?,
+        members: workspace_only("members").map(globs).transpose()?,
+        base: table.text("base")?.map(|text| text.parse(base)).transpose()?,
+        resolution: choice(table, "resolution", &Resolution::ALL, Resolution::as_str)?,
+        registries: registries(table, folder)?,
+        runtime: runtime(table)?,
+        overrides: overrides(table, kind, folder)?,
+        exclude: exclude(table)?,
+        majors: choice(table, "majors", &Majors::ALL, Majors::as_str)?,
+        minimum_release_age: minimum_release_age(table)?,
+        allow_replaces: allow_replaces(table)?,
+        link: choice(table, "link", &Link::ALL, Link::as_str)?,
+        trusted_builds: trusted_builds(table)?,
+    })
+}
+
+impl Layer {
+    /// The settings that this layer and the one below it make up.
+    pub(super) fn over(self, below: Self) -> Settings {
+        let base = self.base.or(below.base).unwrap_or_default();
+        let defaults = Defaults { base: base.clone(), namespace: None };
+        let mut runtime = below.runtime;
+        runtime.extend(self.runtime);
+        let overrides = below.overrides.into_iter().chain(self.overrides);
+        let allow_replaces = below.allow_replaces.into_iter().chain(self.allow_replaces);
+        let exclude = self.exclude.or(below.exclude).unwrap_or_default();
+        Settings {
+            resolution: self.resolution.or(below.resolution).unwrap_or_default(),
+            registries: merged(self.registries, below.registries),
+            runtime,
+            overrides: overrides.map(|(old, new)| (old.id(&defaults), new)).collect(),
+            exclude: exclude
+                .into_iter()
+                .map(|reference| Exclusion {
+                    id: reference.id(&defaults),
+                    versions: reference.version().cloned(),
+                })
+                .collect(),
+            majors: self.majors.or(below.majors).unwrap_or_default(),
+            minimum_release_age: self
+                .minimum_release_age
+                .or(below.minimum_release_age)
+                .filter(|cutoff| *cutoff != Cutoff::Age(0)),
+            allow_replaces: allow_replaces
+                .map(|(old, new)| (old.id(&defaults), new.id(&defaults)))
+                .collect(),
+            link: self.link.or(below.link).unwrap_or_default(),
+            trust: Trust {
+                build: self.trusted_builds.or(below.trusted_builds).unwrap_or_default(),
+            },
+            base,
+        }
+    }
+}
+
+/// The longest prefix first; of one prefix, the workspace's registry only.
+fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Registry> {
+    for registry in below {
+        if above.iter().all(|other| other.prefix != registry.prefix) {
+            above.push(registry);
+        }
+    }
+    above.sort_by(|left, right| {
+        (right.prefix.len(), &left.prefix).cmp(&(left.prefix.len(), &right.prefix))
+    });
+    above
+}
+
+fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
+    for (key, _) in root.entries()? {
+        if WORKSPACE_KEYS.contains(&key.as_str()) && !CONFIG_KEYS.contains(&key.as_str()) {
+            return Err(key
+                .error(format!("`{}` is no setting for every workspace", key.as_str()))
+                .help("move it to the workspace's `.mu/workspace.yaml`"));
+        }
+    }
+    Ok(())
+}
+
+/// A base; its last slash may be missing.
+fn base(text: &str) -> Result<Base, Problem> {
+    let with_slash = if text.ends_with('/') { text.to_owned() } else { format!("{text}/") };
+    Ok(Base::parse(&with_slash)?)
+}
+
+fn namespace(value: Value<'_>) -> Result<Namespace, SourceError> {
+    let reference = value.text()?.parse(plain_package)?;
+    Ok(Namespace { base: reference.base().cloned(), name: reference.name().clone() })
+}
+
+fn choice<T: Copy>(
+    table: Table<'_>,
+    key: &str,
+    values: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<Option<T>, SourceError> {
+    table.text(key)?.map(|text| one_of(&text, values, name)).transpose()
+}
+
+fn entries<'d, T>(
+    table: Table<'d>,
+    key: &str,
+    read: impl FnMut((Text<'d>, Value<'d>)) -> Result<T, SourceError>,
+) -> Result<Vec<T>, SourceError> {
+    match table.get(key) {
+        Some(value) => value.entries()?.map(read).collect(),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn registries(table: Table<'_>, folder: &Path) -> Result<Vec<Registry>, SourceError> {
+    let mut registries: Vec<Registry> = Vec::new();
+    for entry in entries(table, "registries", Ok)? {
+        let (key, value) = entry;
+        let registry = registry::read(&key, value, folder)?;
+        if registries.iter().any(|other| other.prefix == registry.prefix) {
+            return Err(key.error(format!("`{}` is here twice", registry.prefix)));
+        }
+        registries.push(registry);
+    }
+    Ok(registries)
+}
+
+fn runtime(table: Table<'_>) -> Result<BTreeMap<String, String>, SourceError> {
+    let fact = |(key, value): (Text<'_>, Value<'_>)| {
+        Ok((key.as_str().to_owned(), value.word()?.as_str().to_owned()))
+    };
+    Ok(entries(table, "runtime", fact)?.into_iter().collect())
+}
+
+fn overrides(
+    table: Table<'_>,
+    kind: Kind,
+    folder: &Path,
+) -> Result<Vec<(Reference, Reference)>, SourceError> {
+    entries(table, "overrides", |(key, value)| {
+        let package = key.parse(plain_package)?;
+        let text = value.text()?;
+        let reference = text.parse(Reference::parse)?;
+        let relative = reference.local().filter(|folder| !folder.starts_with('/'));
+        // What is relative to the home folder must not become relative to the workspace.
+        let reference = match relative.filter(|_| kind == Kind::Config) {
+            Some(relative) => {
+                let path = folder.join(relative);
+                text.parse(|_| Reference::parse(&path.to_string_lossy()))?
+            }
+            None => reference,
+        };
+        Ok((package, reference))
+    })
+}
+
+fn exclude(table: Table<'_>) -> Result<Option<Vec<Reference>>, SourceError> {
+    if table.get("exclude").is_none() {
+        return Ok(None);
+    }
+    table.list("exclude", |value| value.text()?.parse(Reference::parse)).map(Some)
+}
+
+fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, SourceError> {
+    entries(table, "allowReplaces", |(key, value)| {
+        Ok((key.parse(plain_package)?, value.text()?.parse(plain_package)?))
+    })
+}
+
+fn minimum_release_age(table: Table<'_>) -> Result<Option<Cutoff>, SourceError> {
+    table.word("minimumReleaseAge")?.map(|text| text.parse(Cutoff::parse)).transpose()
+}
+
+fn trusted_builds(table: Table<'_>) -> Result<Option<Globs>, SourceError> {
+    let Some(trust) = table.get("trust") else { return Ok(None) };
+    trust.table(TRUST_KEYS)?.get("build").map(globs).transpose()
+}
+
+/// A package without protocol, version or folder.
+fn plain_package(text: &str) -> Result<Reference, Problem> {
+    crate::manifest::unversioned(text)
+}

@@ -1,0 +1,150 @@
+//! Registries: which place and provider serve the packages below a prefix.
+//!
+//! Data only. Which provider an unnamed one is, and how to ask it, is for the index to find out.
+
+use std::path::{Path, PathBuf};
+
+use mu_provider::SafeUrl;
+use url::Url;
+
+use crate::manifest::source::{Problem, SourceError, Text, Value};
+use crate::reference::{Base, Name, PackageId};
+
+/// What a registry may say in its long form.
+pub(super) const KEYS: &[&str] = &["provider", "url", "insecure", "versions"];
+
+/// Where the packages below a prefix are, and how to ask for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registry {
+    /// What the ids of its packages begin with: a base, or a base and leading segments of names, and a slash.
+    pub prefix: String,
+    /// The provider's name; found out if none was given.
+    pub provider: Option<String>,
+    /// Where it is, with a slash at the end; where the prefix says if none was given.
+    pub url: Option<SafeUrl>,
+    /// Whether plain http to another machine is allowed.
+    pub insecure: bool,
+    /// Whether tags such as `v1` and `1.28` count as versions.
+    pub lenient: bool,
+    /// The file that says so.
+    pub defined_in: PathBuf,
+}
+
+impl Registry {
+    /// What follows the prefix in a package's id; empty for the package that the prefix itself names.
+    pub fn rest_of<'i>(&self, id: &'i PackageId) -> Option<&'i str> {
+        let id = id.as_str();
+        id.strip_prefix(&*self.prefix)
+            .or_else(|| (id == self.prefix.trim_end_matches('/')).then_some(""))
+    }
+}
+
+/// Reads the prefix of a registry: `hub.mu.com/`, `hub.mu.com/internal/`; the last slash may be missing.
+pub(super) fn prefix(text: &str) -> Result<String, Problem> {
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let end = scheme.len() + "://".len();
+        return Err(Problem::new("a registry's key has no protocol").at(0..end).help(format!(
+            "write `{}/`, and the URL behind the colon",
+            rest.trim_end_matches('/')
+        )));
+    }
+    let whole = text.strip_suffix('/').unwrap_or(text);
+    let (host, name) = whole.split_once('/').unwrap_or((whole, ""));
+    let base = Base::parse(&format!("{host}/"))?;
+    if name.is_empty() {
+        return Ok(base.to_string());
+    }
+    let shifted = |mut problem: Problem| {
+        let shift = host.len() + 1;
+        problem.span = problem.span.map(|span| span.start + shift..span.end + shift);
+        problem
+    };
+    let name = Name::parse(name).map_err(|error| shifted(error.into()))?;
+    Ok(format!("{base}{name}/"))
+}
+
+/// Reads a registry: a URL, a folder relative to `folder`, or a map.
+pub(super) fn read(
+    key: &Text<'_>,
+    value: Value<'_>,
+    folder: &Path,
+) -> Result<Registry, SourceError> {
+    let mut registry = Registry {
+        prefix: key.parse(prefix)?,
+        provider: None,
+        url: None,
+        insecure: false,
+        lenient: false,
+        defined_in: value.document().path().to_owned(),
+    };
+    let place = |text: Text<'_>| text.parse(|text| place(text, folder));
+    if !value.is_table() {
+        registry.url = Some(place(value.text()?)?);
+        return Ok(registry);
+    }
+    let table = value.table(KEYS)?;
+    registry.provider = table.text("provider")?.map(|text| text.parse(provider)).transpose()?;
+    registry.url = table.text("url")?.map(place).transpose()?;
+    registry.insecure = table.flag("insecure")?;
+    registry.lenient =
+        match table.text("versions")? {
+            None => false,
+            Some(text) => crate::manifest::one_of(&text, &[true, false], |on| {
+                if on { "lenient" } else { "strict" }
+            })?,
+        };
+    Ok(registry)
+}
+
+/// A provider's name becomes part of a program's name, so it is a plain word.
+fn provider(text: &str) -> Result<String, Problem> {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "+-._".contains(character);
+    let starts_well = text.starts_with(|character: char| character.is_ascii_alphanumeric());
+    if starts_well && text.chars().all(plain) {
+        return Ok(text.to_owned());
+    }
+    Err(Problem::new(format!("`{text}` is no provider's name"))
+        .help("built in are `hub`, `git`, `oci` and `path`; `x` is the program `mu-provider-x`"))
+}
+
+/// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash.
+pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
+    let is_folder = matches!(text, "." | "..")
+        || text.starts_with(['/'])
+        || text.starts_with("./")
+        || text.starts_with("../");
+    if is_folder {
+        let path = normalized(&folder.join(text));
+        let url = Url::from_directory_path(&path).map_err(|()| {
+            Problem::new(format!("`{}` cannot be written as a URL", path.display()))
+        })?;
+        return Ok(url.into());
+    }
+    let help = "write a URL such as `https://hub.acme.co/`, or `./hub` for a folder";
+    if !text.contains("://") {
+        return Err(Problem::new(format!("`{text}` is neither a URL nor a folder")).help(help));
+    }
+    let url = SafeUrl::parse(text)
+        .map_err(|error| Problem::new(format!("this is no URL: {error}")).help(help))?;
+    if url.as_url().password().is_some() {
+        return Err(Problem::new("a password does not belong into this file")
+            .help("store it with `mu login`"));
+    }
+    Ok(url.as_folder())
+}
+
+/// The path without `.` and `..`, by its text alone.
+fn normalized(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut normalized = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normalized.pop();
+            }
+            component => normalized.push(component),
+        }
+    }
+    normalized
+}

@@ -1,0 +1,39 @@
+//! Where the workspace begins.
+//!
+//! Looks at a few names in each folder on the way up; lists nothing, reads nothing.
+
+use std::path::{Path, PathBuf};
+
+use crate::manifest::{JSON_NAME, YAML_NAME};
+
+/// The folder at a workspace's root that makes it one.
+pub const MU_FOLDER: &str = ".mu";
+/// The file in [`MU_FOLDER`] with the workspace's settings.
+pub const WORKSPACE_FILE: &str = "workspace.yaml";
+/// The file in mu's home with settings for every workspace.
+pub const CONFIG_FILE: &str = "config.yaml";
+
+/// The root of the workspace that the folder `start` is in.
+///
+/// It is the nearest ancestor with `.mu/workspace.yaml`; else the nearest with a `.mu` folder, where
+/// `home`'s own does not count; else the folder of the nearest manifest; else `start` itself.
+pub fn find_root(start: &Path, home: &Path) -> PathBuf {
+    let mut marked = None;
+    let mut packaged = None;
+    for folder in start.ancestors() {
+        let mu_folder = folder.join(MU_FOLDER);
+        if mu_folder.is_dir() {
+            if mu_folder.join(WORKSPACE_FILE).is_file() {
+                return folder.to_owned();
+            }
+            if marked.is_none() && folder != home {
+                marked = Some(folder);
+            }
+        }
+        let has_manifest = || folder.join(YAML_NAME).is_file() || folder.join(JSON_NAME).is_file();
+        if marked.is_none() && packaged.is_none() && has_manifest() {
+            packaged = Some(folder);
+        }
+    }
+    marked.or(packaged).unwrap_or(start).to_owned()
+}

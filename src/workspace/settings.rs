@@ -1,0 +1,166 @@
+//! The settings of a workspace, as the rest of mu sees them.
+//!
+//! Plain data with the questions that others ask of it; `read.rs` fills it from the two files.
+
+use std::collections::BTreeMap;
+
+use super::{Cutoff, Registry};
+use crate::manifest::Globs;
+use crate::reference::{Base, Defaults, Name, PackageId, Reference, VersionSpec};
+
+/// What `.mu/workspace.yaml` says, and where it is silent `~/.mu/config.yaml`, and then the defaults.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Settings {
+    /// The base of references without one.
+    pub base: Base,
+    /// How versions are chosen.
+    pub resolution: Resolution,
+    /// Where bases really are; the longest prefix first.
+    pub registries: Vec<Registry>,
+    /// Facts that packages' constraints are checked against.
+    pub runtime: BTreeMap<String, String>,
+    /// What is used instead of a package, everywhere. Relative folders are relative to the root.
+    pub overrides: BTreeMap<PackageId, Reference>,
+    /// Versions never to pick.
+    pub exclude: Vec<Exclusion>,
+    /// Whether a package may be chosen once per major version.
+    pub majors: Majors,
+    /// How old a version must be to be picked.
+    pub minimum_release_age: Option<Cutoff>,
+    /// Which packages may take the place of which (old to new), whoever owns them.
+    pub allow_replaces: BTreeMap<PackageId, PackageId>,
+    /// How packs come out of the store.
+    pub link: Link,
+    /// What is trusted to do more than lie there.
+    pub trust: Trust,
+}
+
+impl Settings {
+    /// The registry that serves a package, if one is set for it: the one with the longest prefix.
+    pub fn registry(&self, id: &PackageId) -> Option<&Registry> {
+        self.registries.iter().find(|registry| registry.rest_of(id).is_some())
+    }
+
+    /// What the workspace's own references leave out.
+    pub fn defaults(&self) -> Defaults {
+        Defaults { base: self.base.clone(), namespace: None }
+    }
+}
+
+/// How versions are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Resolution {
+    /// The newest versions that fit together.
+    #[default]
+    Highest,
+    /// The lowest versions that satisfy every minimum.
+    Minimal,
+}
+
+impl Resolution {
+    /// Every strategy.
+    pub const ALL: [Self; 2] = [Self::Highest, Self::Minimal];
+
+    /// The word for it in settings, lock and flags.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Highest => "highest",
+            Self::Minimal => "minimal",
+        }
+    }
+}
+
+/// Whether a package may be chosen more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Majors {
+    /// Once.
+    #[default]
+    One,
+    /// Once for each major version.
+    Many,
+}
+
+impl Majors {
+    /// Every choice.
+    pub const ALL: [Self; 2] = [Self::One, Self::Many];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Many => "many",
+        }
+    }
+}
+
+/// How packs come out of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Link {
+    /// By the cheapest way that the file system has.
+    #[default]
+    Auto,
+    /// Copy on write.
+    Clone,
+    /// Hard links.
+    Hardlink,
+    /// Copies.
+    Copy,
+    /// One symbolic link to the store for a whole pack.
+    Symlink,
+}
+
+impl Link {
+    /// Every way.
+    pub const ALL: [Self; 5] = [Self::Auto, Self::Clone, Self::Hardlink, Self::Copy, Self::Symlink];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Clone => "clone",
+            Self::Hardlink => "hardlink",
+            Self::Copy => "copy",
+            Self::Symlink => "symlink",
+        }
+    }
+}
+
+/// Versions of a package that are never picked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exclusion {
+    /// The package.
+    pub id: PackageId,
+    /// The versions; `None` for all of them.
+    pub versions: Option<VersionSpec>,
+}
+
+/// What is trusted to do more than lie there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trust {
+    /// Patterns of packages whose `build` may be run.
+    pub build: Globs,
+}
+
+impl Trust {
+    /// Whether the build of a package may be run.
+    pub fn may_build(&self, id: &PackageId) -> bool {
+        self.build.matches(id.as_str())
+    }
+}
+
+/// The part of names that the workspace's own folders leave out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Namespace {
+    /// The only base it is about, if one was written.
+    pub base: Option<Base>,
+    /// The leading segments.
+    pub name: Name,
+}
+
+impl Namespace {
+    /// What is left of a package's name without the namespace, if it begins with it and goes on.
+    pub fn strip(&self, id: &PackageId) -> Option<Name> {
+        let same_base = self.base.as_ref().is_none_or(|base| *base == id.base());
+        same_base.then(|| id.name().strip_prefix(&self.name)).flatten()
+    }
+}
