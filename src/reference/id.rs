@@ -18,7 +18,7 @@ pub struct PackageId(Arc<str>);
 impl PackageId {
     /// The id of the package that is called `name` at `base`.
     pub fn new(base: &Base, name: &Name) -> Self {
-        Self(format!("{base}{name}").into())
+        Self([base.as_str(), name.as_str()].concat().into())
     }
 
     /// Reads an id as it prints: a base, always, and a name.

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::Version;
 use super::error::{Fault, ReferenceError};
 use super::range_text;
@@ -30,7 +32,7 @@ impl Range {
 
     pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
         let alternatives = range_text::alternatives(text)?;
-        Ok(Self { text: text.into(), alternatives: alternatives.into() })
+        Ok(Self { text: text.into(), alternatives })
     }
 
     /// The range as it was written.
@@ -73,7 +75,7 @@ impl fmt::Display for Range {
 
 /// Comparators that must all hold; none, for every version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Alternative(pub(super) Box<[Comparator]>);
+pub(super) struct Alternative(pub(super) SmallVec<[Comparator; 2]>);
 
 /// One bound.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

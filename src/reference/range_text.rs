@@ -3,7 +3,10 @@
 //! The grammar is node-semver's with a comma as another "and". Unlike npm's loose mode nothing that
 //! is not understood is passed over, for what was meant would then be guessed.
 
+use std::sync::Arc;
+
 use semver::{Prerelease, Version};
+use smallvec::SmallVec;
 
 use super::error::Fault;
 use super::range::{Alternative, Comparator, Side};
@@ -46,23 +49,26 @@ struct Partial {
     pre: Prerelease,
 }
 
-pub(super) fn alternatives(text: &str) -> Result<Vec<Alternative>, Fault> {
+pub(super) fn alternatives(text: &str) -> Result<Arc<[Alternative]>, Fault> {
     let mut cursor = Cursor::new(text);
-    let mut alternatives = Vec::with_capacity(1);
-    loop {
-        alternatives.push(alternative(&mut cursor)?);
-        if cursor.is_at_end() {
-            return Ok(alternatives);
-        }
+    let first = alternative(&mut cursor)?;
+    if cursor.is_at_end() {
+        // By far the most common, and worth no list that is thrown away.
+        return Ok(Arc::new([first]));
+    }
+    let mut alternatives = vec![first];
+    while !cursor.is_at_end() {
         if !cursor.eat("||") {
             return Err(cursor.fault(NEXT));
         }
+        alternatives.push(alternative(&mut cursor)?);
     }
+    Ok(alternatives.into())
 }
 
 /// Terms that must all hold, up to `||` or the end.
 fn alternative(cursor: &mut Cursor<'_>) -> Result<Alternative, Fault> {
-    let mut comparators = Vec::with_capacity(2);
+    let mut comparators = SmallVec::new();
     cursor.blanks();
     loop {
         let (lower, upper) = term(cursor)?;
@@ -73,7 +79,7 @@ fn alternative(cursor: &mut Cursor<'_>) -> Result<Alternative, Fault> {
             goes_on = true;
             cursor.blanks();
         } else if cursor.is_at_end() || cursor.rest().starts_with("||") {
-            return Ok(Alternative(comparators.into()));
+            return Ok(Alternative(comparators));
         }
         if !goes_on {
             return Err(cursor.fault(NEXT));
