@@ -1,1 +1,107 @@
-//! In the making.
+//! The search path: the eight places where a package may be, and which of them wins.
+//!
+//! | | the workspace | packs of the workspace | packs of the user | packs of the runtime |
+//! | --- | --- | --- | --- | --- |
+//! | base and name | 1 `w/b/n` | 3 `w/.mu/packs/b/n` | 5 `~/.mu/packs/b/n` | 7 `$MUROOT/lib/packs/b/n` |
+//! | name alone | 2 `w/n` | 4 `w/.mu/packs/n` | 6 `~/.mu/packs/n` | 8 `$MUROOT/lib/packs/n` |
+//!
+//! The lowest number with a manifest wins. A package in the workspace wins whatever version was asked
+//! for, with a warning; a pack must also satisfy the version, else it is passed over. Nothing here asks
+//! a registry, writes, or knows what a lock is: what is known of installed packs is handed in. Local
+//! folders (`./x`) are not searched for, they are where they say.
+
+mod candidate;
+mod error;
+mod find;
+mod place;
+mod satisfy;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use self::candidate::{Candidate, Hit, State};
+pub use self::error::{MissingElement, SearchError};
+pub use self::find::{Found, Note};
+pub use self::place::Place;
+pub use self::satisfy::{Installed, Reason};
+use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
+
+/// Where to search, and what is known beforehand.
+#[derive(Debug, Clone)]
+pub struct SearchPath {
+    workspace: PathBuf,
+    namespace: Option<Reference>,
+    /// Of the workspace, of the user, and of the runtime.
+    packs: [PathBuf; 3],
+    has_many_majors: bool,
+    installed: BTreeMap<PathBuf, Installed>,
+    replaced: BTreeMap<PackageId, PackageId>,
+}
+
+/// What is searched for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The package, or an element of one.
+    pub id: PackageId,
+    /// Which of its versions will do.
+    pub spec: VersionSpec,
+    /// Whether prereleases that nobody named will do too.
+    pub prereleases: bool,
+}
+
+impl Wanted {
+    /// What a reference asks for.
+    pub fn new(reference: &Reference, defaults: &Defaults) -> Self {
+        Self { id: reference.id(defaults), spec: reference.spec(), prereleases: false }
+    }
+}
+
+impl SearchPath {
+    /// The search path of the workspace at `workspace`, with `~/.mu` and `$MUROOT`.
+    ///
+    /// `namespace` is the workspace's: a name, or base and name.
+    pub fn new(
+        workspace: &Path,
+        namespace: Option<&Reference>,
+        mu_home: &Path,
+        mu_root: &Path,
+    ) -> Self {
+        Self {
+            workspace: workspace.to_owned(),
+            namespace: namespace.cloned(),
+            packs: [
+                workspace.join(".mu").join("packs"),
+                mu_home.join("packs"),
+                place::runtime_packs(mu_root),
+            ],
+            has_many_majors: false,
+            installed: BTreeMap::new(),
+            replaced: BTreeMap::new(),
+        }
+    }
+
+    /// Also looks for the packs of other majors, `n@MAJOR` (`majors: many`).
+    #[must_use]
+    pub fn with_many_majors(mut self) -> Self {
+        self.has_many_majors = true;
+        self
+    }
+
+    /// Says what is known of packs, by their folders: a version, commit or tag that was installed
+    /// is not always the one that the manifest in it tells.
+    #[must_use]
+    pub fn with_installed(mut self, installed: BTreeMap<PathBuf, Installed>) -> Self {
+        self.installed = installed;
+        self
+    }
+
+    /// Says which packages were replaced by which: their packs are no hits, and lead to the
+    /// replacement.
+    #[must_use]
+    pub fn with_replaced(mut self, replaced: BTreeMap<PackageId, PackageId>) -> Self {
+        self.replaced = replaced;
+        self
+    }
+}

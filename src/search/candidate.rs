@@ -1,0 +1,159 @@
+//! Looks at a place: is there a package, and will it do?
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::satisfy::{self, Installed, Reason};
+use super::{Place, SearchError, SearchPath, Wanted};
+use crate::manifest::{Head, Manifest};
+use crate::reference::Version;
+
+/// A place, and what was found there.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The place; under `majors: many` its folder may be that of an older major.
+    pub place: Place,
+    /// What was found there.
+    pub state: State,
+}
+
+/// What was found at a place.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// A package that will do.
+    Hit(Hit),
+    /// No package.
+    Miss,
+    /// A package that will not do.
+    PassedOver(Reason),
+}
+
+/// A package that was found.
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// Its version, if it is known.
+    pub version: Option<Version>,
+    /// The elements that it exports.
+    pub exports: Vec<String>,
+    /// Why a package of the workspace, which wins all the same, is not what was asked for.
+    pub objection: Option<Reason>,
+}
+
+impl Candidate {
+    /// The package, if it will do.
+    pub fn hit(&self) -> Option<&Hit> {
+        match &self.state {
+            State::Hit(hit) => Some(hit),
+            State::Miss | State::PassedOver(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.place, self.state)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hit(_) => formatter.write_str("hit"),
+            Self::Miss => formatter.write_str("miss"),
+            Self::PassedOver(reason) => write!(formatter, "passed over: {reason}"),
+        }
+    }
+}
+
+impl SearchPath {
+    /// All eight places with what is there, in order; more than one may be a hit.
+    ///
+    /// # Errors
+    ///
+    /// When a manifest in the workspace is wrong.
+    pub fn candidates(&self, wanted: &Wanted) -> Result<Vec<Candidate>, SearchError> {
+        self.places(&wanted.id).into_iter().map(|place| self.look(wanted, place)).collect()
+    }
+
+    pub(super) fn look(&self, wanted: &Wanted, place: Place) -> Result<Candidate, SearchError> {
+        if place.is_workspace() {
+            let state = look_at_work(wanted, &place.folder)?;
+            return Ok(Candidate { place, state });
+        }
+        let state = self.look_at_pack(wanted, &place.folder);
+        let first = Candidate { place, state };
+        if self.has_many_majors && first.hit().is_none() {
+            return Ok(self.look_at_majors(wanted, first));
+        }
+        Ok(first)
+    }
+
+    fn look_at_pack(&self, wanted: &Wanted, folder: &Path) -> State {
+        let head = match Manifest::load_head(folder) {
+            Ok(Some(head)) => head,
+            Ok(None) => return State::Miss,
+            Err(error) => {
+                return State::PassedOver(Reason::Broken { message: error.to_string() });
+            }
+        };
+        if let Some(by) = self.replaced.get(&wanted.id) {
+            return State::PassedOver(Reason::Replaced { by: by.clone() });
+        }
+        let unknown = Installed::default();
+        let installed = self.installed.get(folder).unwrap_or(&unknown);
+        match satisfy::objection(wanted, head.version.as_ref(), installed) {
+            Some(reason) => State::PassedOver(reason),
+            None => {
+                let version = installed.version.clone().or(head.version);
+                State::Hit(Hit { version, exports: head.exports, objection: None })
+            }
+        }
+    }
+
+    /// The first pack of another major that will do, newest major first; else what `first` was, or
+    /// why the newest of the others will not do.
+    fn look_at_majors(&self, wanted: &Wanted, first: Candidate) -> Candidate {
+        let number = first.place.number;
+        let mut best = first;
+        for folder in folders_of_majors(&best.place.folder) {
+            let state = self.look_at_pack(wanted, &folder);
+            let is_hit = matches!(state, State::Hit(_));
+            let is_news = matches!(best.state, State::Miss) && !matches!(state, State::Miss);
+            if is_hit || is_news {
+                best = Candidate { place: Place { number, folder }, state };
+            }
+            if is_hit {
+                break;
+            }
+        }
+        best
+    }
+}
+
+fn look_at_work(wanted: &Wanted, folder: &Path) -> Result<State, SearchError> {
+    let Some(Head { version, exports, .. }) = Manifest::load_head(folder)? else {
+        return Ok(State::Miss);
+    };
+    let objection = satisfy::objection(wanted, version.as_ref(), &Installed::default());
+    Ok(State::Hit(Hit { version, exports, objection }))
+}
+
+/// The folders `n@MAJOR` beside `n`, highest major first.
+fn folders_of_majors(folder: &Path) -> Vec<PathBuf> {
+    let (Some(parent), Some(leaf)) = (folder.parent(), folder.file_name()) else {
+        return Vec::new();
+    };
+    let mut majors: Vec<(u64, PathBuf)> = fs::read_dir(parent)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let major = name.to_str()?.strip_prefix(leaf.to_str()?)?.strip_prefix('@')?;
+            Some((major.parse().ok()?, entry.path()))
+        })
+        .collect();
+    majors.sort_by(|one, other| other.cmp(one));
+    majors.into_iter().map(|(_, folder)| folder).collect()
+}

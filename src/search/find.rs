@@ -1,0 +1,158 @@
+//! From a reference to a folder: the first hit, the replacement of what was replaced, and elements.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::{Candidate, Hit, Place, Reason, SearchError, SearchPath, State, Wanted};
+use crate::reference::{Name, PackageId};
+
+/// A package that was found, and what there is to say about it.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The package: not what was asked for if that was an element, or was replaced.
+    pub id: PackageId,
+    /// Where it is.
+    pub place: Place,
+    /// What is there.
+    pub hit: Hit,
+    /// The exported element that was asked for, `VM` of `aws/ec2/VM`.
+    pub element: Option<String>,
+    /// Packs on the way that would not do.
+    pub passed_over: Vec<Candidate>,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// Something that the user should know about what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A package of the workspace won though it is not what was asked for.
+    Unsatisfied {
+        /// The package.
+        id: PackageId,
+        /// Its folder.
+        folder: PathBuf,
+        /// Why it is not what was asked for.
+        reason: Reason,
+    },
+    /// Another package stands in for what was asked for.
+    Replaced {
+        /// What was asked for.
+        id: PackageId,
+        /// What stands in for it.
+        by: PackageId,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsatisfied { id, folder, reason } => {
+                let folder = folder.display();
+                write!(formatter, "`{id}` is taken from the workspace at `{folder}`, but {reason}")
+            }
+            Self::Replaced { id, by } => write!(formatter, "`{id}` was replaced by `{by}`"),
+        }
+    }
+}
+
+/// What looking for one package led to.
+enum Outcome {
+    Found(Box<Found>),
+    Missing(Vec<Candidate>),
+}
+
+impl SearchPath {
+    /// Finds a package, or the package that exports an element.
+    ///
+    /// The package is the longest prefix of the name that is a hit; what is left must be one of its
+    /// exports.
+    ///
+    /// # Errors
+    ///
+    /// When no prefix is a hit, the package exports no such element, or a manifest in the workspace
+    /// is wrong.
+    pub fn find(&self, wanted: &Wanted) -> Result<Found, SearchError> {
+        let mut looked_at = match self.look_for(wanted)? {
+            Outcome::Found(found) => return Ok(*found),
+            Outcome::Missing(candidates) => candidates,
+        };
+        let base = wanted.id.base();
+        let mut prefix = wanted.id.name().namespace();
+        while let Some(package) = prefix {
+            let shorter = Wanted { id: PackageId::new(&base, &package), ..wanted.clone() };
+            match self.look_for(&shorter)? {
+                Outcome::Found(found) => return element(wanted, &package, *found, looked_at),
+                Outcome::Missing(candidates) => looked_at.extend(passed_over(candidates)),
+            }
+            prefix = package.namespace();
+        }
+        Err(SearchError::not_found(wanted, looked_at))
+    }
+
+    /// Finds exactly the package that is named, and no element of another.
+    ///
+    /// # Errors
+    ///
+    /// When it is nowhere, or a manifest in the workspace is wrong.
+    pub fn find_package(&self, wanted: &Wanted) -> Result<Found, SearchError> {
+        match self.look_for(wanted)? {
+            Outcome::Found(found) => Ok(*found),
+            Outcome::Missing(candidates) => Err(SearchError::not_found(wanted, candidates)),
+        }
+    }
+
+    /// Looks for a package, and for what replaced it where it is not there itself.
+    fn look_for(&self, wanted: &Wanted) -> Result<Outcome, SearchError> {
+        let mut wanted = wanted.clone();
+        let mut notes = Vec::new();
+        let mut looked_at = Vec::new();
+        let mut seen: Vec<PackageId> = Vec::new();
+        loop {
+            for place in self.places(&wanted.id) {
+                let candidate = self.look(&wanted, place)?;
+                let State::Hit(hit) = candidate.state else {
+                    looked_at.push(candidate);
+                    continue;
+                };
+                let Candidate { place, .. } = candidate;
+                notes.extend(hit.objection.clone().map(|reason| Note::Unsatisfied {
+                    id: wanted.id.clone(),
+                    folder: place.folder.clone(),
+                    reason,
+                }));
+                let passed_over = passed_over(looked_at).collect();
+                let id = wanted.id;
+                let found = Found { id, place, hit, element: None, passed_over, notes };
+                return Ok(Outcome::Found(Box::new(found)));
+            }
+            // A package that replaces what replaced it leads nowhere.
+            let by = self.replaced.get(&wanted.id).filter(|by| !seen.contains(by));
+            let Some(by) = by.cloned() else { return Ok(Outcome::Missing(looked_at)) };
+            seen.push(wanted.id.clone());
+            notes.push(Note::Replaced { id: wanted.id, by: by.clone() });
+            wanted.id = by;
+        }
+    }
+}
+
+/// The element of `found` whose name is what the wanted one has after `package`.
+fn element(
+    wanted: &Wanted,
+    package: &Name,
+    mut found: Found,
+    looked_at: Vec<Candidate>,
+) -> Result<Found, SearchError> {
+    let name = wanted.id.name();
+    let rest = name.strip_prefix(package).expect("a namespace is a prefix of its name");
+    if !found.hit.exports.iter().any(|export| export == rest.as_str()) {
+        return Err(SearchError::no_export(wanted, found, rest.as_str(), looked_at));
+    }
+    let mut passed: Vec<_> = passed_over(looked_at).collect();
+    passed.append(&mut found.passed_over);
+    Ok(Found { element: Some(rest.to_string()), passed_over: passed, ..found })
+}
+
+fn passed_over(candidates: Vec<Candidate>) -> impl Iterator<Item = Candidate> {
+    candidates.into_iter().filter(|candidate| matches!(candidate.state, State::PassedOver(_)))
+}

@@ -1,0 +1,81 @@
+//! The eight places of a package, as folders. Whether anything is there is asked in `candidate`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::SearchPath;
+use crate::reference::{Base, Name, PackageId};
+
+/// One of the eight places where a package may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// 1 to 8; the lowest wins.
+    pub number: u8,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl Place {
+    /// Whether it is in the workspace itself, where a package is at work and not installed.
+    pub fn is_workspace(&self) -> bool {
+        self.number <= 2
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}. {}", self.number, self.folder.display())
+    }
+}
+
+impl SearchPath {
+    /// The eight places of a package, in order.
+    pub fn places(&self, id: &PackageId) -> [Place; 8] {
+        let name = id.name_str();
+        let in_base = format!("{}/{name}", id.base().folder_name());
+        let [workspace, user, runtime] = &self.packs;
+        let folders = [
+            self.workspace.join(&in_base),
+            self.unprefixed(id),
+            workspace.join(&in_base),
+            workspace.join(name),
+            user.join(&in_base),
+            user.join(name),
+            runtime.join(&in_base),
+            runtime.join(name),
+        ];
+        let mut number = 0;
+        folders.map(|folder| {
+            number += 1;
+            Place { number, folder }
+        })
+    }
+
+    /// The place of a name in the workspace, which need not repeat the workspace's namespace.
+    fn unprefixed(&self, id: &PackageId) -> PathBuf {
+        let name = id.name();
+        let Some((base, namespace)) = self.namespace() else {
+            return self.workspace.join(name.as_str());
+        };
+        if base.is_some_and(|base| *base != id.base()) {
+            return self.workspace.join(name.as_str());
+        }
+        if name == *namespace {
+            return self.workspace.clone();
+        }
+        let rest = name.strip_prefix(namespace);
+        self.workspace.join(rest.as_ref().unwrap_or(&name).as_str())
+    }
+
+    fn namespace(&self) -> Option<(Option<&Base>, &Name)> {
+        let namespace = self.namespace.as_ref()?;
+        Some((namespace.base(), namespace.name()))
+    }
+}
+
+/// The packs that came with the runtime: `lib/packs`, else `bin/packs` where only that is there.
+pub(super) fn runtime_packs(mu_root: &Path) -> PathBuf {
+    let usual = mu_root.join("lib").join("packs");
+    let other = mu_root.join("bin").join("packs");
+    if !usual.is_dir() && other.is_dir() { other } else { usual }
+}
