@@ -53,6 +53,18 @@ impl VersionSpec {
         }
     }
 
+    /// What was written; the text alone tells two specifications apart.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Latest => "latest",
+            Self::Tip => "tip",
+            Self::Pin(pin) => pin.as_str(),
+            Self::Range(range) => range.as_str(),
+            Self::Commit(commit) => commit.as_str(),
+            Self::Tag(tag) => tag.as_str(),
+        }
+    }
+
     /// Whether it stands for one thing for good: a pin, a commit or a tag.
     pub fn is_pinned(&self) -> bool {
         matches!(self, Self::Pin(_) | Self::Commit(_) | Self::Tag(_))
@@ -108,14 +120,7 @@ fn is_range_like(text: &str) -> bool {
 
 impl fmt::Display for VersionSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Self::Latest => "latest",
-            Self::Tip => "tip",
-            Self::Pin(pin) => pin.as_str(),
-            Self::Range(range) => range.as_str(),
-            Self::Commit(commit) => commit.as_str(),
-            Self::Tag(tag) => tag.as_str(),
-        })
+        formatter.pad(self.as_str())
     }
 }
 

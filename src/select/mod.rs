@@ -1,1 +1,41 @@
-//! In the making.
+//! Chooses versions: from requirements, a lock and rules to one selection, or to the smallest conflict.
+//!
+//! Does no I/O: it sees a [`crate::index::Universe`]. One trait, [`Strategy`], stands before every engine; they share
+//! the graph (`world`), the candidates of a package as a sorted array in which a requirement is a set of positions
+//! (`candidates`, `positions`), and the rules that take candidates out (`filters`). A failure is data
+//! ([`Conflict`]); `explain` words it. The answer depends on the request and the universe alone, in whatever order
+//! requirements are written.
+
+mod ahead;
+mod candidates;
+mod conflict;
+mod core;
+mod explain;
+mod filters;
+mod fold;
+mod highest;
+mod outcome;
+mod positions;
+mod request;
+mod selection;
+mod world;
+
+pub use conflict::{Clash, Conflict, Requirer, Requires, WayOut};
+pub use filters::Rejection;
+pub use fold::{Run, Versions};
+pub use highest::Highest;
+pub use request::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
+pub use selection::{Asker, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning};
+
+use crate::index::Universe;
+
+/// A way to choose versions.
+pub trait Strategy {
+    /// Chooses versions such that everything that is required is there.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Conflict`] when there is no such choice, [`Failure::Unavailable`] when what is needed to tell could not be
+    /// found out.
+    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure>;
+}

@@ -1,0 +1,211 @@
+//! What a package's index says, as selection needs it: its versions in ascending order, and their needs.
+//!
+//! Compact, because a workspace may look at tens of thousands of versions and choose a few hundred. What few
+//! versions have is behind one shared pointer; requirements are asked for one version at a time, through
+//! [`crate::index::Universe`]. Nothing here reads a file or asks a provider.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::reference::{PackageId, Version, VersionSpec};
+
+/// The place of a version among those of its package, in ascending order.
+pub type Position = u32;
+
+/// The published versions of one package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Releases {
+    id: PackageId,
+    source: Source,
+    entries: Vec<Entry>,
+}
+
+/// What kind of place the releases come from, as far as choosing among them depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Absent { tried: Vec<String> },
+    Registry,
+    Repository,
+}
+
+/// One published version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The version.
+    pub version: Version,
+    /// When it was published, in seconds since 1970.
+    pub published: Option<i64>,
+    /// The commit of its tag, 40 hex digits (Git only).
+    pub commit: Option<Arc<str>>,
+    /// What only some versions have; equal details are best shared.
+    pub details: Option<Arc<Details>>,
+}
+
+impl From<Version> for Entry {
+    fn from(version: Version) -> Self {
+        Self { version, published: None, commit: None, details: None }
+    }
+}
+
+/// What only some versions have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Why it was withdrawn; empty if no reason was given.
+    pub yanked: Option<String>,
+    /// Why it can never be used, such as an index line that makes no sense.
+    pub broken: Option<String>,
+    /// The version of what the package packages.
+    pub app_version: Option<String>,
+    /// The manifest format it needs.
+    pub api_version: Option<String>,
+    /// The range of mu versions that can use it.
+    pub mu_version: Option<String>,
+    /// The channels it is in.
+    pub channels: Vec<String>,
+    /// Names that point to it (hub and OCI).
+    pub tags: Vec<String>,
+    /// Ranges, or exact words, over facts of the runtime.
+    pub constraints: BTreeMap<String, String>,
+    /// Capabilities that it provides.
+    pub provides: Vec<String>,
+    /// Capabilities that it needs.
+    pub requires: Vec<String>,
+    /// Packages that it supersedes.
+    pub replaces: Vec<PackageId>,
+    /// The package that took its place.
+    pub moved_to: Option<PackageId>,
+    /// From which versions it can be upgraded to.
+    pub upgrade: Option<Upgrade>,
+}
+
+/// From which versions a release can be upgraded to, besides itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The version right before it.
+    pub replaces: Option<Version>,
+    /// Versions that it can also follow.
+    pub skips: Vec<Version>,
+    /// A range of versions that it can also follow.
+    pub skip_range: Option<VersionSpec>,
+}
+
+impl Releases {
+    /// The versions of a package in a hub, an OCI registry or a folder, in any order.
+    pub fn registry(id: PackageId, entries: Vec<Entry>) -> Self {
+        Self::sorted(id, Source::Registry, entries)
+    }
+
+    /// The versions of a package in a Git repository, which has commits and branches besides.
+    pub fn repository(id: PackageId, entries: Vec<Entry>) -> Self {
+        Self::sorted(id, Source::Repository, entries)
+    }
+
+    /// Says that there is no such package, and where it was looked for (URLs or paths).
+    pub fn absent(id: PackageId, tried: Vec<String>) -> Self {
+        Self { id, source: Source::Absent { tried }, entries: Vec::new() }
+    }
+
+    /// Sorts the entries; of two with one version the first stays.
+    fn sorted(id: PackageId, source: Source, mut entries: Vec<Entry>) -> Self {
+        if !entries.is_sorted_by(|one, two| one.version < two.version) {
+            entries.sort_by(|one, two| one.version.cmp(&two.version));
+            entries.dedup_by(|later, first| later.version == first.version);
+        }
+        Self { id, source, entries }
+    }
+
+    /// The package.
+    pub fn id(&self) -> &PackageId {
+        &self.id
+    }
+
+    /// Where the package was looked for, if it is not there.
+    pub fn tried(&self) -> Option<&[String]> {
+        match &self.source {
+            Source::Absent { tried } => Some(tried),
+            Source::Registry | Source::Repository => None,
+        }
+    }
+
+    /// Whether commits, branches and a default branch can be asked for.
+    pub fn is_repository(&self) -> bool {
+        self.source == Source::Repository
+    }
+
+    /// How many versions there are.
+    pub fn len(&self) -> Position {
+        Position::try_from(self.entries.len())
+            .expect("no package has four thousand million versions")
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The version at `position`.
+    pub fn version(&self, position: Position) -> &Version {
+        &self.entries[position as usize].version
+    }
+
+    /// The versions, ascending.
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = &Version> {
+        self.entries.iter().map(|entry| &entry.version)
+    }
+
+    /// Where `version` is.
+    pub fn position(&self, version: &Version) -> Option<Position> {
+        let found = self.entries.binary_search_by(|entry| entry.version.cmp(version)).ok()?;
+        Some(found as Position)
+    }
+
+    /// When the version at `position` was published, in seconds since 1970.
+    pub fn published(&self, position: Position) -> Option<i64> {
+        self.entries[position as usize].published
+    }
+
+    /// The commit of the version at `position`.
+    pub fn commit(&self, position: Position) -> Option<&Arc<str>> {
+        self.entries[position as usize].commit.as_ref()
+    }
+
+    /// The highest version whose tag is at `commit`.
+    pub fn at_commit(&self, commit: &str) -> Option<Position> {
+        (0..self.len()).rev().find(|&at| self.commit(at).is_some_and(|known| **known == *commit))
+    }
+
+    /// What only some versions have.
+    pub fn details(&self, position: Position) -> Option<&Details> {
+        self.entries[position as usize].details.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> Version {
+        Version::parse(text).expect("is a version")
+    }
+
+    #[test]
+    fn versions_are_ascending_and_each_is_there_once() {
+        let id = PackageId::parse("hub.mu.com/aws/ec2").expect("is an id");
+        let entries = ["1.10.0", "1.2.0", "1.2.0"].map(|text| Entry::from(version(text)));
+        let releases = Releases::registry(id, entries.to_vec());
+        let versions: Vec<String> = releases.versions().map(ToString::to_string).collect();
+        assert_eq!(versions, ["1.2.0", "1.10.0"]);
+        assert_eq!(releases.position(&version("1.10.0")), Some(1));
+        assert_eq!(releases.position(&version("1.3.0")), None);
+    }
+
+    #[test]
+    fn a_commit_leads_to_the_highest_version_that_was_tagged_there() {
+        let id = PackageId::parse("github.com/a/b").expect("is an id");
+        let tagged =
+            |text| Entry { commit: Some(Arc::from("c0ffee")), ..Entry::from(version(text)) };
+        let releases = Releases::repository(id, vec![tagged("1.0.0"), tagged("1.0.1")]);
+        assert_eq!(releases.at_commit("c0ffee"), Some(1));
+        assert_eq!(releases.at_commit("decade"), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! What selection may ask: the one trait between the two, so that neither knows the other's inside.
+//!
+//! Calls block and answers are remembered by whoever implements it: asking twice is cheap. A package or a
+//! revision that is not there is an answer; only what could not be found out is an error.
+
+use std::cmp::Ordering;
+use std::error::Error;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use super::releases::{Details, Position, Releases};
+use crate::reference::{PackageId, Version, VersionSpec};
+
+/// All packages that selection can reach.
+pub trait Universe: Sync {
+    /// The releases of a package; [`Releases::absent`] if there is no such package.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable>;
+
+    /// Finds what a name stands for in the place that `releases` came from: `tip`, a tag or a branch
+    /// ([`VersionSpec::as_tag`], which comes first), or a commit.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out. A name that names nothing is `None`.
+    fn revision(
+        &self,
+        releases: &Releases,
+        name: &VersionSpec,
+    ) -> Result<Option<Revision>, Unavailable>;
+
+    /// What a candidate of `releases` requires.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    fn requirements(
+        &self,
+        releases: &Releases,
+        candidate: Candidate<'_>,
+    ) -> Result<Arc<[Requirement]>, Unavailable>;
+
+    /// Says that the releases of these packages will be asked for soon, so that they can be fetched all at once.
+    fn expect(&self, _ids: &[PackageId]) {}
+
+    /// Says that the requirements of these versions will be asked for soon.
+    fn expect_requirements(&self, _versions: &[(Arc<Releases>, Position)]) {}
+
+    /// Whether answers come without waiting for anybody, so that looking ahead is of no use.
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
+    /// Packages that there are, whose names look like that of `id`, best first: only for messages.
+    fn similar(&self, _id: &PackageId) -> Vec<PackageId> {
+        Vec::new()
+    }
+}
+
+/// One candidate of a package.
+#[derive(Debug, Clone, Copy)]
+pub enum Candidate<'a> {
+    /// A published version.
+    Release(Position),
+    /// A revision that has no version tag.
+    Revision(&'a Untagged),
+}
+
+/// What a commit, a tag or a branch turned out to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Revision {
+    /// A published version.
+    Release(Position),
+    /// A revision that has no version tag.
+    Untagged(Untagged),
+}
+
+/// A revision that has no version tag.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Untagged {
+    /// The commit, 40 hex digits.
+    pub commit: Arc<str>,
+    /// The version that its manifest claims.
+    pub version: Option<Version>,
+    /// What else its manifest says.
+    pub details: Option<Arc<Details>>,
+}
+
+/// What one package asks of another. Ordered and told apart by what was written.
+#[derive(Debug, Clone)]
+pub struct Requirement {
+    /// The package it asks for.
+    pub id: PackageId,
+    /// The versions it accepts; keeps what was written.
+    pub spec: VersionSpec,
+    /// Whether prereleases will do too.
+    pub prerelease: bool,
+    /// Only versions in this channel.
+    pub channel: Option<String>,
+    /// Only versions of this app version.
+    pub app_version: Option<String>,
+}
+
+impl Requirement {
+    /// Asks for versions of a package, and nothing else.
+    pub fn new(id: PackageId, spec: VersionSpec) -> Self {
+        Self { id, spec, prerelease: false, channel: None, app_version: None }
+    }
+}
+
+impl Requirement {
+    /// What tells two requirements apart.
+    fn key(&self) -> (&PackageId, &str, bool, Option<&str>, Option<&str>) {
+        let channel = self.channel.as_deref();
+        (&self.id, self.spec.as_str(), self.prerelease, channel, self.app_version.as_deref())
+    }
+}
+
+impl PartialEq for Requirement {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Requirement {}
+
+impl Hash for Requirement {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl Ord for Requirement {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Requirement {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Prints what is asked, without the package: `~1.5`, `3.x in channel stable`.
+impl fmt::Display for Requirement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.fmt(formatter)?;
+        if let Some(app_version) = &self.app_version {
+            write!(formatter, " of app version {app_version}")?;
+        }
+        if let Some(channel) = &self.channel {
+            write!(formatter, " in channel {channel}")?;
+        }
+        if self.prerelease { formatter.write_str(" with prereleases") } else { Ok(()) }
+    }
+}
+
+/// Says that something about a package could not be found out.
+#[derive(Debug, Error)]
+#[error("could not find out about `{id}`")]
+pub struct Unavailable {
+    /// The package.
+    pub id: PackageId,
+    /// What the provider, or the cache, said.
+    pub source: Box<dyn Error + Send + Sync>,
+}

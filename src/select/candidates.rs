@@ -1,0 +1,412 @@
+//! The candidates of one package, and which of them a requirement accepts.
+//!
+//! Positions below the number of releases are those releases, ascending. Behind them come revisions without a
+//! version tag, which exist only because something names them: a commit, a tag, a branch, the lock.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use pubgrub::VersionSet;
+use rustc_hash::FxHashMap;
+
+use crate::index::releases::{Details, Position, Releases};
+use crate::index::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::filters::{Filters, Rejection};
+use crate::select::positions::PositionSet;
+use crate::select::{Locked, Override, Settings};
+
+/// The candidates of one package.
+#[derive(Debug)]
+pub(super) struct Candidates {
+    id: PackageId,
+    releases: Arc<Releases>,
+    instead: Option<Override>,
+    allowed: PositionSet,
+    locked: Vec<LockedCandidate>,
+    revisions: Vec<Untagged>,
+    named: FxHashMap<Box<str>, Option<Position>>,
+    sets: FxHashMap<Requirement, PositionSet>,
+    outdated: bool,
+}
+
+/// A candidate that the lock holds.
+#[derive(Debug)]
+struct LockedCandidate {
+    position: Position,
+    /// The name that it was locked for: a tag or a branch; `None` for a version, a commit or the tip.
+    reference: Option<String>,
+}
+
+impl Candidates {
+    /// Gathers the candidates of `id`; `locked` are those that the lock holds and nobody wants to move.
+    pub(super) fn gather(
+        universe: &dyn Universe,
+        settings: &Settings,
+        id: &PackageId,
+        locked: &[&Locked],
+    ) -> Result<Self, Unavailable> {
+        let instead = settings.overrides.get(id).cloned();
+        let releases = universe.releases(instead.as_ref().map_or(id, |instead| &instead.id))?;
+        let mut candidates = Self {
+            id: id.clone(),
+            releases,
+            instead,
+            allowed: PositionSet::default(),
+            locked: Vec::new(),
+            revisions: Vec::new(),
+            named: FxHashMap::default(),
+            sets: FxHashMap::default(),
+            outdated: false,
+        };
+        for locked in locked {
+            candidates.keep(universe, locked)?;
+        }
+        candidates.filter(&Filters::new(settings));
+        Ok(candidates)
+    }
+
+    /// Finds what the lock holds among the candidates.
+    fn keep(&mut self, universe: &dyn Universe, locked: &Locked) -> Result<(), Unavailable> {
+        let release = locked.version.as_ref().and_then(|version| self.releases.position(version));
+        let position = match (release, locked.commit.as_deref()) {
+            (Some(release), None) => Some(release),
+            (Some(release), Some(commit))
+                if self.releases.commit(release).is_none_or(|known| **known == *commit) =>
+            {
+                Some(release)
+            }
+            (_, Some(commit)) => match VersionSpec::parse(commit) {
+                Ok(spec) => self.name(universe, &spec)?,
+                Err(_) => None,
+            },
+            (None, None) => None,
+        };
+        if let Some(position) = position {
+            let reference = locked.reference.clone();
+            self.locked.push(LockedCandidate { position, reference });
+        }
+        Ok(())
+    }
+
+    fn filter(&mut self, filters: &Filters<'_>) {
+        let plain = filters.pass_plain_versions(&self.id);
+        self.allowed = PositionSet::matching(self.releases.len(), |position| {
+            (plain && self.releases.details(position).is_none())
+                || self.rejection(filters, position).is_none()
+        });
+    }
+
+    /// Why the release at `position` is no candidate; `None` if it is one.
+    pub(super) fn rejection(&self, filters: &Filters<'_>, position: Position) -> Option<Rejection> {
+        filters.rejection(&self.id, &self.releases, position, self.is_locked(position))
+    }
+
+    /// The package, as it is asked for.
+    pub(super) fn id(&self) -> &PackageId {
+        &self.id
+    }
+
+    /// The package whose releases are used, if an override says so.
+    pub(super) fn instead(&self) -> Option<&Override> {
+        self.instead.as_ref()
+    }
+
+    /// The releases, candidates or not.
+    pub(super) fn releases(&self) -> &Arc<Releases> {
+        &self.releases
+    }
+
+    /// The releases that are candidates.
+    pub(super) fn allowed(&self) -> &PositionSet {
+        &self.allowed
+    }
+
+    /// Whether the lock holds the candidate at `position`.
+    pub(super) fn is_locked(&self, position: Position) -> bool {
+        self.locked.iter().any(|locked| locked.position == position)
+    }
+
+    /// The candidate at `position`, in the universe's terms.
+    pub(super) fn candidate(&self, position: Position) -> Candidate<'_> {
+        match self.revision(position) {
+            Some(revision) => Candidate::Revision(revision),
+            None => Candidate::Release(position),
+        }
+    }
+
+    /// The revision at `position`, if it is no release.
+    pub(super) fn revision(&self, position: Position) -> Option<&Untagged> {
+        let behind = position.checked_sub(self.releases.len())?;
+        self.revisions.get(behind as usize)
+    }
+
+    /// The version at `position`; a revision may have none.
+    pub(super) fn version(&self, position: Position) -> Option<&Version> {
+        match self.revision(position) {
+            Some(revision) => revision.version.as_ref(),
+            None => Some(self.releases.version(position)),
+        }
+    }
+
+    /// What the candidate at `position` is called in messages: its version, or the start of its commit.
+    pub(super) fn label(&self, position: Position) -> String {
+        match (self.revision(position), self.version(position)) {
+            (None, Some(version)) => version.to_string(),
+            (Some(revision), _) => revision.commit.chars().take(10).collect(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The commit at `position`.
+    pub(super) fn commit(&self, position: Position) -> Option<&Arc<str>> {
+        match self.revision(position) {
+            Some(revision) => Some(&revision.commit),
+            None => self.releases.commit(position),
+        }
+    }
+
+    fn details(&self, position: Position) -> Option<&Details> {
+        match self.revision(position) {
+            Some(revision) => revision.details.as_deref(),
+            None => self.releases.details(position),
+        }
+    }
+
+    /// Why the candidate at `position` was withdrawn, if it was.
+    pub(super) fn yanked(&self, position: Position) -> Option<&str> {
+        self.details(position)?.yanked.as_deref()
+    }
+
+    /// The major version at `position`; 0 for a revision without a version.
+    pub(super) fn major(&self, position: Position) -> u64 {
+        self.version(position).map_or(0, Version::major)
+    }
+
+    /// The locked candidate within `set`, the highest if there are several.
+    pub(super) fn kept(&self, set: &PositionSet) -> Option<Position> {
+        let within = self.locked.iter().map(|locked| locked.position);
+        within.filter(|&position| set.holds(position)).max()
+    }
+
+    /// The newest candidate within `set`: a release if there is one, else a revision.
+    pub(super) fn newest(&self, set: &PositionSet) -> Option<Position> {
+        let length = self.releases.len();
+        set.last_below(length).or_else(|| {
+            set.iter().max_by_key(|&position| {
+                let revision = self.revision(position);
+                let version = revision.and_then(|revision| revision.version.as_ref());
+                let commit = revision.map(|revision| Reverse(&revision.commit));
+                (!self.is_locked(position), version, commit)
+            })
+        })
+    }
+
+    /// Whether sets that were handed out miss a revision that was named since. Asking forgets it.
+    pub(super) fn take_outdated(&mut self) -> bool {
+        std::mem::take(&mut self.outdated)
+    }
+
+    /// The candidates that `requirement` accepts.
+    pub(super) fn accepted(
+        &mut self,
+        universe: &dyn Universe,
+        settings: &Settings,
+        requirement: &Requirement,
+    ) -> Result<PositionSet, Unavailable> {
+        if let Some(set) = self.sets.get(requirement) {
+            return Ok(set.clone());
+        }
+        let set = self.matching(universe, settings, requirement)?;
+        let set = set.intersection(&self.allowed.union(&self.behind_releases()));
+        self.sets.insert(requirement.clone(), set.clone());
+        Ok(set)
+    }
+
+    /// The candidates that `requirement` accepts, with those that the filters took out.
+    pub(super) fn matching(
+        &mut self,
+        universe: &dyn Universe,
+        settings: &Settings,
+        requirement: &Requirement,
+    ) -> Result<PositionSet, Unavailable> {
+        let instead = self.instead.as_ref().map(|instead| instead.spec.clone());
+        let prereleases = requirement.prerelease || settings.prereleases || instead.is_some();
+        let spec = instead.as_ref().unwrap_or(&requirement.spec);
+        let named = self.named_by(universe, spec)?;
+        let mut set = match named {
+            Some(set) => set,
+            None => self.in_range(spec, prereleases),
+        };
+        if requirement.channel.is_some() || requirement.app_version.is_some() {
+            let narrowed = set.iter().filter(|&position| self.is_narrowed(position, requirement));
+            set = narrowed.collect();
+        }
+        Ok(set)
+    }
+
+    /// The candidates that `spec` names one by one; `None` if it speaks of versions.
+    fn named_by(
+        &mut self,
+        universe: &dyn Universe,
+        spec: &VersionSpec,
+    ) -> Result<Option<PositionSet>, Unavailable> {
+        let is_repository = self.releases.is_repository();
+        let speaks_of_versions = match spec {
+            VersionSpec::Commit(commit) if is_repository => {
+                // What is locked needs no asking, unless the name is a tag's.
+                let locked = self.locked_at(spec.as_tag(), |known| commit.matches(known));
+                if !locked.is_empty() {
+                    return Ok(Some(locked));
+                }
+                false
+            }
+            VersionSpec::Tip => !is_repository,
+            VersionSpec::Latest => !is_repository || !self.releases.is_empty(),
+            // `1.28` may be a plain tag where no version begins so.
+            VersionSpec::Range(_) => {
+                spec.as_tag().is_none() || !self.in_range(spec, true).is_empty()
+            }
+            VersionSpec::Pin(_) => true,
+            VersionSpec::Commit(_) | VersionSpec::Tag(_) => false,
+        };
+        if speaks_of_versions {
+            return Ok(None);
+        }
+        let name = if *spec == VersionSpec::Latest { &VersionSpec::Tip } else { spec };
+        let named: PositionSet = self.name(universe, name)?.into_iter().collect();
+        let set = named.union(&self.locked_at(spec.as_tag(), |_| false));
+        Ok(Some(set).filter(|set| is_repository || !set.is_empty()))
+    }
+
+    /// The locked candidates that were locked for a tag or branch, or whose commit will do. Without a name, those
+    /// that were locked for the tip.
+    fn locked_at(&self, name: Option<&str>, commit: impl Fn(&str) -> bool) -> PositionSet {
+        let mut positions: Vec<Position> = self
+            .locked
+            .iter()
+            .filter(|locked| {
+                let is_for_name = locked.reference.as_deref() == name
+                    && (name.is_some() || self.revision(locked.position).is_some());
+                is_for_name || self.commit(locked.position).is_some_and(|known| commit(known))
+            })
+            .map(|locked| locked.position)
+            .collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions.into_iter().collect()
+    }
+
+    /// The candidate that a commit, tag, branch or `tip` names; a new one if it is no release.
+    fn name(
+        &mut self,
+        universe: &dyn Universe,
+        name: &VersionSpec,
+    ) -> Result<Option<Position>, Unavailable> {
+        let key = name.as_str();
+        if let Some(&known) = self.named.get(key) {
+            return Ok(known);
+        }
+        let position = match universe.revision(&self.releases, name)? {
+            None => None,
+            Some(Revision::Release(position)) => Some(position),
+            Some(Revision::Untagged(revision)) => Some(self.add(revision)),
+        };
+        self.named.insert(key.into(), position);
+        Ok(position)
+    }
+
+    fn add(&mut self, revision: Untagged) -> Position {
+        let same = |known: &Untagged| known.commit == revision.commit;
+        if let Some(release) = self.releases.at_commit(&revision.commit) {
+            return release;
+        }
+        let length = self.releases.len();
+        if let Some(index) = self.revisions.iter().position(same) {
+            return length + index as Position;
+        }
+        let position = length + self.revisions.len() as Position;
+        self.revisions.push(revision);
+        let handed_out = std::mem::take(&mut self.sets);
+        self.outdated |=
+            handed_out.keys().any(|requirement| self.reaches(&requirement.spec, position));
+        position
+    }
+
+    /// Whether a spec that speaks of versions accepts the revision at `position`.
+    ///
+    /// Only something that names the revision makes it a candidate, so a prerelease version is no obstacle.
+    fn reaches(&self, spec: &VersionSpec, position: Position) -> bool {
+        let version = self.version(position);
+        match spec {
+            VersionSpec::Latest | VersionSpec::Tip => true,
+            VersionSpec::Range(_) => version.is_some_and(|version| spec.accepts(version, true)),
+            VersionSpec::Commit(commit) => commit
+                .as_range()
+                .zip(version)
+                .is_some_and(|(range, version)| range.matches(version, true)),
+            VersionSpec::Pin(_) => {
+                self.is_locked(position)
+                    && version.is_some_and(|version| spec.accepts(version, true))
+            }
+            VersionSpec::Tag(_) => false,
+        }
+    }
+
+    /// The candidates whose version `spec` accepts.
+    fn in_range(&self, spec: &VersionSpec, prereleases: bool) -> PositionSet {
+        let length = self.releases.len();
+        let accepts = |version: &Version| match spec {
+            VersionSpec::Commit(commit) => {
+                commit.as_range().is_some_and(|range| range.matches(version, prereleases))
+            }
+            _ => spec.accepts(version, prereleases),
+        };
+        let releases = PositionSet::matching(length, |at| accepts(self.releases.version(at)));
+        if self.revisions.is_empty() {
+            return releases;
+        }
+        let revisions = (length..).take(self.revisions.len());
+        let reached: PositionSet = revisions.filter(|&at| self.reaches(spec, at)).collect();
+        releases.union(&reached)
+    }
+
+    /// Whether the candidate at `position` is in the channel and of the app version that are asked for.
+    fn is_narrowed(&self, position: Position, requirement: &Requirement) -> bool {
+        let details = self.details(position);
+        let in_channel = requirement.channel.as_ref().is_none_or(|channel| {
+            details.is_some_and(|details| details.channels.contains(channel))
+        });
+        let of_app = requirement.app_version.as_ref().is_none_or(|wanted| {
+            let stated = details.and_then(|details| details.app_version.as_deref());
+            let actual = self.version(position).and_then(Version::app).or(stated);
+            actual.is_some_and(|actual| is_prefix(wanted, actual))
+        });
+        in_channel && of_app
+    }
+
+    /// Every position behind the releases.
+    fn behind_releases(&self) -> PositionSet {
+        PositionSet::between(self.releases.len(), Position::MAX)
+    }
+}
+
+/// Whether `wanted` is all of `actual`, or its first components.
+fn is_prefix(wanted: &str, actual: &str) -> bool {
+    actual.strip_prefix(wanted).is_some_and(|rest| {
+        rest.is_empty() || !rest.starts_with(|next: char| next.is_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn app_versions_match_by_whole_components() {
+        assert!(is_prefix("2.3", "2.3"));
+        assert!(is_prefix("2.3", "2.3.1"));
+        assert!(!is_prefix("2.3", "2.30"));
+        assert!(!is_prefix("2.3.0", "2.3"));
+    }
+}

@@ -1,0 +1,149 @@
+//! Which versions can be candidates at all, and why the others cannot.
+//!
+//! The same for every strategy. Reasons are worked out anew when a message needs them, so the common case pays
+//! nothing for them. What a single requirement narrows (ranges, channels) is not here but in `candidates`.
+
+use std::collections::BTreeMap;
+
+use crate::index::releases::{Details, Position, Releases};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::Settings;
+
+/// Manifest formats that this program reads.
+const API_VERSIONS: [&str; 1] = ["mu/v1"];
+
+/// Why a version is no candidate.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rejection {
+    /// The settings exclude it.
+    Excluded,
+    /// It was withdrawn; the reason may be empty.
+    Yanked(String),
+    /// It was published after the moment that the settings name.
+    TooNew,
+    /// Its manifest format is none that this program reads.
+    ApiVersion(String),
+    /// It wants another version of mu.
+    MuVersion(String),
+    /// The runtime is not what it wants.
+    Runtime {
+        /// The fact.
+        fact: String,
+        /// What it wants the fact to be.
+        wanted: String,
+        /// What the fact is.
+        actual: String,
+    },
+    /// It can never be used, and this is why.
+    Broken(String),
+}
+
+/// The rules that speak of a version alone, whoever asks for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filters<'a> {
+    settings: &'a Settings,
+}
+
+impl<'a> Filters<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        Self { settings }
+    }
+
+    /// Why the version at `position` is no candidate of `id`; `None` if it is one.
+    ///
+    /// What is locked is not held against being yanked or young: nobody's build should break for that.
+    pub(super) fn rejection(
+        &self,
+        id: &PackageId,
+        releases: &Releases,
+        position: Position,
+        locked: bool,
+    ) -> Option<Rejection> {
+        if self.excludes(id, releases.version(position)) {
+            return Some(Rejection::Excluded);
+        }
+        if let Some(details) = releases.details(position) {
+            if let (Some(reason), false) = (&details.yanked, locked) {
+                return Some(Rejection::Yanked(reason.clone()));
+            }
+            if let Some(rejection) = self.incompatibility(details) {
+                return Some(rejection);
+            }
+        }
+        let young = releases
+            .published(position)
+            .zip(self.settings.published_before)
+            .is_some_and(|(published, limit)| published > limit);
+        (young && !locked).then_some(Rejection::TooNew)
+    }
+
+    /// Whether no rule can reject a version that has no details.
+    pub(super) fn pass_plain_versions(&self, id: &PackageId) -> bool {
+        self.settings.published_before.is_none()
+            && !self.settings.exclude.iter().any(|exclusion| exclusion.id == *id)
+    }
+
+    fn excludes(&self, id: &PackageId, version: &Version) -> bool {
+        self.settings
+            .exclude
+            .iter()
+            .filter(|exclusion| exclusion.id == *id)
+            .any(|exclusion| exclusion.spec.as_ref().is_none_or(|spec| spec.accepts(version, true)))
+    }
+
+    /// What keeps a version with these details from being used here.
+    pub(super) fn incompatibility(&self, details: &Details) -> Option<Rejection> {
+        if let Some(reason) = &details.broken {
+            return Some(Rejection::Broken(reason.clone()));
+        }
+        if let Some(api_version) = &details.api_version
+            && !API_VERSIONS.contains(&api_version.as_str())
+        {
+            return Some(Rejection::ApiVersion(api_version.clone()));
+        }
+        if let (Some(wanted), Some(own)) = (&details.mu_version, &self.settings.mu_version)
+            && !VersionSpec::parse(wanted).is_ok_and(|spec| spec.accepts(own, true))
+        {
+            return Some(Rejection::MuVersion(wanted.clone()));
+        }
+        unmet_constraint(&details.constraints, &self.settings.runtime)
+    }
+}
+
+/// The first constraint that a known fact does not meet. Nothing is held against facts nobody stated.
+fn unmet_constraint(
+    constraints: &BTreeMap<String, String>,
+    runtime: &BTreeMap<String, String>,
+) -> Option<Rejection> {
+    constraints.iter().find_map(|(fact, wanted)| {
+        let actual = runtime.get(fact)?;
+        (!meets(wanted, actual)).then(|| Rejection::Runtime {
+            fact: fact.clone(),
+            wanted: wanted.clone(),
+            actual: actual.clone(),
+        })
+    })
+}
+
+/// Whether a fact is what is wanted: the same word, or a version within the range.
+fn meets(wanted: &str, actual: &str) -> bool {
+    wanted == actual
+        || VersionSpec::parse(wanted)
+            .ok()
+            .zip(Version::parse_lenient(actual).ok())
+            .is_some_and(|(spec, version)| spec.accepts(&version, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_compared_as_words_and_as_versions() {
+        assert!(meets(">=1.25", "1.29.2"));
+        assert!(meets(">=1.25", "1.29"));
+        assert!(!meets(">=1.25", "1.9"));
+        assert!(meets("linux", "linux"));
+        assert!(!meets("linux", "darwin"));
+    }
+}

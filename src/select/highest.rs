@@ -1,0 +1,212 @@
+//! The default strategy: the newest versions that fit together, by a complete search.
+//!
+//! The search is pubgrub's. What is ours is the order: packages with no choice left come first, then what keeps the
+//! lock, then direct dependencies, then the rest; among equals those that were in conflicts, then those with the
+//! fewest candidates. Because every direct dependency is decided before any package whose choice is open, none could be
+//! raised without lowering another one.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+
+use pubgrub::{
+    Dependencies, DependencyProvider, DerivationTree, PackageResolutionStatistics, PubGrubError,
+    SelectedDependencies,
+};
+use thiserror::Error;
+
+use crate::index::releases::Position;
+use crate::index::{Unavailable, Universe};
+use crate::reference::PackageId;
+use crate::select::candidates::Candidates;
+use crate::select::positions::PositionSet;
+use crate::select::world::{Kind, Node, World};
+use crate::select::{Failure, Request, Selection, Strategy, Update, ahead, conflict, outcome};
+
+/// The newest versions that fit together, direct dependencies preferred, found by a complete search.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Highest;
+
+impl Strategy for Highest {
+    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+        let mut world = World::new(universe, request);
+        ahead::look(&mut world)?;
+        match solve(&mut world)? {
+            Ok(chosen) => Ok(outcome::gather(&mut world, chosen)?),
+            Err(proof) => Err(Failure::Conflict(Box::new(conflict::find(&mut world, &proof)?))),
+        }
+    }
+}
+
+/// Why there is no solution, in pubgrub's words.
+pub(super) type Proof = DerivationTree<Node, PositionSet, Infallible>;
+
+/// Which candidate of which node was chosen.
+pub(super) type Choices = SelectedDependencies<Node, Position>;
+
+/// Searches until no revision is named that an earlier part of the search should have known of.
+pub(super) fn solve(world: &mut World<'_>) -> Result<Result<Choices, Proof>, Unavailable> {
+    let ranks = Ranks::new(world.request());
+    loop {
+        let search = Search { world: RefCell::new(&mut *world), ranks: &ranks };
+        let error = match pubgrub::resolve(&search, World::ROOT, 0u32) {
+            Ok(choices) => return Ok(Ok(choices)),
+            Err(PubGrubError::NoSolution(proof)) => return Ok(Err(proof)),
+            Err(PubGrubError::ErrorRetrievingDependencies { source, .. }) => source,
+            Err(PubGrubError::ErrorChoosingVersion { source, .. }) => source,
+            Err(PubGrubError::ErrorInShouldCancel(source)) => source,
+        };
+        match error {
+            Interruption::Unavailable(error) => return Err(error),
+            Interruption::Outdated => {}
+        }
+    }
+}
+
+/// Why a search stopped before its end.
+#[derive(Debug, Error)]
+enum Interruption {
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    #[error("a revision was named that the search did not know of")]
+    Outdated,
+}
+
+/// One run of pubgrub over a world.
+struct Search<'s, 'w> {
+    world: RefCell<&'s mut World<'w>>,
+    ranks: &'s Ranks,
+}
+
+/// When a node's turn comes; later variants come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// Its choice is open.
+    Open,
+    /// Its choice is open, and someone outside the graph asks for it.
+    Direct,
+    /// The lock has a version for it that fits.
+    Locked,
+    /// The user wants it to move.
+    Moving,
+    /// What the user wants to move depends on it.
+    AboveMoving,
+    /// It has no choice left.
+    Forced,
+}
+
+/// What the lock and the wish to move packages mean for the order.
+struct Ranks {
+    moving: BTreeSet<PackageId>,
+    above: BTreeSet<PackageId>,
+}
+
+impl Ranks {
+    fn new(request: &Request) -> Self {
+        let moving = match &request.update {
+            Update::Packages(packages) => packages.clone(),
+            Update::Nothing | Update::Everything => BTreeSet::new(),
+        };
+        let mut dependents: BTreeMap<&PackageId, Vec<&PackageId>> = BTreeMap::new();
+        for locked in &request.locked {
+            for dependency in &locked.dependencies {
+                dependents.entry(dependency).or_default().push(&locked.id);
+            }
+        }
+        let mut above = BTreeSet::new();
+        let mut wave: Vec<&PackageId> = moving.iter().collect();
+        while let Some(below) = wave.pop() {
+            for &dependent in dependents.get(below).into_iter().flatten() {
+                if !moving.contains(dependent) && above.insert(dependent.clone()) {
+                    wave.push(dependent);
+                }
+            }
+        }
+        Self { moving, above }
+    }
+
+    fn turn(&self, world: &World<'_>, node: Node, set: &PositionSet) -> Turn {
+        let Some(place) = world.place(node).filter(|_| set.len() > 1) else { return Turn::Forced };
+        let package = world.package(place);
+        if self.above.contains(package.id()) {
+            Turn::AboveMoving
+        } else if self.moving.contains(package.id()) {
+            Turn::Moving
+        } else if kept(world, node, set).is_some() {
+            Turn::Locked
+        } else if world.is_direct(node) {
+            Turn::Direct
+        } else {
+            Turn::Open
+        }
+    }
+}
+
+/// The candidate of `node` within `set` that the lock holds.
+fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
+    match world.kind(node) {
+        Kind::Root => None,
+        Kind::Package(place) | Kind::Line(place, _) => world.package(*place).kept(set),
+        Kind::Majors(place, versions) => {
+            let package = world.package(*place);
+            let major = package.major(package.kept(versions)?);
+            let majors = world.majors(*place, versions);
+            let choice = majors.binary_search(&major).ok()? as Position;
+            set.holds(choice).then_some(choice)
+        }
+    }
+}
+
+/// The candidate of `node` within `set` that is tried first.
+fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
+    kept(world, node, set).or_else(|| match world.kind(node) {
+        Kind::Root | Kind::Majors(..) => set.last(),
+        Kind::Package(place) | Kind::Line(place, _) => likely(world.package(*place), set),
+    })
+}
+
+/// The candidate of a package within `set` that would be chosen if nothing stood against it.
+pub(super) fn likely(package: &Candidates, set: &PositionSet) -> Option<Position> {
+    package.kept(set).or_else(|| package.newest(set))
+}
+
+impl DependencyProvider for Search<'_, '_> {
+    type P = Node;
+    type V = Position;
+    type VS = PositionSet;
+    type M = Infallible;
+    type Err = Interruption;
+    type Priority = (Turn, u32, Reverse<usize>);
+
+    fn prioritize(
+        &self,
+        node: &Node,
+        set: &PositionSet,
+        conflicts: &PackageResolutionStatistics,
+    ) -> Self::Priority {
+        let turn = self.ranks.turn(&self.world.borrow(), *node, set);
+        (turn, conflicts.conflict_count(), Reverse(set.len()))
+    }
+
+    fn choose_version(
+        &self,
+        node: &Node,
+        set: &PositionSet,
+    ) -> Result<Option<Position>, Interruption> {
+        Ok(preferred(&self.world.borrow(), *node, set))
+    }
+
+    fn get_dependencies(
+        &self,
+        node: &Node,
+        position: &Position,
+    ) -> Result<Dependencies<Node, PositionSet, Infallible>, Interruption> {
+        let mut world = self.world.borrow_mut();
+        let edges = world.edges(*node, *position)?;
+        if world.take_outdated() {
+            return Err(Interruption::Outdated);
+        }
+        Ok(Dependencies::Available(edges.into_iter().map(|edge| (edge.node, edge.set)).collect()))
+    }
+}

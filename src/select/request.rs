@@ -1,0 +1,112 @@
+//! What selection is asked: requirements, what is locked, and the rules. Plain data, filled by the caller.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::index::Requirement;
+use crate::reference::{PackageId, Version, VersionSpec};
+
+/// A question to a [`crate::select::Strategy`].
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Who asks for what.
+    pub roots: Vec<Root>,
+    /// What the lock holds.
+    pub locked: Vec<Locked>,
+    /// Which of the locked packages may move though nothing forces them.
+    pub update: Update,
+    /// The workspace's own packages. They always win; what they require must be among the roots.
+    pub local: BTreeMap<PackageId, Local>,
+    /// The rules.
+    pub settings: Settings,
+}
+
+/// One asker outside the graph: a manifest of the workspace, or the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Its name for people: a package's name, or a file's.
+    pub by: String,
+    /// What it asks for.
+    pub requirements: Vec<Requirement>,
+}
+
+/// One package of the lock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Locked {
+    /// The package.
+    pub id: PackageId,
+    /// The version, if it has one.
+    pub version: Option<Version>,
+    /// The commit (Git).
+    pub commit: Option<String>,
+    /// The tag or branch that was asked for, if one was.
+    pub reference: Option<String>,
+    /// The packages it depends on.
+    pub dependencies: Vec<PackageId>,
+}
+
+/// Which of the locked packages may move though nothing forces them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Update {
+    /// None.
+    #[default]
+    Nothing,
+    /// These, to the newest that fits; others only as far as these force them.
+    Packages(BTreeSet<PackageId>),
+    /// All.
+    Everything,
+}
+
+/// A package of the workspace.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Local {
+    /// The version in its manifest.
+    pub version: Option<Version>,
+}
+
+/// The rules of a selection.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Versions never to pick.
+    pub exclude: Vec<Exclusion>,
+    /// What to use instead of a package, everywhere.
+    pub overrides: BTreeMap<PackageId, Override>,
+    /// How many versions of one package there may be.
+    pub majors: Majors,
+    /// Nothing that was published after this moment, in seconds since 1970.
+    pub published_before: Option<i64>,
+    /// Whether prereleases will do wherever a range is asked.
+    pub prereleases: bool,
+    /// Facts of the runtime that `constraints` are checked against.
+    pub runtime: BTreeMap<String, String>,
+    /// The version of this program; `None` accepts every `muVersion`.
+    pub mu_version: Option<Version>,
+}
+
+/// Versions of a package never to pick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exclusion {
+    /// The package.
+    pub id: PackageId,
+    /// The versions; `None` is all of them.
+    pub spec: Option<VersionSpec>,
+}
+
+/// What to use instead of a package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Override {
+    /// Where to look.
+    pub id: PackageId,
+    /// Which versions, whatever was asked.
+    pub spec: VersionSpec,
+}
+
+/// How many versions of one package there may be in a selection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Majors {
+    /// One.
+    #[default]
+    One,
+    /// One of each major version. Versions below 1.0.0 are one major, because packs of one package are told
+    /// apart by their major alone.
+    Many,
+}

@@ -1,0 +1,154 @@
+//! What selection answers. Plain data: nothing here is worded, sorted for display, or shortened.
+
+use std::sync::Arc;
+
+use crate::index::releases::Position;
+use crate::index::{Candidate, Requirement, Unavailable, Untagged};
+use crate::reference::{PackageId, Version};
+use crate::select::Conflict;
+
+/// The versions that were chosen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Selection {
+    /// The packages, by id, then by version.
+    pub packages: Vec<Chosen>,
+    /// What the user should know though it stops nothing.
+    pub warnings: Vec<Warning>,
+    /// What the search cost.
+    pub statistics: Statistics,
+}
+
+impl Selection {
+    /// The version that was chosen of a package, the highest if there are several.
+    pub fn find(&self, id: &PackageId) -> Option<&Chosen> {
+        let after = self.packages.partition_point(|chosen| chosen.id <= *id);
+        self.packages[..after].last().filter(|chosen| chosen.id == *id)
+    }
+
+    /// What a chosen package depends on.
+    pub fn dependencies<'a>(&'a self, chosen: &'a Chosen) -> impl Iterator<Item = &'a Chosen> {
+        chosen.dependencies.iter().map(|&index| &self.packages[index])
+    }
+}
+
+/// One package of a selection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// The package.
+    pub id: PackageId,
+    /// The package whose releases were used, where an override names another.
+    pub instead: Option<PackageId>,
+    /// Which of its candidates it is.
+    pub origin: Origin,
+    /// Its version; `None` for a revision that has none.
+    pub version: Option<Version>,
+    /// Its commit (Git).
+    pub commit: Option<Arc<str>>,
+    /// Whether a root asks for it.
+    pub direct: bool,
+    /// Who asks for it, and how; roots first, then packages by id.
+    pub requested: Vec<Demand>,
+    /// What it depends on: places in [`Selection::packages`], ascending. Empty for the workspace's own.
+    pub dependencies: Vec<usize>,
+}
+
+impl Chosen {
+    /// Whether it is the workspace's own.
+    pub fn is_local(&self) -> bool {
+        self.origin == Origin::Local
+    }
+
+    /// What to ask the universe about it, under the id [`Self::source`]; nothing if it is the workspace's own.
+    pub fn candidate(&self) -> Option<Candidate<'_>> {
+        match &self.origin {
+            Origin::Local => None,
+            Origin::Release(position) => Some(Candidate::Release(*position)),
+            Origin::Revision(revision) => Some(Candidate::Revision(revision)),
+        }
+    }
+
+    /// The package whose releases were used.
+    pub fn source(&self) -> &PackageId {
+        self.instead.as_ref().unwrap_or(&self.id)
+    }
+}
+
+/// Where a chosen package comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Origin {
+    /// The workspace itself.
+    Local,
+    /// A published version.
+    Release(Position),
+    /// A revision that has no version tag.
+    Revision(Untagged),
+}
+
+/// Who asks for a chosen package, and how.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Demand {
+    /// Who asks.
+    pub by: Asker,
+    /// What is asked, as it was written.
+    pub asked: String,
+    /// The tag or branch that is asked for, if one is.
+    pub reference: Option<String>,
+}
+
+/// Someone who asks for a package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asker {
+    /// A root, by its name for people.
+    Root(String),
+    /// A package.
+    Package(PackageId),
+}
+
+/// Something the user should know though it stops nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Warning {
+    /// The workspace's own package is used though its version is not what was asked for.
+    LocalDoesNotSatisfy {
+        /// The package.
+        id: PackageId,
+        /// Its version.
+        version: Option<Version>,
+        /// Who asks.
+        by: Asker,
+        /// What was asked.
+        requirement: Requirement,
+    },
+    /// The lock holds a version that was withdrawn since; it stays.
+    Yanked {
+        /// The package.
+        id: PackageId,
+        /// Its version.
+        version: Option<Version>,
+        /// Why; empty if nobody said.
+        reason: String,
+    },
+}
+
+/// What a search cost. The same for the same question, on every machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packages whose releases were looked at.
+    pub packages_read: usize,
+    /// Versions whose requirements were looked at.
+    pub versions_read: usize,
+}
+
+/// Why there is no selection.
+#[derive(Debug)]
+pub enum Failure {
+    /// Something could not be found out.
+    Unavailable(Unavailable),
+    /// The requirements cannot hold together.
+    Conflict(Box<Conflict>),
+}
+
+impl From<Unavailable> for Failure {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable(error)
+    }
+}

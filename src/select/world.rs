@@ -1,0 +1,304 @@
+//! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become.
+//!
+//! Grows as it is asked; whatever was found out stays, so that a second search over the same world reads nothing.
+//! Nodes that stand for no package (the root, one major of a package, the choice among majors) make every rule
+//! an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::index::releases::Position;
+use crate::index::{Candidate, Requirement, Unavailable, Universe};
+use crate::reference::PackageId;
+use crate::select::candidates::Candidates;
+use crate::select::positions::PositionSet;
+use crate::select::{Locked, Majors, Request, Statistics, Update};
+
+/// A node of the graph; cheap to copy and to compare.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Node(u32);
+
+impl fmt::Display for Node {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "node {}", self.0)
+    }
+}
+
+/// What a node stands for. `usize` is a package's place in [`World`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Kind {
+    /// All that is asked from outside; has one candidate, 0.
+    Root,
+    /// A package.
+    Package(usize),
+    /// The versions of a package with one major.
+    Line(usize, u64),
+    /// Which major a requirement is met by. Its candidates are the majors, ascending.
+    Majors(usize, PositionSet),
+}
+
+/// From a candidate to what it needs: some candidate of `node` within `set`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) node: Node,
+    pub(super) set: PositionSet,
+}
+
+/// The graph, as far as it was walked.
+pub(super) struct World<'a> {
+    universe: &'a dyn Universe,
+    request: &'a Request,
+    locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
+    direct: BTreeSet<&'a PackageId>,
+    kinds: Vec<Kind>,
+    nodes: FxHashMap<Kind, Node>,
+    packages: Vec<Candidates>,
+    places: FxHashMap<PackageId, usize>,
+    read: FxHashSet<(usize, Position)>,
+}
+
+impl<'a> World<'a> {
+    /// The root of every world.
+    pub(super) const ROOT: Node = Node(0);
+
+    pub(super) fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
+        let mut locked: BTreeMap<&PackageId, Vec<&Locked>> = BTreeMap::new();
+        for entry in &request.locked {
+            let moves = match &request.update {
+                Update::Nothing => false,
+                Update::Packages(packages) => packages.contains(&entry.id),
+                Update::Everything => true,
+            };
+            if !moves {
+                locked.entry(&entry.id).or_default().push(entry);
+            }
+        }
+        let required = request.roots.iter().flat_map(|root| &root.requirements);
+        Self {
+            universe,
+            request,
+            locked,
+            direct: required.map(|requirement| &requirement.id).collect(),
+            kinds: vec![Kind::Root],
+            nodes: FxHashMap::from_iter([(Kind::Root, Self::ROOT)]),
+            packages: Vec::new(),
+            places: FxHashMap::default(),
+            read: FxHashSet::default(),
+        }
+    }
+
+    pub(super) fn universe(&self) -> &'a dyn Universe {
+        self.universe
+    }
+
+    pub(super) fn request(&self) -> &'a Request {
+        self.request
+    }
+
+    pub(super) fn kind(&self, node: Node) -> &Kind {
+        &self.kinds[node.0 as usize]
+    }
+
+    /// The candidates at a place that a [`Kind`] names.
+    pub(super) fn package(&self, place: usize) -> &Candidates {
+        &self.packages[place]
+    }
+
+    /// The place of the package that `node` is about; the root is about none.
+    pub(super) fn place(&self, node: Node) -> Option<usize> {
+        match self.kind(node) {
+            Kind::Root => None,
+            Kind::Package(place) | Kind::Line(place, _) | Kind::Majors(place, _) => Some(*place),
+        }
+    }
+
+    /// Whether something outside the graph asks for the package that `node` is about.
+    pub(super) fn is_direct(&self, node: Node) -> bool {
+        self.place(node).is_some_and(|place| self.direct.contains(self.packages[place].id()))
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        Statistics { packages_read: self.packages.len(), versions_read: self.read.len() }
+    }
+
+    /// What the candidate at `position` of `node` needs, by node.
+    pub(super) fn edges(
+        &mut self,
+        node: Node,
+        position: Position,
+    ) -> Result<Vec<Edge>, Unavailable> {
+        let edges = match self.kind(node).clone() {
+            Kind::Root => {
+                let request = self.request;
+                let required = request.roots.iter().flat_map(|root| &root.requirements);
+                self.edges_of(required)?
+            }
+            Kind::Package(place) | Kind::Line(place, _) => {
+                let requirements = self.requirements(place, position)?;
+                self.edges_of(requirements.iter())?
+            }
+            Kind::Majors(place, set) => vec![self.choice_edge(place, &set, position)],
+        };
+        Ok(edges)
+    }
+
+    /// The requirements of the candidate at `position` of the package at `place`.
+    pub(super) fn requirements(
+        &mut self,
+        place: usize,
+        position: Position,
+    ) -> Result<Arc<[Requirement]>, Unavailable> {
+        self.read.insert((place, position));
+        let package = &self.packages[place];
+        self.universe.requirements(package.releases(), package.candidate(position))
+    }
+
+    /// All that is required at a node, as it was written.
+    pub(super) fn required_by(
+        &mut self,
+        node: Node,
+        position: Position,
+    ) -> Result<Vec<Requirement>, Unavailable> {
+        Ok(match self.place(node) {
+            Some(place) => self.requirements(place, position)?.to_vec(),
+            None => {
+                let roots = &self.request.roots;
+                roots.iter().flat_map(|root| root.requirements.iter().cloned()).collect()
+            }
+        })
+    }
+
+    /// The candidates that match a requirement, with those that the filters took out.
+    pub(super) fn matching(
+        &mut self,
+        place: usize,
+        requirement: &Requirement,
+    ) -> Result<PositionSet, Unavailable> {
+        let settings = &self.request.settings;
+        self.packages[place].matching(self.universe, settings, requirement)
+    }
+
+    /// Edges in an order that does not depend on the order in which requirements are written.
+    fn edges_of<'r>(
+        &mut self,
+        requirements: impl Iterator<Item = &'r Requirement>,
+    ) -> Result<Vec<Edge>, Unavailable> {
+        let mut requirements: Vec<&Requirement> = requirements.collect();
+        requirements.sort_unstable();
+        self.expect(requirements.iter().map(|requirement| &requirement.id));
+        let mut edges = Vec::with_capacity(requirements.len());
+        for requirement in requirements {
+            if let Some(edge) = self.edge(requirement)? {
+                edges.push(edge);
+            }
+        }
+        edges.sort_by_key(|edge| edge.node);
+        edges.dedup();
+        Ok(edges)
+    }
+
+    /// The place of the package that a requirement asks for, and the candidates that it accepts.
+    pub(super) fn accepted(
+        &mut self,
+        requirement: &Requirement,
+    ) -> Result<(usize, PositionSet), Unavailable> {
+        let place = self.find(&requirement.id)?;
+        let settings = &self.request.settings;
+        let set = self.packages[place].accepted(self.universe, settings, requirement)?;
+        Ok((place, set))
+    }
+
+    /// The edge that a requirement becomes; none if the workspace itself has the package.
+    pub(super) fn edge(&mut self, requirement: &Requirement) -> Result<Option<Edge>, Unavailable> {
+        if self.request.local.contains_key(&requirement.id) {
+            return Ok(None);
+        }
+        let (place, set) = self.accepted(requirement)?;
+        if self.request.settings.majors == Majors::One {
+            return Ok(Some(Edge { node: self.node(Kind::Package(place)), set }));
+        }
+        let majors = self.majors(place, &set);
+        let edge = match majors.as_slice() {
+            [] => Edge { node: self.node(Kind::Line(place, 0)), set },
+            [major] => Edge { node: self.node(Kind::Line(place, *major)), set },
+            several => {
+                let all = PositionSet::between(0, several.len() as Position);
+                Edge { node: self.node(Kind::Majors(place, set)), set: all }
+            }
+        };
+        Ok(Some(edge))
+    }
+
+    /// The candidates that an edge ends at: those of one major, if it goes by way of a choice among majors.
+    pub(super) fn choice_edge(
+        &mut self,
+        place: usize,
+        set: &PositionSet,
+        choice: Position,
+    ) -> Edge {
+        let major = self.majors(place, set)[choice as usize];
+        let package = &self.packages[place];
+        let set = set.iter().filter(|&position| package.major(position) == major).collect();
+        Edge { node: self.node(Kind::Line(place, major)), set }
+    }
+
+    /// The majors of the candidates in `set`, ascending.
+    pub(super) fn majors(&self, place: usize, set: &PositionSet) -> Vec<u64> {
+        let package = &self.packages[place];
+        let majors: BTreeSet<u64> = set.iter().map(|position| package.major(position)).collect();
+        majors.into_iter().collect()
+    }
+
+    /// The place of a package, whose releases are read if they were not yet.
+    fn find(&mut self, id: &PackageId) -> Result<usize, Unavailable> {
+        if let Some(&place) = self.places.get(id) {
+            return Ok(place);
+        }
+        let locked = self.locked.get(id).map(Vec::as_slice).unwrap_or_default();
+        let settings = &self.request.settings;
+        let package = Candidates::gather(self.universe, settings, id, locked)?;
+        let place = self.packages.len();
+        self.packages.push(package);
+        self.places.insert(id.clone(), place);
+        Ok(place)
+    }
+
+    fn node(&mut self, kind: Kind) -> Node {
+        if let Some(&node) = self.nodes.get(&kind) {
+            return node;
+        }
+        let node = Node(u32::try_from(self.kinds.len()).expect("nobody has so many packages"));
+        self.kinds.push(kind.clone());
+        self.nodes.insert(kind, node);
+        node
+    }
+
+    /// Whether edges that were handed out miss a revision that was named since. Asking forgets it.
+    pub(super) fn take_outdated(&mut self) -> bool {
+        self.packages.iter_mut().fold(false, |outdated, package| package.take_outdated() | outdated)
+    }
+
+    /// Hints to the universe which packages come next.
+    pub(super) fn expect<'r>(&self, ids: impl Iterator<Item = &'r PackageId>) {
+        let overrides = &self.request.settings.overrides;
+        let places = ids.filter(|&id| !self.places.contains_key(id));
+        let actual = places.map(|id| overrides.get(id).map_or(id, |instead| &instead.id));
+        let ids: BTreeSet<&PackageId> = actual.collect();
+        if !ids.is_empty() {
+            self.universe.expect(&ids.into_iter().cloned().collect::<Vec<_>>());
+        }
+    }
+
+    /// Hints to the universe which requirements come next.
+    pub(super) fn expect_requirements(&self, candidates: &[(usize, Position)]) {
+        let releases = candidates.iter().filter_map(|&(place, position)| {
+            let package = &self.packages[place];
+            matches!(package.candidate(position), Candidate::Release(_))
+                .then(|| (Arc::clone(package.releases()), position))
+        });
+        self.universe.expect_requirements(&releases.collect::<Vec<_>>());
+    }
+}
