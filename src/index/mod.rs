@@ -1,6 +1,342 @@
-//! The index: package ids to releases, fed from providers and kept in a cache.
+//! The index: from a package's id to its releases and their requirements, from whichever provider
+//! serves it, remembered on disk and in memory.
+//!
+//! This is where selection's questions become I/O. Each package is asked for once a run, however many
+//! threads want it; what will be wanted soon is fetched ahead by a small pool. Which version to choose
+//! is not decided here.
 
+mod cache;
+mod package;
+mod pool;
 pub mod releases;
+mod routes;
 mod universe;
+mod wire;
 
-pub use universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use mu_provider::{Found, Progress, Release, SafeUrl};
+
+use crate::fs::FileError;
+use crate::index::cache::{Cache, Record};
+use crate::index::package::{Package, PackageError};
+use crate::index::pool::Pool;
+use crate::index::releases::Releases;
+use crate::index::routes::Routes;
+use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::workspace::Registry;
+
+pub use self::package::provider_error;
+pub use self::routes::{Providers, Route, RouteError};
+pub use self::universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
+
+/// How the index behaves.
+pub struct IndexOptions {
+    /// The providers there are.
+    pub providers: Providers,
+    /// The registries of the settings.
+    pub registries: Vec<Registry>,
+    /// Whether a package is found in the workspace, whatever registries say.
+    pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
+    /// The cache folder.
+    pub cache: PathBuf,
+    /// Whether only the cache may be asked.
+    pub offline: bool,
+    /// Whether plain http to other machines is allowed.
+    pub allow_insecure: bool,
+    /// Now, in seconds since 1970.
+    pub now: i64,
+    /// How many questions are asked at once.
+    pub jobs: usize,
+    /// Receives waits and warnings.
+    pub progress: Arc<dyn Progress>,
+    /// Is told how many packages have answered, of how many that were asked about.
+    pub answered: Box<dyn Fn(usize, usize) + Send + Sync>,
+}
+
+/// The index of one run.
+#[derive(Debug)]
+pub struct Index {
+    shared: Arc<Shared>,
+    pool: Pool,
+}
+
+/// What the run and its pool share.
+pub(crate) struct Shared {
+    options: IndexOptions,
+    routes: Routes,
+    caches: Mutex<HashMap<(String, SafeUrl), Arc<OnceLock<Result<Arc<Cache>, Arc<FileError>>>>>>,
+    packages: Mutex<HashMap<PackageId, Arc<Slot>>>,
+    asked: AtomicUsize,
+    answered: AtomicUsize,
+    met_local: Mutex<BTreeSet<PackageId>>,
+}
+
+/// A package that was asked for; whoever asks second waits for the first.
+type Slot = OnceLock<Result<Arc<Package>, Arc<PackageError>>>;
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Index").field("routes", &self.routes).finish_non_exhaustive()
+    }
+}
+
+impl Index {
+    /// An index that has asked nothing yet.
+    pub fn new(mut options: IndexOptions) -> Self {
+        let routes = Routes::new(
+            std::mem::take(&mut options.providers),
+            std::mem::take(&mut options.registries),
+            options.allow_insecure,
+        );
+        let jobs = options.jobs;
+        let shared = Arc::new(Shared {
+            options,
+            routes,
+            caches: Mutex::default(),
+            packages: Mutex::default(),
+            asked: AtomicUsize::new(0),
+            answered: AtomicUsize::new(0),
+            met_local: Mutex::default(),
+        });
+        Self { pool: Pool::new(Arc::clone(&shared), jobs), shared }
+    }
+
+    /// Remembers where `reference` says that its package is; local folders are relative to `from`.
+    pub fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        self.shared.routes.declare(id, reference, from);
+    }
+
+    /// The provider with this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn providers(&self) -> &Providers {
+        self.shared.routes.providers()
+    }
+
+    /// The registry of the settings that serves `id`, and what is left of the id below it.
+    pub fn registry<'id>(&self, id: &'id PackageId) -> Option<(&Registry, &'id str)> {
+        self.shared.routes.registry(id)
+    }
+
+    /// Where a candidate is, and what is known of it: all that fetching it needs.
+    ///
+    /// # Errors
+    ///
+    /// When the package cannot be asked for, or its line cannot be read.
+    pub fn release(
+        &self,
+        id: &PackageId,
+        candidate: Candidate<'_>,
+    ) -> Result<(Route, Release), Unavailable> {
+        let package = self.shared.package(id)?;
+        package.release(candidate).map_err(|error| unavailable(id, error))
+    }
+
+    /// The packages of the workspace that were asked for since this was last called.
+    ///
+    /// The index does not answer for them: who asks must know of them, and ask again without.
+    pub fn take_met_local(&self) -> BTreeSet<PackageId> {
+        std::mem::take(&mut *lock(&self.shared.met_local))
+    }
+
+    /// Writes what was learned to the cache folder.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses; nothing but time is lost then.
+    pub fn save(&self) -> Result<(), FileError> {
+        let caches = lock(&self.shared.caches);
+        for cache in caches.values() {
+            if let Some(Ok(cache)) = cache.get() {
+                cache.save()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Universe for Index {
+    fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
+        if (self.shared.options.is_local)(id) {
+            lock(&self.shared.met_local).insert(id.clone());
+            return Err(unavailable(id, "it is in the workspace".to_owned()));
+        }
+        Ok(Arc::clone(self.shared.package(id)?.releases()))
+    }
+
+    fn revision(
+        &self,
+        releases: &Releases,
+        name: &VersionSpec,
+    ) -> Result<Option<Revision>, Unavailable> {
+        let id = releases.id();
+        let package = self.shared.package(id)?;
+        package.revision(&self.shared, name).map_err(|error| unavailable(id, error))
+    }
+
+    fn requirements(
+        &self,
+        releases: &Releases,
+        candidate: Candidate<'_>,
+    ) -> Result<Arc<[Requirement]>, Unavailable> {
+        let id = releases.id();
+        let package = self.shared.package(id)?;
+        package.requirements(&self.shared, candidate).map_err(|error| unavailable(id, error))
+    }
+
+    fn expect(&self, ids: &[PackageId]) {
+        for id in ids {
+            if !self.shared.is_known(id) && !(self.shared.options.is_local)(id) {
+                self.pool.ask(pool::Question::Releases(id.clone()));
+            }
+        }
+    }
+
+    fn expect_requirements(&self, versions: &[(Arc<Releases>, releases::Position)]) {
+        for (releases, position) in versions {
+            self.pool.ask(pool::Question::Requirements(Arc::clone(releases), *position));
+        }
+    }
+
+    fn similar(&self, id: &PackageId) -> Vec<PackageId> {
+        self.shared.similar(id)
+    }
+}
+
+fn unavailable(
+    id: &PackageId,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Unavailable {
+    Unavailable { id: id.clone(), source: source.into() }
+}
+
+impl Shared {
+    fn is_known(&self, id: &PackageId) -> bool {
+        lock(&self.packages).contains_key(id)
+    }
+
+    /// The package, asked for at most once.
+    fn package(&self, id: &PackageId) -> Result<Arc<Package>, Unavailable> {
+        let slot = {
+            let mut packages = lock(&self.packages);
+            Arc::clone(packages.entry(id.clone()).or_default())
+        };
+        let result = slot.get_or_init(|| {
+            let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.options.answered)(self.answered.load(Ordering::Relaxed), asked);
+            let result = self.load(id).map(Arc::new).map_err(Arc::new);
+            let answered = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.options.answered)(answered, self.asked.load(Ordering::Relaxed));
+            result
+        });
+        match result {
+            Ok(package) => Ok(Arc::clone(package)),
+            Err(error) => Err(unavailable(id, Arc::clone(error))),
+        }
+    }
+
+    fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
+        let known = |provider: &str, root: &SafeUrl| {
+            self.cache(provider, root).is_ok_and(|cache| !cache.is_empty())
+        };
+        let route = self.routes.find(id, &known, &*self.options.progress)?;
+        if route.provider.name() == "path" {
+            let (Answer::New(record) | Answer::Unchanged(record)) = self.ask(&route, None)?;
+            return Package::in_folder(self, id, route, record);
+        }
+        let cache = self.cache(route.provider.name(), &route.location.root)?;
+        let name = route.location.path.clone();
+        let remembered = cache.find(&name);
+        if let Some(record) = &remembered
+            && (self.options.offline || self.is_fresh(record))
+        {
+            return Ok(Package::new(id, route, record.clone()));
+        }
+        let record = match self.ask(&route, remembered.as_ref())? {
+            Answer::New(record) => {
+                cache.put(&name, &record);
+                record
+            }
+            Answer::Unchanged(record) => {
+                cache.touch(&name, record.checked, record.max_age);
+                record
+            }
+        };
+        Ok(Package::new(id, route, record))
+    }
+
+    fn is_fresh(&self, record: &Record) -> bool {
+        let age = self.options.now.saturating_sub(record.checked);
+        (0..i64::from(record.max_age)).contains(&age)
+    }
+
+    /// Asks the provider, or only whether anything changed since `remembered`.
+    fn ask(&self, route: &Route, remembered: Option<&Record>) -> Result<Answer, PackageError> {
+        let validator = remembered.and_then(|record| record.validator.as_deref());
+        let listing = route.provider.list(&route.location, validator, &*self.options.progress)?;
+        let checked = self.options.now;
+        let nothing =
+            Record { checked, max_age: 0, validator: None, listing: None, tried: Vec::new() };
+        Ok(match (listing, remembered) {
+            (mu_provider::Listing::Unchanged { max_age }, Some(record)) => {
+                Answer::Unchanged(Record { checked, max_age, ..record.clone() })
+            }
+            (mu_provider::Listing::Unchanged { .. }, None) => {
+                return Err(PackageError::Unasked(route.location.describe()));
+            }
+            (mu_provider::Listing::Absent { tried }, _) => Answer::New(Record { tried, ..nothing }),
+            (mu_provider::Listing::Found(found), _) => {
+                let heads = wire::heads(&found);
+                let Found { lines, validator, max_age, location } = found;
+                let listing = cache::Listing { location, heads, bytes: Arc::new(lines) };
+                Answer::New(Record { max_age, validator, listing: Some(listing), ..nothing })
+            }
+        })
+    }
+
+    fn cache(&self, provider: &str, root: &SafeUrl) -> Result<Arc<Cache>, PackageError> {
+        let cell = {
+            let mut caches = lock(&self.caches);
+            Arc::clone(caches.entry((provider.to_owned(), root.clone())).or_default())
+        };
+        cell.get_or_init(|| {
+            Cache::open(&self.options.cache, provider, root).map(Arc::new).map_err(Arc::new)
+        })
+        .clone()
+        .map_err(PackageError::Cache)
+    }
+
+    fn similar(&self, id: &PackageId) -> Vec<PackageId> {
+        let base = id.base();
+        let mut names: Vec<(usize, PackageId)> = lock(&self.caches)
+            .values()
+            .filter_map(|cache| cache.get()?.as_ref().ok().cloned())
+            .flat_map(|cache| cache.names().map(str::to_owned).collect::<Vec<_>>())
+            .filter_map(|name| {
+                let other = PackageId::parse(&format!("{}{name}", base.as_str())).ok()?;
+                let distance = strsim::damerau_levenshtein(id.name_str(), other.name_str());
+                let close = distance > 0 && distance <= 1 + id.name_str().len() / 5;
+                let same_leaf = other != *id && other.name().leaf() == id.name().leaf();
+                (close || same_leaf).then_some((distance, other))
+            })
+            .collect();
+        names.sort();
+        names.into_iter().map(|(_, id)| id).take(3).collect()
+    }
+}
+
+/// What a provider answered.
+enum Answer {
+    New(Record),
+    Unchanged(Record),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -112,7 +112,29 @@ impl Requirement {
     pub fn new(id: PackageId, spec: VersionSpec) -> Self {
         Self { id, spec, prerelease: false, channel: None, app_version: None }
     }
+
+    /// Reads what a requirement prints; `None` for any other text.
+    pub fn parse(id: PackageId, text: &str) -> Option<Self> {
+        let (text, prerelease) = match text.strip_suffix(PRERELEASES) {
+            Some(rest) => (rest, true),
+            None => (text, false),
+        };
+        let (text, channel) = match text.rsplit_once(CHANNEL) {
+            Some((rest, channel)) => (rest, Some(channel.to_owned())),
+            None => (text, None),
+        };
+        let (text, app_version) = match text.rsplit_once(APP_VERSION) {
+            Some((rest, app_version)) => (rest, Some(app_version.to_owned())),
+            None => (text, None),
+        };
+        let spec = VersionSpec::parse(text).ok()?;
+        Some(Self { id, spec, prerelease, channel, app_version })
+    }
 }
+
+const APP_VERSION: &str = " of app version ";
+const CHANNEL: &str = " in channel ";
+const PRERELEASES: &str = " with prereleases";
 
 impl Requirement {
     /// What tells two requirements apart.
@@ -153,12 +175,12 @@ impl fmt::Display for Requirement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec.fmt(formatter)?;
         if let Some(app_version) = &self.app_version {
-            write!(formatter, " of app version {app_version}")?;
+            write!(formatter, "{APP_VERSION}{app_version}")?;
         }
         if let Some(channel) = &self.channel {
-            write!(formatter, " in channel {channel}")?;
+            write!(formatter, "{CHANNEL}{channel}")?;
         }
-        if self.prerelease { formatter.write_str(" with prereleases") } else { Ok(()) }
+        if self.prerelease { formatter.write_str(PRERELEASES) } else { Ok(()) }
     }
 }
 

@@ -360,7 +360,8 @@ impl TreeWriter {
         #[cfg(unix)]
         {
             use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(if executable { 0o755 } else { 0o644 });
+            // Read-only, because packs may share these very files with the store.
+            options.mode(if executable { 0o555 } else { 0o444 });
         }
         #[cfg(not(unix))]
         let _ = executable;

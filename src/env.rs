@@ -1,0 +1,127 @@
+//! The only door to the environment, the home folder, the current folder and the clock.
+//!
+//! The library takes an [`Environment`] as a value; only the binary makes one from its process. What
+//! the values mean is decided elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a run of mu knows of the machine around it.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// The user's home folder.
+    pub home: PathBuf,
+    /// `~/.mu`, or `$MU_HOME`: settings, global packs and their lock.
+    pub mu_home: PathBuf,
+    /// `$MUROOT`: the packs that came with the runtime.
+    pub mu_root: PathBuf,
+    /// `$MU_CACHE_DIR`, or the platform's cache folder for mu: index, repositories, store.
+    pub cache: PathBuf,
+    /// The folder that the run starts in.
+    pub current: PathBuf,
+    /// Now, in seconds since 1970 UTC.
+    pub now: i64,
+    /// Environment variables.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// The process does not say where it is.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// There is no current folder.
+    #[error("cannot tell the current folder")]
+    Current(#[source] std::io::Error),
+    /// There is no home folder.
+    #[error("cannot tell the home folder; set HOME, or MU_HOME and MU_CACHE_DIR")]
+    Home,
+}
+
+/// Where the runtime is when `$MUROOT` does not say.
+const DEFAULT_MU_ROOT: &str = "/usr/local/mu";
+
+impl Environment {
+    /// Reads the environment of this process.
+    ///
+    /// # Errors
+    ///
+    /// When there is no current folder, or no home folder and it matters.
+    pub fn from_process() -> Result<Self, EnvironmentError> {
+        let variables: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let current = std::env::current_dir().map_err(EnvironmentError::Current)?;
+        let folder = |name: &str| {
+            let value = variables.get(name).filter(|value| !value.is_empty())?;
+            Some(absolute(&current, Path::new(value)))
+        };
+        let bases = directories::BaseDirs::new();
+        let home = bases.as_ref().map(|bases| bases.home_dir().to_owned());
+        let mu_home = folder("MU_HOME").or_else(|| home.as_ref().map(|home| home.join(".mu")));
+        let cache = folder("MU_CACHE_DIR")
+            .or_else(|| bases.as_ref().map(|bases| bases.cache_dir().join("mu")));
+        let (Some(mu_home), Some(cache)) = (mu_home, cache) else {
+            return Err(EnvironmentError::Home);
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Ok(Self {
+            home: home.unwrap_or_else(|| mu_home.clone()),
+            mu_home,
+            mu_root: folder("MUROOT").unwrap_or_else(|| PathBuf::from(DEFAULT_MU_ROOT)),
+            cache,
+            current,
+            now: i64::try_from(now).unwrap_or(i64::MAX),
+            variables,
+        })
+    }
+
+    /// A variable that is set and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The same environment, started in `folder` (`-C`).
+    #[must_use]
+    pub fn started_in(mut self, folder: &Path) -> Self {
+        self.current = absolute(&self.current, folder);
+        self
+    }
+}
+
+/// `path` seen from `base`, with `.` and `..` folded where no link can change their meaning.
+pub fn absolute(base: &Path, path: &Path) -> PathBuf {
+    let joined = base.join(path);
+    let mut folded = PathBuf::new();
+    for component in joined.components() {
+        match component {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir if !folded.is_symlink() => {
+                folded.pop();
+            }
+            other => folded.push(other),
+        }
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_paths() {
+        for (base, path, expected) in [
+            ("/a/b", "c", "/a/b/c"),
+            ("/a/b", "./c/.", "/a/b/c"),
+            ("/a/b", "../c", "/a/c"),
+            ("/a/b", "/c", "/c"),
+            ("/a", "../../..", "/"),
+        ] {
+            assert_eq!(
+                absolute(Path::new(base), Path::new(path)),
+                Path::new(expected),
+                "{base} {path}"
+            );
+        }
+    }
+}

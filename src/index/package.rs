@@ -1,0 +1,396 @@
+//! One package as a run knows it: its releases, and what was found out about them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use mu_provider::{Dependency, DetailedDependency, ProviderError, Release};
+
+use crate::fs::FileError;
+use crate::index::cache::{Listing, Record};
+use crate::index::releases::{Details, Position, Releases};
+use crate::index::routes::{Route, RouteError};
+use crate::index::universe::{Candidate, Requirement, Revision, Unavailable, Untagged};
+use crate::index::{Shared, wire};
+use crate::manifest::Manifest;
+use crate::manifest::source::SourceError;
+use crate::reference::{PackageId, ReferenceError, VersionSpec};
+
+/// Why something about a package is not known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PackageError {
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    #[error("cannot read the index cache")]
+    Cache(#[source] Arc<FileError>),
+    #[error("{0} says that nothing changed, though it was never asked before")]
+    Unasked(String),
+    #[error("the index line of `{id}` {version} cannot be read")]
+    Line { id: PackageId, version: String, source: serde_json::Error },
+    #[error("the manifest of `{id}` {version} cannot be read")]
+    Manifest { id: PackageId, version: String, source: SourceError },
+    #[error("`{id}` {version} depends on something that is no reference")]
+    Dependency { id: PackageId, version: String, source: ReferenceError },
+    #[error(
+        "`{id}` {version} depends on the local folder `{folder}`, which only packages of the workspace may"
+    )]
+    LocalDependency { id: PackageId, version: String, folder: String },
+    #[error(transparent)]
+    Other(#[from] Arc<PackageError>),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// What a provider said, if that is why something is not known.
+pub fn provider_error(error: &Unavailable) -> Option<&ProviderError> {
+    let source = &*error.source;
+    let package = source
+        .downcast_ref::<PackageError>()
+        .or_else(|| source.downcast_ref::<Arc<PackageError>>().map(|shared| &**shared));
+    package.and_then(PackageError::provider_error)
+}
+
+impl PackageError {
+    fn provider_error(&self) -> Option<&ProviderError> {
+        match self {
+            Self::Provider(error) | Self::Route(RouteError::Provider(error)) => Some(error),
+            Self::Other(error) => error.provider_error(),
+            Self::Unavailable(error) => provider_error(error),
+            _ => None,
+        }
+    }
+}
+
+type Requirements = Result<Arc<[Requirement]>, Arc<PackageError>>;
+
+/// A package and what was found out about it in this run.
+#[derive(Debug)]
+pub(super) struct Package {
+    releases: Arc<Releases>,
+    route: Route,
+    listing: Option<Listing>,
+    requirements: Vec<OnceLock<Requirements>>,
+    untagged: Mutex<HashMap<String, Arc<Looked>>>,
+}
+
+/// A revision without a version tag that was looked into.
+#[derive(Debug)]
+struct Looked {
+    untagged: Untagged,
+    dependencies: Vec<Dependency>,
+    release: Release,
+    requirements: OnceLock<Requirements>,
+}
+
+impl Package {
+    pub(super) fn new(id: &PackageId, mut route: Route, record: Record) -> Self {
+        let releases = match &record.listing {
+            None => Releases::absent(id.clone(), record.tried),
+            Some(listing) => {
+                route.location = listing.location.clone();
+                let entries = wire::entries(id, listing);
+                if route.provider.name() == "git" {
+                    Releases::repository(id.clone(), entries)
+                } else {
+                    Releases::registry(id.clone(), entries)
+                }
+            }
+        };
+        let mut requirements = Vec::new();
+        requirements.resize_with(releases.len() as usize, OnceLock::new);
+        Self {
+            releases: Arc::new(releases),
+            route,
+            listing: record.listing,
+            requirements,
+            untagged: Mutex::default(),
+        }
+    }
+
+    /// The package in a folder on this machine, whose version only its manifest knows.
+    pub(super) fn in_folder(
+        shared: &Shared,
+        id: &PackageId,
+        route: Route,
+        mut record: Record,
+    ) -> Result<Self, PackageError> {
+        let mut package = Self::new(id, route, record.clone());
+        if let Some(listing) = &mut record.listing
+            && let [head] = &mut *listing.heads
+            && head.version.is_empty()
+        {
+            let manifest = package.manifest(shared, &Release::default())?;
+            let version = manifest.and_then(|manifest| manifest.version);
+            head.version =
+                version.map_or_else(|| "0.0.0".to_owned(), |version| version.to_string());
+            package = Self::new(id, package.route, record);
+        }
+        Ok(package)
+    }
+
+    pub(super) fn releases(&self) -> &Arc<Releases> {
+        &self.releases
+    }
+
+    fn id(&self) -> &PackageId {
+        self.releases.id()
+    }
+
+    /// The folder of a package that is one on this machine.
+    fn folder(&self) -> Option<PathBuf> {
+        let is_folder = self.route.provider.name() == "path";
+        is_folder.then(|| self.route.location.root.as_url().to_file_path().ok()).flatten()
+    }
+
+    /// Where a candidate is, and what is known of it.
+    pub(super) fn release(
+        &self,
+        candidate: Candidate<'_>,
+    ) -> Result<(Route, Release), Arc<PackageError>> {
+        let release = match candidate {
+            Candidate::Release(position) => self.line(position)?,
+            Candidate::Revision(untagged) => {
+                let known = lock(&self.untagged).get(&*untagged.commit).cloned();
+                known.map(|looked| looked.release.clone()).unwrap_or_else(|| Release {
+                    commit: Some(untagged.commit.to_string()),
+                    ..Release::default()
+                })
+            }
+        };
+        Ok((self.route.clone(), release))
+    }
+
+    fn line(&self, position: Position) -> Result<Release, PackageError> {
+        let listing = self.listing.as_ref().expect("a package with releases has a listing");
+        wire::release(listing, position as usize).map_err(|source| PackageError::Line {
+            id: self.id().clone(),
+            version: self.releases.version(position).to_string(),
+            source,
+        })
+    }
+
+    /// What a commit, tag, branch or `tip` names.
+    pub(super) fn revision(
+        &self,
+        shared: &Shared,
+        name: &VersionSpec,
+    ) -> Result<Option<Revision>, PackageError> {
+        let Some(listing) = &self.listing else {
+            return Ok(None);
+        };
+        if !self.releases.is_repository() {
+            return Ok(self.in_registry(name).map(Revision::Release));
+        }
+        let text = match name {
+            VersionSpec::Tip => None,
+            other => Some(other.to_string()),
+        };
+        let is_full_commit = matches!(name, VersionSpec::Commit(commit) if commit.is_full());
+        if !is_full_commit && let Some(release) = self.named(listing, text.as_deref())? {
+            return self.look_at(shared, release).map(Some);
+        }
+        let VersionSpec::Commit(commit) = name else {
+            return Ok(None);
+        };
+        if let Some(position) = self.releases.at_commit(commit.as_str()) {
+            return Ok(Some(Revision::Release(position)));
+        }
+        if let Some(looked) = lock(&self.untagged).get(commit.as_str()) {
+            return Ok(Some(Revision::Untagged(looked.untagged.clone())));
+        }
+        let progress = &*shared.options.progress;
+        match self.route.provider.resolve(&self.route.location, commit.as_str(), progress) {
+            Ok(release) => self.look_at(shared, release).map(Some),
+            Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A hub's tag, or its highest version.
+    fn in_registry(&self, name: &VersionSpec) -> Option<Position> {
+        let mut newest_first = (0..self.releases.len()).rev();
+        let details = |position: Position| self.releases.details(position);
+        match name {
+            VersionSpec::Tip => newest_first
+                .find(|position| details(*position).is_none_or(|details| details.yanked.is_none())),
+            other => {
+                let text = other.to_string();
+                newest_first.find(|position| {
+                    details(*position).is_some_and(|details| details.tags.contains(&text))
+                })
+            }
+        }
+    }
+
+    /// The line of a tag or branch called `name`, or of the default branch.
+    fn named(
+        &self,
+        listing: &Listing,
+        name: Option<&str>,
+    ) -> Result<Option<Release>, PackageError> {
+        for index in 0..listing.heads.len() {
+            let release = wire::release(listing, index).map_err(|source| PackageError::Line {
+                id: self.id().clone(),
+                version: listing.heads[index].version.clone(),
+                source,
+            })?;
+            let matches = match name {
+                None => release.tip,
+                Some(name) => release.tags.iter().any(|tag| tag == name),
+            };
+            if matches {
+                return Ok(Some(release));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Turns a release that was found by name into what selection knows.
+    fn look_at(&self, shared: &Shared, release: Release) -> Result<Revision, PackageError> {
+        let commit = release.commit.clone().unwrap_or_default();
+        if let Some(position) = self.releases.at_commit(&commit) {
+            return Ok(Revision::Release(position));
+        }
+        if let Some(looked) = lock(&self.untagged).get(&commit) {
+            return Ok(Revision::Untagged(looked.untagged.clone()));
+        }
+        let manifest = self.manifest(shared, &release)?;
+        let (version, details, dependencies) = match manifest {
+            Some(manifest) => {
+                let details =
+                    Details { app_version: manifest.app_version.clone(), ..Details::default() };
+                (manifest.version.clone(), Some(Arc::new(details)), dependencies(&manifest))
+            }
+            None => (None, None, Vec::new()),
+        };
+        let untagged = Untagged { commit: Arc::from(commit.as_str()), version, details };
+        let looked = Looked {
+            untagged: untagged.clone(),
+            dependencies,
+            release,
+            requirements: OnceLock::new(),
+        };
+        lock(&self.untagged).insert(commit, Arc::new(looked));
+        Ok(Revision::Untagged(untagged))
+    }
+
+    fn manifest(
+        &self,
+        shared: &Shared,
+        release: &Release,
+    ) -> Result<Option<Manifest>, PackageError> {
+        let progress = &*shared.options.progress;
+        let file = self.route.provider.manifest(&self.route.location, release, progress)?;
+        let Some(file) = file else {
+            return Ok(None);
+        };
+        let version = match (&release.version, &release.commit) {
+            (version, Some(commit)) if version.is_empty() => commit.clone(),
+            (version, _) => version.clone(),
+        };
+        let shown =
+            std::path::PathBuf::from(format!("{}/{}", self.route.location.describe(), file.name));
+        Manifest::parse(&shown, &file.text)
+            .map(|(manifest, _)| Some(manifest))
+            .map_err(|source| PackageError::Manifest { id: self.id().clone(), version, source })
+    }
+
+    /// What a candidate requires.
+    pub(super) fn requirements(&self, shared: &Shared, candidate: Candidate<'_>) -> Requirements {
+        match candidate {
+            Candidate::Release(position) => self.requirements[position as usize]
+                .get_or_init(|| {
+                    let release = self.line(position)?;
+                    let dependencies = match release.dependencies.clone() {
+                        Some(dependencies) => dependencies,
+                        None => match self.manifest(shared, &release)? {
+                            Some(manifest) => dependencies(&manifest),
+                            None => Vec::new(),
+                        },
+                    };
+                    let version = self.releases.version(position).to_string();
+                    self.settle(shared, &version, &dependencies).map_err(Arc::new)
+                })
+                .clone(),
+            Candidate::Revision(untagged) => {
+                let looked = lock(&self.untagged).get(&*untagged.commit).cloned();
+                let Some(looked) = looked else {
+                    return Ok(Arc::from([]));
+                };
+                looked
+                    .requirements
+                    .get_or_init(|| {
+                        self.settle(shared, &untagged.commit, &looked.dependencies)
+                            .map_err(Arc::new)
+                    })
+                    .clone()
+            }
+        }
+    }
+
+    /// Turns dependencies as they are written into requirements of packages.
+    fn settle(
+        &self,
+        shared: &Shared,
+        version: &str,
+        dependencies: &[Dependency],
+    ) -> Result<Arc<[Requirement]>, PackageError> {
+        let mut requirements = Vec::with_capacity(dependencies.len());
+        for dependency in dependencies {
+            let mut declared = wire::declared(self.id(), dependency).map_err(|source| {
+                PackageError::Dependency {
+                    id: self.id().clone(),
+                    version: version.to_owned(),
+                    source,
+                }
+            })?;
+            let options = &shared.options;
+            if let Some(fallback) = declared.fallback
+                && !(options.is_local)(&declared.requirement.id)
+                && shared.package(&declared.requirement.id)?.releases().tried().is_some()
+            {
+                declared.requirement.id = fallback;
+            }
+            let from = match (declared.reference.local(), self.folder()) {
+                (Some(folder), None) => {
+                    return Err(PackageError::LocalDependency {
+                        id: self.id().clone(),
+                        version: version.to_owned(),
+                        folder: folder.to_owned(),
+                    });
+                }
+                (Some(folder), Some(from)) => {
+                    let folder = crate::env::absolute(&from, Path::new(folder));
+                    declared.requirement.id = PackageId::local(&folder);
+                    from
+                }
+                (None, _) => PathBuf::new(),
+            };
+            shared.routes.declare(&declared.requirement.id, &declared.reference, &from);
+            requirements.push(declared.requirement);
+        }
+        Ok(Arc::from(requirements))
+    }
+}
+
+/// A manifest's dependencies in the form of an index line.
+fn dependencies(manifest: &Manifest) -> Vec<Dependency> {
+    manifest
+        .dependencies
+        .iter()
+        .map(|dependency| {
+            Dependency::Detailed(DetailedDependency {
+                reference: dependency.reference.to_string(),
+                channel: dependency.channel.clone(),
+                app_version: dependency.app_version.clone(),
+                prerelease: dependency.prerelease,
+            })
+        })
+        .collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,327 @@
+//! Which provider serves a package, and where it really is.
+//!
+//! In this order: an explicit scheme (`git+https://`, `ssh://`, `oci://`, a folder), the registries of
+//! the settings, well-known Git hosts, then asking: for a hub at the base, and for a Git repository.
+//! What a base turned out to be is asked once a run.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mu_provider::{Location, Progress, Provider, ProviderError, SafeUrl};
+
+use crate::reference::{PackageId, Protocol, Reference};
+use crate::workspace::Registry;
+
+/// The providers that this program has, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Providers(BTreeMap<String, Arc<dyn Provider>>);
+
+impl Providers {
+    /// Adds a provider under its own name.
+    pub fn add(&mut self, provider: Arc<dyn Provider>) {
+        self.0.insert(provider.name().to_owned(), provider);
+    }
+
+    /// The provider with this name.
+    ///
+    /// # Errors
+    ///
+    /// When this program has none; the error names those it has.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn Provider>, RouteError> {
+        self.0.get(name).map(Arc::clone).ok_or_else(|| RouteError::NoProvider {
+            name: name.to_owned(),
+            known: self.0.keys().cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+/// Why no provider serves a package.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// No provider has that name.
+    #[error("no provider is called `{name}`; there are: {known}")]
+    NoProvider {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The place is no URL.
+    #[error("`{text}` is not a URL that packages can come from")]
+    Url {
+        /// The text.
+        text: String,
+    },
+    /// The place could not be asked.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
+/// A provider, and where the package is in its terms.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// The provider.
+    pub provider: Arc<dyn Provider>,
+    /// The place.
+    pub location: Location,
+}
+
+/// What a reference says of where a package is, beyond its id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Hint {
+    protocol: Option<Protocol>,
+    user: Option<String>,
+    /// The name as written, `.git` marks kept.
+    path: Option<String>,
+    folder: Option<PathBuf>,
+}
+
+/// Finds routes, and remembers what bases turned out to be.
+#[derive(Debug)]
+pub(super) struct Routes {
+    providers: Providers,
+    registries: Vec<Registry>,
+    allow_insecure: bool,
+    hints: Mutex<HashMap<PackageId, Hint>>,
+    /// Bases that some reference says to be served over plain http.
+    plain: Mutex<HashSet<String>>,
+    bases: Mutex<HashMap<String, Arc<Mutex<Option<Base>>>>>,
+}
+
+/// What is at a base that no setting speaks of.
+#[derive(Debug, Clone)]
+enum Base {
+    Hub(SafeUrl),
+    Git(SafeUrl),
+}
+
+/// Hosts that serve Git repositories and no hub.
+const GIT_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
+
+impl Routes {
+    pub(super) fn new(
+        providers: Providers,
+        mut registries: Vec<Registry>,
+        allow_insecure: bool,
+    ) -> Self {
+        // Longest first, so that the first match is the one that counts.
+        registries.sort_by_key(|registry| std::cmp::Reverse(registry.prefix.len()));
+        Self {
+            providers,
+            registries,
+            allow_insecure,
+            hints: Mutex::default(),
+            plain: Mutex::default(),
+            bases: Mutex::default(),
+        }
+    }
+
+    pub(super) fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
+    /// Remembers where `reference` says that its package is; `from` is what a local folder is relative to.
+    pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        let marked = reference.path() != reference.name().as_str();
+        let hint = Hint {
+            protocol: reference.protocol().cloned(),
+            user: reference.user().map(str::to_owned),
+            path: marked.then(|| reference.path().to_owned()),
+            folder: reference.local().map(|path| crate::env::absolute(from, Path::new(path))),
+        };
+        if hint == Hint::default() {
+            return;
+        }
+        if hint.protocol == Some(Protocol::Http) {
+            lock(&self.plain).insert(id.base().as_str().to_owned());
+        }
+        let mut hints = lock(&self.hints);
+        let known = hints.entry(id.clone()).or_default();
+        // The reference that says most wins, whatever order they come in.
+        if rank(&hint) > rank(known) {
+            *known = hint;
+        }
+    }
+
+    /// The route to a package.
+    ///
+    /// `known` says which provider's answers about a root are in the cache, so that a base that was
+    /// asked in an earlier run need not be asked what it is.
+    pub(super) fn find(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        progress: &dyn Progress,
+    ) -> Result<Route, RouteError> {
+        let hint = lock(&self.hints).get(id).cloned().unwrap_or_default();
+        if let Some(folder) = &hint.folder {
+            let root = url::Url::from_directory_path(folder)
+                .map_err(|()| RouteError::Url { text: folder.display().to_string() })?;
+            return Ok(Route {
+                provider: self.providers.get("path")?,
+                location: Location::new(root.into(), ""),
+            });
+        }
+        let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
+        if let Some(protocol) = &hint.protocol
+            && let Some(route) = self.explicit(id, protocol, &hint, &path)?
+        {
+            return Ok(route);
+        }
+        if let Some(route) = self.registered(id, &path)? {
+            return Ok(route);
+        }
+        let base = id.base();
+        let root = self.web_root(id)?;
+        if hint.path.is_some() || GIT_HOSTS.contains(&base.host_port()) {
+            return self.route("git", root, path);
+        }
+        match self.base(base.as_str(), root, &path, known, progress)? {
+            Base::Hub(root) => self.route("hub", root, id.name_str().to_owned()),
+            Base::Git(root) => self.route("git", root, path),
+        }
+    }
+
+    fn route(&self, provider: &str, root: SafeUrl, path: String) -> Result<Route, RouteError> {
+        let mut location = Location::new(root, path);
+        location.insecure = self.allow_insecure;
+        Ok(Route { provider: self.providers.get(provider)?, location })
+    }
+
+    /// A scheme that leaves no question.
+    fn explicit(
+        &self,
+        id: &PackageId,
+        protocol: &Protocol,
+        hint: &Hint,
+        path: &str,
+    ) -> Result<Option<Route>, RouteError> {
+        let base = id.base();
+        let host = match &hint.user {
+            Some(user) => format!("{user}@{}", base.host_port()),
+            None => base.host_port().to_owned(),
+        };
+        let root = match protocol {
+            Protocol::Https | Protocol::Http | Protocol::File => return Ok(None),
+            Protocol::GitHttps => format!("https://{host}/"),
+            Protocol::GitHttp => format!("http://{host}/"),
+            Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
+            Protocol::Git => format!("git://{host}/"),
+            Protocol::GitFile => "file:///".to_owned(),
+            Protocol::Oci => {
+                return self
+                    .route("oci", parse(&format!("oci://{host}/"))?, path.to_owned())
+                    .map(Some);
+            }
+            Protocol::Plugin(scheme) => {
+                let root = parse(&format!("{scheme}://{host}/"))?;
+                return self.route(scheme, root, path.to_owned()).map(Some);
+            }
+        };
+        self.route("git", parse(&root)?, path.to_owned()).map(Some)
+    }
+
+    /// What the settings say.
+    fn registered(&self, id: &PackageId, path: &str) -> Result<Option<Route>, RouteError> {
+        let Some((registry, rest)) = self.registry(id) else {
+            return Ok(None);
+        };
+        let root = match &registry.url {
+            Some(url) => url.clone(),
+            None => self.web_root(id)?,
+        };
+        let (scheme, root) = match root.as_url().as_str().strip_prefix("git+") {
+            Some(inner) => ("git", parse(inner)?),
+            None => (root.scheme(), root.clone()),
+        };
+        let provider = match (registry.provider.as_deref(), scheme) {
+            (Some(provider), _) => provider,
+            (None, "git" | "ssh") => "git",
+            (None, "oci") => "oci",
+            (None, _) => "hub",
+        };
+        // What the prefix names is replaced by the URL; `.git` marks survive in the rest.
+        let skipped = id.name_str().len() - rest.len();
+        let path = if provider == "git" { path.get(skipped..).unwrap_or(rest) } else { rest };
+        let mut route = self.route(provider, root.as_folder(), path.to_owned())?;
+        route.location.insecure |= registry.insecure;
+        route.location.lenient = registry.lenient;
+        Ok(Some(route))
+    }
+
+    /// The registry with the longest prefix of `id`, and what is left of the id.
+    pub(super) fn registry<'id>(&self, id: &'id PackageId) -> Option<(&Registry, &'id str)> {
+        self.registries.iter().find_map(|registry| Some((registry, registry.rest_of(id)?)))
+    }
+
+    fn web_root(&self, id: &PackageId) -> Result<SafeUrl, RouteError> {
+        let base = id.base();
+        let scheme = if lock(&self.plain).contains(base.as_str()) { "http" } else { "https" };
+        parse(&format!("{scheme}://{}/", base.host_port()))
+    }
+
+    /// Finds out what is at a base, once a run.
+    fn base(
+        &self,
+        base: &str,
+        root: SafeUrl,
+        path: &str,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        progress: &dyn Progress,
+    ) -> Result<Base, RouteError> {
+        let cell = Arc::clone(lock(&self.bases).entry(base.to_owned()).or_default());
+        let mut found = lock(&cell);
+        if let Some(found) = &*found {
+            return Ok(found.clone());
+        }
+        let mut location = Location::new(root.clone(), "");
+        location.insecure = self.allow_insecure;
+        let hub = self.providers.get("hub")?;
+        let base = if known("hub", &root) || (!known("git", &root) && hub.probe(&location)?) {
+            Base::Hub(root)
+        } else {
+            location.path = path.to_owned();
+            let is_git = match self.providers.get("git") {
+                Ok(_) if known("git", &root) => true,
+                Ok(git) => {
+                    progress.waiting(&format!(
+                        "looking for a Git repository at {}",
+                        location.describe()
+                    ));
+                    git.probe(&location)?
+                }
+                Err(_) => false,
+            };
+            if !is_git {
+                // Treated as a hub without that package, which is what a bare reference means first;
+                // not remembered, since the next package may be a repository.
+                return Ok(Base::Hub(root));
+            }
+            Base::Git(root)
+        };
+        *found = Some(base.clone());
+        Ok(base)
+    }
+}
+
+/// How much a hint says.
+fn rank(hint: &Hint) -> (bool, bool, bool, String) {
+    (
+        hint.folder.is_some(),
+        hint.protocol
+            .as_ref()
+            .is_some_and(|protocol| !matches!(protocol, Protocol::Https | Protocol::Http)),
+        hint.path.is_some(),
+        // Any order will do among equals, as long as it is always the same.
+        format!("{:?}{:?}{:?}{:?}", hint.protocol, hint.user, hint.path, hint.folder),
+    )
+}
+
+fn parse(text: &str) -> Result<SafeUrl, RouteError> {
+    SafeUrl::parse(text).map_err(|_| RouteError::Url { text: text.to_owned() })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,248 @@
+//! The border between what registries write and what the inside of mu knows.
+//!
+//! Index lines become heads (for the cache), releases (for selection) and requirements. A line that
+//! makes no sense is a version that cannot be used, not a package that cannot.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use mu_provider::{Dependency, Found, Release, Yanked};
+
+use crate::index::cache::{Head, Listing};
+use crate::index::releases::{Details, Entry, Upgrade};
+use crate::index::universe::Requirement;
+use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
+
+/// Sorts the lines of a listing into heads, ascending by version; what is no version comes last.
+pub(super) fn heads(found: &Found) -> Vec<Head> {
+    let mut sorted: Vec<(Option<Version>, Head)> = line_ranges(&found.lines)
+        .filter_map(|range| {
+            let release: Release = serde_json::from_slice(&found.lines[range.clone()]).ok()?;
+            let version = version_of(&release, found.location.lenient);
+            let head = Head {
+                version: version.as_ref().map(ToString::to_string).unwrap_or_default(),
+                composite: is_composite(&release),
+                detailed: has_details(&release),
+                published: release.published.as_deref().and_then(seconds),
+                commit: release.commit,
+                line: range,
+            };
+            Some((version, head))
+        })
+        .collect();
+    // Stable, so that of two lines for one version the first stays first.
+    sorted.sort_by(|(left, _), (right, _)| match (left, right) {
+        (Some(left), Some(right)) => left.cmp(right),
+        (left, right) => right.is_some().cmp(&left.is_some()),
+    });
+    sorted.dedup_by(|(later, _), (first, _)| later.is_some() && later == first);
+    sorted.into_iter().map(|(_, head)| head).collect()
+}
+
+fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    bytes.split(|byte| *byte == b'\n').filter_map(move |line| {
+        let range = start..start + line.len();
+        start = range.end + 1;
+        (!line.trim_ascii().is_empty()).then_some(range)
+    })
+}
+
+/// The release that a head's line describes.
+pub(super) fn release(listing: &Listing, index: usize) -> Result<Release, serde_json::Error> {
+    serde_json::from_slice(&listing.bytes[listing.heads[index].line.clone()])
+}
+
+/// What selection sees of the listing's versions: the heads up to the first that is none.
+pub(super) fn entries(id: &PackageId, listing: &Listing) -> Vec<Entry> {
+    let mut entries = Vec::with_capacity(listing.heads.len());
+    for (index, head) in listing.heads.iter().enumerate() {
+        let Some(version) = parse_head(head) else {
+            break;
+        };
+        let details = head.detailed.then(|| Arc::new(details_at(id, listing, index)));
+        entries.push(Entry {
+            version,
+            published: head.published,
+            commit: head.commit.as_deref().map(Arc::from),
+            details,
+        });
+    }
+    entries
+}
+
+fn parse_head(head: &Head) -> Option<Version> {
+    if head.version.is_empty() {
+        None
+    } else if head.composite {
+        Version::parse_composite(&head.version).ok()
+    } else {
+        // What is in the cache was accepted once; a lenient registry's versions are too.
+        Version::parse_lenient(&head.version).ok()
+    }
+}
+
+fn details_at(id: &PackageId, listing: &Listing, index: usize) -> Details {
+    match release(listing, index) {
+        Ok(release) => details(id, &release),
+        Err(error) => Details {
+            broken: Some(format!("its index line cannot be read: {error}")),
+            ..Details::default()
+        },
+    }
+}
+
+/// What only some versions have, of a line or a manifest in the same form.
+pub(super) fn details(id: &PackageId, release: &Release) -> Details {
+    let defaults = inherited(id);
+    let package =
+        |text: &String| Reference::parse(text).ok().map(|reference| reference.id(&defaults));
+    Details {
+        yanked: match &release.yanked {
+            Yanked::No | Yanked::Flag(false) => None,
+            Yanked::Flag(true) => Some(String::new()),
+            Yanked::Reason(reason) => Some(reason.clone()),
+        },
+        broken: None,
+        app_version: release.app_version.clone(),
+        api_version: release.api_version.clone(),
+        mu_version: release.mu_version.clone(),
+        channels: release.channels.clone(),
+        tags: release.tags.clone(),
+        constraints: release.constraints.clone(),
+        provides: release.provides.clone(),
+        requires: release.requires.clone(),
+        replaces: release.replaces.iter().filter_map(package).collect(),
+        moved_to: release.moved_to.as_ref().and_then(package),
+        upgrade: release.upgrade.as_ref().map(|upgrade| Upgrade {
+            replaces: upgrade.replaces.as_deref().and_then(|text| Version::parse(text).ok()),
+            skips: upgrade.skips.iter().filter_map(|text| Version::parse(text).ok()).collect(),
+            skip_range: upgrade
+                .skip_range
+                .as_deref()
+                .and_then(|text| VersionSpec::parse(text).ok()),
+        }),
+    }
+}
+
+fn is_composite(release: &Release) -> bool {
+    release.versioning.as_deref() == Some("composite")
+}
+
+fn has_details(release: &Release) -> bool {
+    !release.yanked.is_no()
+        || release.app_version.is_some()
+        || release.api_version.is_some()
+        || release.mu_version.is_some()
+        || !release.channels.is_empty()
+        || (!release.tags.is_empty() && release.commit.is_none())
+        || !release.constraints.is_empty()
+        || !release.provides.is_empty()
+        || !release.requires.is_empty()
+        || !release.replaces.is_empty()
+        || release.moved_to.is_some()
+        || release.upgrade.is_some()
+}
+
+/// The version of a line; `None` for a tag or branch that is none, or text that is no version.
+pub(super) fn version_of(release: &Release, lenient: bool) -> Option<Version> {
+    if release.version.is_empty() {
+        None
+    } else if is_composite(release) {
+        Version::composite(release.app_version.as_deref()?, &release.version).ok()
+    } else if lenient {
+        Version::parse_lenient(&release.version).ok()
+    } else {
+        Version::parse(&release.version).ok()
+    }
+}
+
+/// What a fetched package's dependencies inherit from it.
+pub(super) fn inherited(declaring: &PackageId) -> Defaults {
+    Defaults { base: declaring.base(), namespace: declaring.name().namespace() }
+}
+
+/// One dependency of a fetched package.
+pub(super) struct Declared {
+    /// As it was written.
+    pub(super) reference: Reference,
+    /// What it asks for, under the id that comes first.
+    pub(super) requirement: Requirement,
+    /// The id to fall back to, if the first is of a package that is not there.
+    pub(super) fallback: Option<PackageId>,
+}
+
+/// Reads a dependency of the package `declaring`.
+pub(super) fn declared(
+    declaring: &PackageId,
+    dependency: &Dependency,
+) -> Result<Declared, ReferenceError> {
+    let reference = Reference::parse(dependency.reference())?;
+    let defaults = inherited(declaring);
+    let mut requirement = Requirement::new(reference.id(&defaults), reference.spec());
+    if let Dependency::Detailed(detailed) = dependency {
+        requirement.prerelease = detailed.prerelease;
+        requirement.channel = detailed.channel.clone();
+        requirement.app_version = detailed.app_version.clone();
+    }
+    let fallback = reference.id(&Defaults { namespace: None, ..defaults });
+    let fallback = (fallback != requirement.id).then_some(fallback);
+    Ok(Declared { reference, requirement, fallback })
+}
+
+/// The seconds since 1970 of an RFC 3339 time.
+fn seconds(text: &str) -> Option<i64> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mu_provider::{Location, SafeUrl};
+
+    fn found(lines: &str) -> Found {
+        let root = SafeUrl::parse("https://hub.example/").expect("is a URL");
+        Found {
+            lines: lines.as_bytes().to_vec(),
+            validator: None,
+            max_age: 0,
+            location: Location::new(root, "aws/ec2"),
+        }
+    }
+
+    #[test]
+    fn sorts_lines_by_version_and_leaves_out_what_makes_no_sense() {
+        let found = found(
+            "{\"version\":\"1.10.0\"}\n{\"version\":\"1.2.0\",\"yanked\":\"bad\"}\n\n{nonsense\n{\"version\":\"x\"}\n\
+             {\"tags\":[\"main\"],\"commit\":\"c0ffee\"}\n{\"version\":\"1.2.0\"}\n{\"version\":\"1.0.0\",\
+             \"published\":\"1970-01-01T00:00:07Z\"}",
+        );
+        let heads = heads(&found);
+        let versions: Vec<&str> = heads.iter().map(|head| head.version.as_str()).collect();
+        assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
+        assert_eq!(heads[0].published, Some(7));
+        let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
+        let listing =
+            Listing { location: found.location.clone(), heads, bytes: Arc::new(found.lines) };
+        let entries = entries(&id, &listing);
+        assert_eq!(entries.len(), 3);
+        let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());
+        assert_eq!(yanked.as_deref(), Some("bad"));
+        assert!(entries[0].details.is_none());
+    }
+
+    #[test]
+    fn missing_parts_come_from_the_declaring_package() {
+        let declaring = PackageId::parse("acme.co/internal/conf").expect("is an id");
+        for (written, id, fallback) in [
+            ("provider-b", "acme.co/internal/provider-b", Some("acme.co/provider-b")),
+            ("contrib/provider-a#^1", "acme.co/contrib/provider-a", None),
+            ("hub.mu.com/x", "hub.mu.com/x", None),
+        ] {
+            let dependency = Dependency::Reference(written.to_owned());
+            let declared = declared(&declaring, &dependency).expect("is a reference");
+            assert_eq!(declared.requirement.id.to_string(), id);
+            assert_eq!(declared.fallback.map(|id| id.to_string()).as_deref(), fallback);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `Mu.lock`: which version of every package was chosen, from where, and with what content.
+//!
+//! One lock covers a workspace, another the global packs. Goals of the format: a person can read a
+//! change in it, two branches merge, the same selection gives the same bytes, and a mu that is too
+//! old says so instead of guessing. Which versions belong in it is decided by [`crate::select`].
+
+mod read;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use mu_provider::{ArchiveDigest, Digest};
+
+use crate::fs::{self, FileError};
+use crate::manifest::source::SourceError;
+use crate::reference::PackageId;
+
+pub use crate::lock::read::schema;
+
+/// The newest format this program reads, and the one it writes.
+pub const FORMAT: u32 = 1;
+
+/// The name of the file.
+pub const FILE_NAME: &str = "Mu.lock";
+
+/// Why a lock could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// The disk refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The text is no lock.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A newer mu wrote it.
+    #[error("`{}` has lock format {version}, and this mu knows formats up to {FORMAT}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+}
+
+/// A whole lock.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lockfile {
+    /// The strategy that chose the versions: `highest` or `minimal`.
+    pub resolution: String,
+    /// The packages, sorted by id and version.
+    pub packages: Vec<LockedPackage>,
+    /// References that `mu get` was given without `--save`, as they were written.
+    pub extra: Vec<String>,
+}
+
+/// One chosen package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedPackage {
+    /// Its id.
+    pub id: PackageId,
+    /// Its version; of a composite package app version and revision.
+    pub version: String,
+    /// Whether the version is composite.
+    pub is_composite: bool,
+    /// The version of what it packages, where the version does not hold it.
+    pub app_version: Option<String>,
+    /// Where it came from.
+    pub source: Source,
+    /// Git: the folder inside the repository, where that is not its root.
+    pub folder: Option<String>,
+    /// Git: the commit.
+    pub commit: Option<String>,
+    /// The tag or branch that was asked for, if one was.
+    pub reference: Option<String>,
+    /// Its content; missing for a package of the workspace.
+    pub digest: Option<Digest>,
+    /// Its archive, where it has one.
+    pub archive: Option<ArchiveDigest>,
+    /// Where the archive is, where that is not the usual place.
+    pub url: Option<String>,
+    /// What was asked for, and by whom.
+    pub requested: Vec<Requested>,
+    /// What it depends on.
+    pub dependencies: Vec<PackageId>,
+    /// The package that took its place.
+    pub replaced_by: Option<PackageId>,
+}
+
+/// One request for a package: `^1.0.6 by acmecorp/elk`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requested {
+    /// The version that was asked for, as it was written.
+    pub spec: String,
+    /// Who asked.
+    pub by: String,
+}
+
+/// Where a package came from: `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The provider's name, or `workspace`.
+    pub provider: String,
+    /// The registry or repository, or the folder relative to the workspace's root.
+    pub place: String,
+}
+
+impl LockedPackage {
+    /// An entry that says no more than what every entry says.
+    pub fn new(id: PackageId, version: String, source: Source) -> Self {
+        Self {
+            id,
+            version,
+            is_composite: false,
+            app_version: None,
+            source,
+            folder: None,
+            commit: None,
+            reference: None,
+            digest: None,
+            archive: None,
+            url: None,
+            requested: Vec::new(),
+            dependencies: Vec::new(),
+            replaced_by: None,
+        }
+    }
+}
+
+impl Source {
+    /// The provider name of packages that are in the workspace itself.
+    pub const WORKSPACE: &'static str = "workspace";
+
+    /// Makes a source of its two parts.
+    pub fn new(provider: impl Into<String>, place: impl Into<String>) -> Self {
+        Self { provider: provider.into(), place: place.into() }
+    }
+
+    /// Whether the package is in the workspace itself.
+    pub fn is_workspace(&self) -> bool {
+        self.provider == Self::WORKSPACE
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (provider, place) = text.split_once('+')?;
+        Some(Self::new(provider, place))
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}+{}", self.provider, self.place)
+    }
+}
+
+impl std::fmt::Display for Requested {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} by {}", self.spec, self.by)
+    }
+}
+
+impl Requested {
+    fn parse(text: &str) -> Option<Self> {
+        let (spec, by) = text.rsplit_once(" by ")?;
+        Some(Self { spec: spec.to_owned(), by: by.to_owned() })
+    }
+}
+
+impl Lockfile {
+    /// Reads the lock in `folder`; `None` when there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, is damaged, or was written by a newer mu.
+    pub fn read(folder: &Path) -> Result<Option<Self>, LockError> {
+        let path = folder.join(FILE_NAME);
+        match fs::read_text_if_there(&path)? {
+            Some(text) => read::parse(&path, &text).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The text of the lock.
+    pub fn print(&self) -> String {
+        write::print(self)
+    }
+
+    /// Writes the lock into `folder`, or removes it there if nothing is locked.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses; the old lock is then as it was.
+    pub fn write(&self, folder: &Path) -> Result<(), FileError> {
+        let path = folder.join(FILE_NAME);
+        if self.packages.is_empty() && self.extra.is_empty() {
+            return fs::remove_file(&path);
+        }
+        fs::write_atomic(&path, self.print().as_bytes())
+    }
+
+    /// The locked packages with this id: one, or one a major version.
+    pub fn find(&self, id: &PackageId) -> impl Iterator<Item = &LockedPackage> {
+        let start = self.packages.partition_point(|package| package.id < *id);
+        let id = id.clone();
+        self.packages[start..].iter().take_while(move |package| package.id == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Lockfile {
+        let id = |text: &str| PackageId::parse(text).expect("is an id");
+        Lockfile {
+            resolution: "highest".to_owned(),
+            packages: vec![LockedPackage {
+                id: id("hub.mu.com/aws/ec2"),
+                version: "1.2.0".to_owned(),
+                is_composite: true,
+                app_version: Some("8".to_owned()),
+                source: Source::new("git", "https://github.com/aws/ec2.git"),
+                folder: Some("sub dir/x: y".to_owned()),
+                commit: Some("1895753000000000000000000000000000000000".to_owned()),
+                reference: Some("v1.2.0".to_owned()),
+                digest: Some(
+                    "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".parse().expect("is a digest"),
+                ),
+                archive: None,
+                url: None,
+                requested: vec![
+                    Requested { spec: ">=1, <2".to_owned(), by: "acmecorp/elk".to_owned() },
+                    Requested { spec: "*".to_owned(), by: "hub.mu.com/aws/vpc".to_owned() },
+                ],
+                dependencies: vec![id("hub.mu.com/aws/vpc")],
+                replaced_by: None,
+            }],
+            extra: vec!["aws/vpc#^2".to_owned(), "./x#y".to_owned()],
+        }
+    }
+
+    #[test]
+    fn reads_what_it_writes() {
+        let lock = example();
+        let text = lock.print();
+        let read = read::parse(Path::new(FILE_NAME), &text).expect("reads its own text");
+        assert_eq!(read, lock, "{text}");
+        assert_eq!(read.print(), text);
+    }
+
+    #[test]
+    fn reads_other_layouts_of_the_same_yaml() {
+        let lock = example();
+        let text = lock
+            .print()
+            .replace("extra:\n- aws/vpc#^2\n- ./x#y\n", "extra: [aws/vpc#^2, \"./x#y\"]\n");
+        assert_ne!(text, lock.print());
+        assert_eq!(read::parse(Path::new(FILE_NAME), &text).expect("is YAML"), lock);
+    }
+
+    #[test]
+    fn refuses_a_newer_format_and_damage() {
+        let newer = read::parse(Path::new(FILE_NAME), "version: 2\nshape: new\n");
+        assert!(matches!(newer, Err(LockError::Newer { version: 2, .. })), "{newer:?}");
+        for damaged in [
+            "",
+            "version: 1\npackages: 7\n",
+            "<<<<<<< ours\nversion: 1\n",
+            "version: 1\npackages:\n- id: a/\n",
+        ] {
+            let result = read::parse(Path::new(FILE_NAME), damaged);
+            assert!(matches!(result, Err(LockError::Source(_))), "{damaged}: {result:?}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Reading a lock: the wire types and their way into the domain.
+//!
+//! The text that mu writes is read line by line, which is several times as fast as a YAML parser;
+//! any other layout of the same YAML goes through the parser.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+
+use crate::lock::{FORMAT, LockError, LockedPackage, Lockfile, Requested, Source};
+use crate::manifest::source::{Document, SourceError, Value};
+use crate::reference::PackageId;
+
+const LOCK_KEYS: &[&str] = &["version", "resolution", "packages", "extra"];
+
+const PACKAGE_KEYS: &[&str] = &[
+    "id",
+    "version",
+    "versioning",
+    "appVersion",
+    "source",
+    "folder",
+    "commit",
+    "ref",
+    "digest",
+    "archive",
+    "url",
+    "requested",
+    "dependencies",
+    "replacedBy",
+];
+
+/// A lock as it is written.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(title = "Mu.lock", rename_all = "camelCase", deny_unknown_fields)]
+struct WireLock {
+    /// The format.
+    version: u32,
+    /// The strategy that chose the versions.
+    #[schemars(default)]
+    resolution: String,
+    /// The chosen packages, sorted by id.
+    #[schemars(default)]
+    packages: Vec<WirePackage>,
+    /// References that `mu get` was given without `--save`.
+    #[schemars(default)]
+    extra: Vec<String>,
+}
+
+/// One chosen package as it is written.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename_all = "camelCase", deny_unknown_fields)]
+struct WirePackage {
+    /// Base and name.
+    id: String,
+    /// The chosen version.
+    version: String,
+    /// `composite`, where the version is app version and revision.
+    #[schemars(default)]
+    versioning: Option<String>,
+    /// The version of what it packages.
+    #[schemars(default)]
+    app_version: Option<String>,
+    /// `hub+URL`, `git+URL`, `path+REL` or `workspace+REL`.
+    source: String,
+    /// Git: the folder inside the repository.
+    #[schemars(default)]
+    folder: Option<String>,
+    /// Git: the commit.
+    #[schemars(default)]
+    commit: Option<String>,
+    /// The tag or branch that was asked for.
+    #[schemars(rename = "ref", default)]
+    reference: Option<String>,
+    /// `h1:` and the digest of the content.
+    #[schemars(default)]
+    digest: Option<String>,
+    /// `sha256:` and the digest of the archive.
+    #[schemars(default)]
+    archive: Option<String>,
+    /// Where the archive is, where that is not the usual place.
+    #[schemars(default)]
+    url: Option<String>,
+    /// `SPEC by WHOM`.
+    #[schemars(default)]
+    requested: Vec<String>,
+    /// Ids.
+    #[schemars(default)]
+    dependencies: Vec<String>,
+    /// The id of the package that took its place.
+    #[schemars(default)]
+    replaced_by: Option<String>,
+}
+
+/// The JSON schema of `Mu.lock`.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(WireLock).to_value()
+}
+
+/// Reads the text of the lock at `path`.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
+    let version = format_version(text);
+    if let Some(version) = version.filter(|version| *version > FORMAT) {
+        return Err(LockError::Newer { path: path.to_owned(), version });
+    }
+    let wire = match parse_lines(text) {
+        Some(wire) => wire,
+        None => read_document(path, text)?,
+    };
+    let mut packages = Vec::with_capacity(wire.packages.len());
+    for package in wire.packages {
+        let id = package.id.clone();
+        let package = package.into_domain().map_err(|wrong| {
+            let start = text.find(&wrong).unwrap_or(0);
+            let message =
+                format!("`{wrong}` in the entry of `{id}` is not what a lock holds there");
+            SourceError::new(path, text, start..start + wrong.len(), message).help(DAMAGED)
+        })?;
+        packages.push(package);
+    }
+    packages.sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
+    Ok(Lockfile { resolution: wire.resolution, packages, extra: wire.extra })
+}
+
+const DAMAGED: &str =
+    "the lock was damaged, perhaps by a merge: restore it, or delete it and run `mu get`";
+
+/// Reads any layout of the YAML.
+fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
+    let read = || {
+        let document = Document::read(path, text)?;
+        let table = document.root().table(LOCK_KEYS)?;
+        let version = table
+            .word("version")?
+            .ok_or_else(|| document.root().error("a lock says its format: `version: 1`"))?;
+        let number = version.as_str().parse();
+        Ok(WireLock {
+            version: number.map_err(|_| version.error("the format is a number"))?,
+            resolution: table.string("resolution")?.unwrap_or_default(),
+            packages: table.list("packages", read_package)?,
+            extra: table.strings("extra")?,
+        })
+    };
+    read().map_err(|error: SourceError| error.help(DAMAGED))
+}
+
+fn read_package(value: Value<'_>) -> Result<WirePackage, SourceError> {
+    let table = value.table(PACKAGE_KEYS)?;
+    let required = |key: &'static str| {
+        let text = table.word(key)?;
+        text.map(|text| text.as_str().to_owned())
+            .ok_or_else(|| table.value().error(format!("a locked package has `{key}`")))
+    };
+    let optional =
+        |key| Ok::<_, SourceError>(table.word(key)?.map(|text| text.as_str().to_owned()));
+    Ok(WirePackage {
+        id: required("id")?,
+        version: required("version")?,
+        versioning: optional("versioning")?,
+        app_version: optional("appVersion")?,
+        source: required("source")?,
+        folder: optional("folder")?,
+        commit: optional("commit")?,
+        reference: optional("ref")?,
+        digest: optional("digest")?,
+        archive: optional("archive")?,
+        url: optional("url")?,
+        requested: table.strings("requested")?,
+        dependencies: table.strings("dependencies")?,
+        replaced_by: optional("replacedBy")?,
+    })
+}
+
+/// The format that the text claims, whatever else it holds.
+fn format_version(text: &str) -> Option<u32> {
+    text.lines().find_map(|line| line.strip_prefix("version:"))?.trim().parse().ok()
+}
+
+impl WirePackage {
+    /// The domain's form; the error is the text that is wrong.
+    fn into_domain(self) -> Result<LockedPackage, String> {
+        let id = |text: String| PackageId::parse(&text).map_err(|_| text);
+        Ok(LockedPackage {
+            id: id(self.id)?,
+            version: self.version,
+            is_composite: self.versioning.as_deref() == Some("composite"),
+            app_version: self.app_version,
+            source: Source::parse(&self.source).ok_or(self.source)?,
+            folder: self.folder,
+            commit: self.commit,
+            reference: self.reference,
+            digest: self.digest.map(|text| text.parse().map_err(|_| text)).transpose()?,
+            archive: self.archive.map(|text| text.parse().map_err(|_| text)).transpose()?,
+            url: self.url,
+            requested: self
+                .requested
+                .into_iter()
+                .map(|text| Requested::parse(&text).ok_or(text))
+                .collect::<Result<_, _>>()?,
+            dependencies: self.dependencies.into_iter().map(id).collect::<Result<_, _>>()?,
+            replaced_by: self.replaced_by.map(id).transpose()?,
+        })
+    }
+}
+
+/// Reads the layout that mu writes; `None` for any other.
+fn parse_lines(text: &str) -> Option<WireLock> {
+    let mut lock = WireLock::default();
+    let mut lines = text.lines().skip_while(|line| line.starts_with('#')).peekable();
+    while let Some(line) = lines.next() {
+        if line == "packages:" || line == "packages: []" {
+            continue;
+        }
+        if line == "extra:" {
+            while let Some(item) = lines.next_if(|line| line.starts_with("- ")) {
+                lock.extra.push(scalar(&item[2..])?);
+            }
+            continue;
+        }
+        let (key, rest) = match line.strip_prefix("- ") {
+            Some(first) => {
+                lock.packages.push(WirePackage::default());
+                split_field(first)?
+            }
+            None => match line.strip_prefix("  ") {
+                Some(field) => split_field(field)?,
+                None => {
+                    let (key, value) = split_field(line)?;
+                    match key {
+                        "version" => lock.version = value.parse().ok()?,
+                        "resolution" => lock.resolution = scalar(value)?,
+                        _ => return None,
+                    }
+                    continue;
+                }
+            },
+        };
+        let package = lock.packages.last_mut()?;
+        let list = match key {
+            "requested" => &mut package.requested,
+            "dependencies" => &mut package.dependencies,
+            _ => {
+                let value = scalar(rest)?;
+                match key {
+                    "id" => package.id = value,
+                    "version" => package.version = value,
+                    "versioning" => package.versioning = Some(value),
+                    "appVersion" => package.app_version = Some(value),
+                    "source" => package.source = value,
+                    "folder" => package.folder = Some(value),
+                    "commit" => package.commit = Some(value),
+                    "ref" => package.reference = Some(value),
+                    "digest" => package.digest = Some(value),
+                    "archive" => package.archive = Some(value),
+                    "url" => package.url = Some(value),
+                    "replacedBy" => package.replaced_by = Some(value),
+                    _ => return None,
+                }
+                continue;
+            }
+        };
+        if !rest.is_empty() {
+            return None;
+        }
+        while let Some(item) = lines.next_if(|line| line.starts_with("  - ")) {
+            list.push(scalar(&item[4..])?);
+        }
+    }
+    let complete = |package: &WirePackage| {
+        !package.id.is_empty() && !package.version.is_empty() && !package.source.is_empty()
+    };
+    (lock.version == FORMAT && lock.packages.iter().all(complete)).then_some(lock)
+}
+
+fn split_field(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let value = if value.is_empty() { value } else { value.strip_prefix(' ')? };
+    (key.bytes().all(|byte| byte.is_ascii_alphabetic()) && !value.starts_with(' '))
+        .then_some((key, value))
+}
+
+/// The value of a scalar in one of the two forms that mu writes without surprises.
+fn scalar(text: &str) -> Option<String> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        let inner = quoted.strip_suffix('"')?;
+        if !inner.contains(['\\', '"']) {
+            return Some(inner.to_owned());
+        }
+        return None;
+    }
+    let plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
+        && !text
+            .contains([' ', '"', '\'', '[', ']', '{', '}', ',', '&', '*', '!', '|', '>', '%', '`']);
+    plain.then(|| text.to_owned())
+}

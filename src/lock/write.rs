@@ -1,0 +1,118 @@
+//! Printing a lock: sorted, one field a line, the same bytes for the same selection.
+
+use crate::lock::{FORMAT, LockedPackage, Lockfile};
+
+const HEADER: &str = "\
+# Written by mu; do not edit. It holds the version, source and content of every package that this
+# workspace uses, so that `mu get` gives everyone the same. Commit it.
+";
+
+/// The text of a lock.
+pub(super) fn print(lock: &Lockfile) -> String {
+    let mut text = String::from(HEADER);
+    field(&mut text, "", "version", &FORMAT.to_string());
+    field(&mut text, "", "resolution", &scalar(&lock.resolution));
+    if lock.packages.is_empty() {
+        text.push_str("packages: []\n");
+    } else {
+        text.push_str("packages:\n");
+    }
+    for package in &lock.packages {
+        print_package(&mut text, package);
+    }
+    list(&mut text, "", "extra", lock.extra.iter().cloned());
+    text
+}
+
+fn print_package(text: &mut String, package: &LockedPackage) {
+    field(text, "- ", "id", &scalar(&package.id.to_string()));
+    field(text, "  ", "version", &scalar(&package.version));
+    if package.is_composite {
+        field(text, "  ", "versioning", "composite");
+    }
+    if let Some(app_version) = &package.app_version {
+        field(text, "  ", "appVersion", &scalar(app_version));
+    }
+    field(text, "  ", "source", &scalar(&package.source.to_string()));
+    let optional = [
+        ("folder", package.folder.clone()),
+        ("commit", package.commit.clone()),
+        ("ref", package.reference.clone()),
+        ("digest", package.digest.map(|digest| digest.to_string())),
+        ("archive", package.archive.map(|digest| digest.to_string())),
+        ("url", package.url.clone()),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            field(text, "  ", key, &scalar(&value));
+        }
+    }
+    list(text, "  ", "requested", package.requested.iter().map(ToString::to_string));
+    list(text, "  ", "dependencies", package.dependencies.iter().map(ToString::to_string));
+    if let Some(replacement) = &package.replaced_by {
+        field(text, "  ", "replacedBy", &scalar(&replacement.to_string()));
+    }
+}
+
+fn field(text: &mut String, indent: &str, key: &str, value: &str) {
+    text.push_str(indent);
+    text.push_str(key);
+    text.push_str(": ");
+    text.push_str(value);
+    text.push('\n');
+}
+
+fn list(text: &mut String, indent: &str, key: &str, items: impl Iterator<Item = String>) {
+    for (index, item) in items.enumerate() {
+        if index == 0 {
+            text.push_str(indent);
+            text.push_str(key);
+            text.push_str(":\n");
+        }
+        text.push_str(indent);
+        text.push_str("- ");
+        text.push_str(&scalar(&item));
+        text.push('\n');
+    }
+}
+
+/// A YAML scalar: plain where every YAML reader takes it for this very string, else double-quoted.
+fn scalar(value: &str) -> String {
+    let safe =
+        |character: char| character.is_ascii_alphanumeric() || "/.+-_:#^~@".contains(character);
+    // A leading letter and a slash or two digits' dots keep it from being a number, date or word.
+    let plain = value.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
+        && value.chars().all(safe)
+        && !value.ends_with(':')
+        && (value.contains('/') || is_version_or_digest(value));
+    if plain {
+        return value.to_owned();
+    }
+    let mut quoted = String::with_capacity(value.len() + 2);
+    quoted.push('"');
+    for character in value.chars() {
+        match character {
+            '"' | '\\' => {
+                quoted.push('\\');
+                quoted.push(character);
+            }
+            _ if character.is_control()
+                || matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}') =>
+            {
+                quoted.push_str(&format!("\\U{:08X}", u32::from(character)));
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn is_version_or_digest(value: &str) -> bool {
+    value.starts_with("h1:")
+        || value.starts_with("sha256:")
+        || matches!(value, "highest" | "minimal")
+        || (value.matches('.').count() >= 2
+            && value.starts_with(|first: char| first.is_ascii_digit()))
+        || (value.len() == 40 && value.contains(|c: char| c.is_ascii_lowercase() && c != 'e'))
+}

@@ -1,0 +1,235 @@
+//! The error of every operation: a code that programs can rely on, the error itself, and hints.
+//!
+//! Modules have their own error types; they meet here. Printing is [`crate::report`]'s.
+
+use std::error::Error;
+use std::fmt;
+
+use mu_provider::{ErrorKind, ProviderError};
+
+use crate::fs::FileError;
+use crate::lock::LockError;
+use crate::manifest::ManifestError;
+use crate::manifest::source::SourceError;
+use crate::packs::PacksError;
+use crate::reference::ReferenceError;
+use crate::store::StoreError;
+use crate::workspace::WorkspaceError;
+
+/// The stable word for what went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// A reference cannot be read.
+    Reference,
+    /// A manifest cannot be read or edited.
+    Manifest,
+    /// A workspace's settings or members are wrong.
+    Workspace,
+    /// The lock would have to change, and `--locked` forbids it.
+    LockOutdated,
+    /// There is no such package, version, tag or commit.
+    NotFound,
+    /// No versions fit together.
+    NoSolution,
+    /// Content is not what was promised, or breaks the rules for hostile content.
+    Integrity,
+    /// A place could not be reached.
+    Network,
+    /// A place wants credentials, or refused those it got.
+    Auth,
+    /// The network is needed, and `--offline` forbids it.
+    Offline,
+    /// Something is in the way that mu will not overwrite.
+    Conflict,
+    /// The disk refused.
+    Io,
+    /// The command line makes no sense.
+    Usage,
+    /// Something would have to be trusted that is not.
+    Untrusted,
+}
+
+impl Code {
+    /// The word, as `--json` prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Manifest => "manifest",
+            Self::Workspace => "workspace",
+            Self::LockOutdated => "lock-outdated",
+            Self::NotFound => "not-found",
+            Self::NoSolution => "no-solution",
+            Self::Integrity => "integrity",
+            Self::Network => "network",
+            Self::Auth => "auth",
+            Self::Offline => "offline",
+            Self::Conflict => "conflict",
+            Self::Io => "io",
+            Self::Usage => "usage",
+            Self::Untrusted => "untrusted",
+        }
+    }
+
+    /// The exit status: 2 for usage, 1 for everything else.
+    pub fn exit_status(self) -> u8 {
+        if self == Self::Usage { 2 } else { 1 }
+    }
+}
+
+/// A failed operation.
+#[derive(Debug)]
+pub struct CommandError {
+    /// What went wrong, for programs.
+    pub code: Code,
+    /// What went wrong, with its causes.
+    pub error: Box<dyn Error + Send + Sync>,
+    /// What the user can do.
+    pub hints: Vec<String>,
+    /// Facts for programs; `null` where there are none.
+    pub details: serde_json::Value,
+}
+
+impl CommandError {
+    /// An error with a message of its own.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self::from_error(code, Box::<dyn Error + Send + Sync>::from(message.into()))
+    }
+
+    /// An error around another.
+    pub fn from_error(code: Code, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { code, error: error.into(), hints: Vec::new(), details: serde_json::Value::Null }
+    }
+
+    /// Adds something that the user can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds facts for programs.
+    #[must_use]
+    pub fn with_details(mut self, details: serde_json::Value) -> Self {
+        self.details = details;
+        self
+    }
+
+    /// Says what was being done when it happened.
+    #[must_use]
+    pub fn while_doing(self, what: impl Into<String>) -> Self {
+        let error = Context { what: what.into(), source: self.error };
+        Self { error: Box::new(error), ..self }
+    }
+}
+
+/// A message in front of the error that caused it.
+#[derive(Debug)]
+struct Context {
+    what: String,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl fmt::Display for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.what)
+    }
+}
+
+impl Error for Context {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, formatter)
+    }
+}
+
+impl From<FileError> for CommandError {
+    fn from(error: FileError) -> Self {
+        Self::from_error(Code::Io, error)
+    }
+}
+
+impl From<ReferenceError> for CommandError {
+    fn from(error: ReferenceError) -> Self {
+        Self::from_error(Code::Reference, error)
+    }
+}
+
+impl From<SourceError> for CommandError {
+    fn from(error: SourceError) -> Self {
+        Self::from_error(Code::Manifest, error)
+    }
+}
+
+impl From<ManifestError> for CommandError {
+    fn from(error: ManifestError) -> Self {
+        Self::from_error(Code::Manifest, error)
+    }
+}
+
+impl From<WorkspaceError> for CommandError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::from_error(Code::Workspace, error)
+    }
+}
+
+impl From<LockError> for CommandError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::File(error) => error.into(),
+            LockError::Newer { version, .. } => Self::from_error(Code::Workspace, error)
+                .hint(format!("install a mu that reads lock format {version}")),
+            LockError::Source(_) => Self::from_error(Code::Workspace, error),
+        }
+    }
+}
+
+impl From<ProviderError> for CommandError {
+    fn from(error: ProviderError) -> Self {
+        let code = code_of(error.kind());
+        let hints = error.hints().to_vec();
+        Self { hints, ..Self::from_error(code, error) }
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Provider(error) => error.into(),
+            StoreError::File(error) => error.into(),
+            StoreError::Mismatch { .. } | StoreError::Corrupt { .. } => {
+                Self::from_error(Code::Integrity, error)
+            }
+        }
+    }
+}
+
+impl From<PacksError> for CommandError {
+    fn from(error: PacksError) -> Self {
+        match error {
+            PacksError::File(error) => error.into(),
+            PacksError::Store(error) => error.into(),
+            PacksError::InTheWay { .. } => Self::from_error(Code::Conflict, error)
+                .hint("move the folder away, or delete it, and run the command again"),
+            PacksError::NewerState { .. } => Self::from_error(Code::Workspace, error),
+        }
+    }
+}
+
+/// The code for what a provider says went wrong.
+pub fn code_of(kind: ErrorKind) -> Code {
+    match kind {
+        ErrorKind::NotFound => Code::NotFound,
+        ErrorKind::Auth => Code::Auth,
+        ErrorKind::Integrity => Code::Integrity,
+        ErrorKind::Offline => Code::Offline,
+        ErrorKind::Refused => Code::Untrusted,
+        ErrorKind::Manifest => Code::Manifest,
+        ErrorKind::Io => Code::Io,
+        _ => Code::Network,
+    }
+}

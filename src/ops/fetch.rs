@@ -1,0 +1,244 @@
+//! Brings the trees that a lock names into the store: from the store itself, from packs that are
+//! already on this machine, else from where they are published. Many at once.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use mu_provider::{Digest, Location, Release, SafeUrl, TreeWriter};
+
+use crate::index::Route;
+use crate::lock::LockedPackage;
+use crate::manifest::{Manifest, YAML_NAME};
+use crate::ops::events::CallProgress;
+use crate::ops::resolve::Resolved;
+use crate::ops::{Code, CommandError, Session, Stage};
+use crate::packs::hash_folder;
+use crate::store::{StoreError, Stored};
+
+/// How many packages were fetched, and how many were already there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Packages that came from a registry, repository or folder.
+    pub fetched: usize,
+    /// Packages whose content was on this machine.
+    pub reused: usize,
+}
+
+/// Brings every package of `resolved` into the store, and fills in the digests that were not known.
+///
+/// # Errors
+///
+/// When one cannot be fetched, or is not what the lock or the index says. Those that were fetched stay
+/// in the store for the next run.
+pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, CommandError> {
+    let mut counts = Fetched::default();
+    let mut missing = Vec::new();
+    for (index, package) in resolved.lock.packages.iter().enumerate() {
+        if package.source.is_workspace() {
+            continue;
+        }
+        let is_there = package.digest.is_some_and(|digest| session.store.contains(&digest));
+        if is_there && package.source.provider != "path" {
+            counts.reused += 1;
+        } else {
+            missing.push(index);
+        }
+    }
+    let done = AtomicUsize::new(0);
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(HashMap::new());
+    let failure = Mutex::new(None);
+    let work = || {
+        while let Some(index) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let package = &resolved.lock.packages[*index];
+            match fetch_one(session, package, resolved.releases.get(index)) {
+                Ok(result) => {
+                    lock(&results).insert(*index, result);
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    session.events.progress(Stage::Fetching, done, missing.len());
+                }
+                Err(error) => {
+                    next.store(missing.len(), Ordering::Relaxed);
+                    lock(&failure).get_or_insert(error);
+                }
+            }
+        }
+    };
+    let threads = session.network_jobs().min(missing.len());
+    if threads <= 1 {
+        work();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
+    }
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    for (index, (stored, was_here)) in results.into_inner().unwrap_or_else(PoisonError::into_inner)
+    {
+        resolved.lock.packages[index].digest = Some(stored.digest);
+        if was_here {
+            counts.reused += 1;
+        } else {
+            counts.fetched += 1;
+        }
+    }
+    Ok(counts)
+}
+
+/// Brings one package into the store; also says whether its content was on this machine.
+fn fetch_one(
+    session: &Session,
+    package: &LockedPackage,
+    known: Option<&(Route, Release)>,
+) -> Result<(Stored, bool), CommandError> {
+    // A folder's content is what it is now; the lock only records it.
+    let expected = package.digest.filter(|_| package.source.provider != "path");
+    if let Some(digest) = expected
+        && let Some(stored) = from_pack(session, package, &digest)
+    {
+        return Ok((stored, true));
+    }
+    let (route, release) = match known {
+        Some((route, release)) => (route.clone(), release.clone()),
+        None => (route_of(session, package)?, release_of(package)),
+    };
+    let what = format!("{} {}", package.id, package.version);
+    let progress = CallProgress { events: &*session.events, what: what.clone() };
+    let result = session.store.add(expected.as_ref(), |tree| {
+        route.provider.fetch(&route.location, &release, tree, &progress)
+    });
+    match result {
+        Ok(stored) => Ok((stored, false)),
+        Err(StoreError::Mismatch { expected, actual }) => {
+            let said_by = if known.is_some() { "the index" } else { "Mu.lock" };
+            let place = route.location.describe();
+            Err(CommandError::new(
+                Code::Integrity,
+                format!(
+                    "the content of `{what}` is not what {said_by} says: expected {expected}, got \
+                     {actual}, from {place}"
+                ),
+            )
+            .hint("nothing was installed; whoever publishes the package must say why its content changed")
+            .with_details(serde_json::json!({
+                "id": package.id.to_string(),
+                "version": package.version,
+                "expected": expected.to_string(),
+                "actual": actual.to_string(),
+                "from": place,
+            })))
+        }
+        Err(error) => Err(CommandError::from(error).while_doing(format!("cannot fetch `{what}`"))),
+    }
+}
+
+/// The provider and place that a lock's entry names.
+fn route_of(session: &Session, package: &LockedPackage) -> Result<Route, CommandError> {
+    let provider = session
+        .index()
+        .providers()
+        .get(&package.source.provider)
+        .map_err(|error| CommandError::from_error(Code::NotFound, error))?;
+    let damaged = || {
+        CommandError::new(
+            Code::Workspace,
+            format!("the source `{}` of `{}` in Mu.lock is no place", package.source, package.id),
+        )
+    };
+    let is_git = package.source.provider == "git";
+    let mut location = if package.source.provider == "path" {
+        let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
+        let root = url::Url::from_directory_path(folder).map_err(|()| damaged())?;
+        Location::new(root.into(), "")
+    } else {
+        let root = SafeUrl::parse(&package.source.place).map_err(|_| damaged())?;
+        // A registry of the settings may serve only what is below a prefix of the id.
+        let rest = session.index().registry(&package.id).map(|(_, rest)| rest);
+        let path = rest.unwrap_or_else(|| package.id.name_str());
+        Location::new(root, if is_git { "" } else { path })
+    };
+    if is_git {
+        location.folder = Some(package.folder.clone().unwrap_or_default());
+    }
+    let registry = session.index().registry(&package.id);
+    location.insecure =
+        session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
+    Ok(Route { provider, location })
+}
+
+/// What a lock's entry knows of its release.
+fn release_of(package: &LockedPackage) -> Release {
+    Release {
+        version: package.version.clone(),
+        app_version: package.app_version.clone(),
+        archive: package.archive.map(|digest| digest.to_string()),
+        digest: package.digest.map(|digest| digest.to_string()),
+        urls: package.url.clone().into_iter().collect(),
+        commit: package.commit.clone(),
+        ..Release::default()
+    }
+}
+
+/// Copies a pack of this machine into the store, if it has the very content that is wanted.
+fn from_pack(session: &Session, package: &LockedPackage, digest: &Digest) -> Option<Stored> {
+    let places = session.places.search().places(&package.id);
+    for place in &places[2..] {
+        let Ok(Some(head)) = Manifest::load_head(&place.folder) else {
+            continue;
+        };
+        let same_version =
+            head.version.is_some_and(|version| version.to_string() == package.version);
+        if !same_version {
+            continue;
+        }
+        let mut skip = std::collections::HashSet::new();
+        if head.generated {
+            skip.insert(place.folder.join(YAML_NAME));
+        }
+        let Ok(tree) = hash_folder(&place.folder, &skip) else {
+            continue;
+        };
+        if tree.digest() == *digest {
+            let stored =
+                session.store.add(Some(digest), |writer| copy(&place.folder, &tree, writer));
+            if let Ok(stored) = stored {
+                return Some(stored);
+            }
+        }
+    }
+    None
+}
+
+fn copy(
+    folder: &std::path::Path,
+    tree: &mu_provider::Tree,
+    writer: &mut TreeWriter,
+) -> Result<(), mu_provider::ProviderError> {
+    use mu_provider::{ErrorKind, Mode, ProviderError};
+    for entry in tree.entries() {
+        let path: PathBuf = folder.join(&entry.path);
+        let unreadable = |source: std::io::Error| {
+            ProviderError::new(ErrorKind::Io, format!("cannot read `{}`", path.display()))
+                .because(source)
+        };
+        if entry.mode == Mode::Symlink {
+            let target = std::fs::read_link(&path).map_err(unreadable)?;
+            let target = target.to_string_lossy();
+            writer.symlink(entry.path.as_bytes(), target.as_bytes())?;
+        } else {
+            let mut file = std::fs::File::open(&path).map_err(unreadable)?;
+            writer.file(entry.path.as_bytes(), entry.mode == Mode::Executable, &mut file)?;
+        }
+    }
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

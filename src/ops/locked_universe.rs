@@ -1,0 +1,171 @@
+//! The universe as the lock knows it: of every locked package the one version that is locked, and of
+//! all others what the index says.
+//!
+//! A selection that succeeds here keeps every locked version, and asks no registry about any of them.
+//! One that fails says nothing; the caller then asks the index about everything.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::index::releases::{Details, Entry, Position, Releases};
+use crate::index::{Candidate, Index, Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::resolve::parse_version;
+use crate::reference::{PackageId, VersionSpec};
+
+/// The lock in front of the index.
+#[derive(Debug)]
+pub(crate) struct LockedUniverse<'a> {
+    index: &'a Index,
+    packages: HashMap<PackageId, Held<'a>>,
+}
+
+/// A package that stays where it is.
+#[derive(Debug)]
+struct Held<'a> {
+    package: &'a LockedPackage,
+    releases: Arc<Releases>,
+    requirements: Arc<[Requirement]>,
+}
+
+impl<'a> LockedUniverse<'a> {
+    pub(crate) fn new(index: &'a Index, lock: &'a Lockfile) -> Self {
+        let mut packages = HashMap::new();
+        for package in &lock.packages {
+            // A folder's manifest may have changed; asking for it costs no network.
+            let is_folder = package.source.provider == "path";
+            let is_alone = lock.find(&package.id).count() == 1;
+            if package.source.is_workspace() || is_folder || !is_alone {
+                continue;
+            }
+            let Some(requirements) = requirements(lock, package) else {
+                continue;
+            };
+            let releases = Arc::new(releases(package));
+            packages.insert(package.id.clone(), Held { package, releases, requirements });
+        }
+        Self { index, packages }
+    }
+}
+
+fn releases(package: &LockedPackage) -> Releases {
+    let id = package.id.clone();
+    let is_untagged = package.commit.is_some() && !has_version_tag(package);
+    let entries = match parse_version(package).filter(|_| !is_untagged) {
+        Some(version) => {
+            let details = Details {
+                app_version: package.app_version.clone(),
+                tags: package.reference.clone().into_iter().collect(),
+                ..Details::default()
+            };
+            let commit = package.commit.as_deref().map(Arc::from);
+            vec![Entry { commit, details: Some(Arc::new(details)), ..Entry::from(version) }]
+        }
+        None => Vec::new(),
+    };
+    if package.source.provider == "git" {
+        Releases::repository(id, entries)
+    } else {
+        Releases::registry(id, entries)
+    }
+}
+
+/// Whether the commit was chosen for the version of its tag: no request named anything else.
+fn has_version_tag(package: &LockedPackage) -> bool {
+    package.requested.iter().all(|requested| {
+        matches!(
+            VersionSpec::parse(&requested.spec),
+            Ok(VersionSpec::Latest | VersionSpec::Pin(_) | VersionSpec::Range(_))
+        )
+    }) && package.version != "0.0.0"
+}
+
+/// What a locked package asks for, as those that it asks for have recorded it.
+fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Requirement]>> {
+    let by = package.id.to_string();
+    let mut requirements = Vec::with_capacity(package.dependencies.len());
+    for id in &package.dependencies {
+        let requested: Vec<_> = lock
+            .find(id)
+            .flat_map(|dependency| &dependency.requested)
+            .filter(|requested| requested.by == by)
+            .collect();
+        if requested.is_empty() {
+            return None;
+        }
+        for requested in requested {
+            requirements.push(Requirement::parse(id.clone(), &requested.spec)?);
+        }
+    }
+    Some(Arc::from(requirements))
+}
+
+impl Universe for LockedUniverse<'_> {
+    fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
+        match self.packages.get(id) {
+            Some(held) => Ok(Arc::clone(&held.releases)),
+            None => self.index.releases(id),
+        }
+    }
+
+    fn revision(
+        &self,
+        releases: &Releases,
+        name: &VersionSpec,
+    ) -> Result<Option<Revision>, Unavailable> {
+        let Some(held) = self.packages.get(releases.id()) else {
+            return self.index.revision(releases, name);
+        };
+        let package = held.package;
+        let names_it = match name {
+            VersionSpec::Commit(commit) => {
+                package.commit.as_deref().is_some_and(|full| commit.matches(full))
+            }
+            VersionSpec::Tag(tag) => package.reference.as_deref() == Some(tag.as_str()),
+            VersionSpec::Tip | VersionSpec::Latest => {
+                let asked = name.to_string();
+                package.requested.iter().any(|requested| requested.spec == asked)
+            }
+            _ => false,
+        };
+        if !names_it {
+            return Ok(None);
+        }
+        if !held.releases.is_empty() {
+            return Ok(Some(Revision::Release(0)));
+        }
+        Ok(package.commit.as_deref().map(|commit| {
+            Revision::Untagged(Untagged {
+                commit: Arc::from(commit),
+                version: parse_version(package),
+                details: None,
+            })
+        }))
+    }
+
+    fn requirements(
+        &self,
+        releases: &Releases,
+        candidate: Candidate<'_>,
+    ) -> Result<Arc<[Requirement]>, Unavailable> {
+        match self.packages.get(releases.id()) {
+            Some(held) => Ok(Arc::clone(&held.requirements)),
+            None => self.index.requirements(releases, candidate),
+        }
+    }
+
+    fn expect(&self, ids: &[PackageId]) {
+        let unknown: Vec<PackageId> =
+            ids.iter().filter(|id| !self.packages.contains_key(*id)).cloned().collect();
+        self.index.expect(&unknown);
+    }
+
+    fn expect_requirements(&self, versions: &[(Arc<Releases>, Position)]) {
+        let unknown: Vec<_> = versions
+            .iter()
+            .filter(|(releases, _)| !self.packages.contains_key(releases.id()))
+            .cloned()
+            .collect();
+        self.index.expect_requirements(&unknown);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a command that chooses versions answers: the selection, and how it differs from before.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::fetch::Fetched;
+use crate::ops::requirements::Requirements;
+use crate::reference::PackageId;
+
+/// The answer of `get`, `add`, `update`, `remove` and `resolve`.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// The lock after the operation.
+    pub lock: Lockfile,
+    /// What moved, came or went, by id.
+    pub changes: Vec<Change>,
+    /// What the manifests and the command line ask for, as `ID#SPEC`.
+    pub requirements: Vec<String>,
+    /// Who asks without being a package of the lock.
+    pub roots: Vec<String>,
+    /// Where the installed packages are, by their place in `lock.packages`.
+    pub folders: BTreeMap<usize, PathBuf>,
+    /// What was fetched.
+    pub counts: Fetched,
+    /// Packs that were made or removed on disk.
+    pub installed: usize,
+    /// Whether anything was written at all.
+    pub dry_run: bool,
+}
+
+/// One package that moved, came or went.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// The package.
+    pub id: PackageId,
+    /// Its version before; `None` if it is new.
+    pub from: Option<String>,
+    /// Its version now; `None` if it is gone.
+    pub to: Option<String>,
+}
+
+impl Outcome {
+    /// The answer that `lock` is, seen from `previous`.
+    pub fn new(lock: Lockfile, previous: &Lockfile, requirements: &Requirements) -> Self {
+        let mut asked: Vec<String> = requirements
+            .asked
+            .iter()
+            .map(|asked| format!("{}#{}", asked.requirement.id, asked.requirement.spec))
+            .collect();
+        asked.sort();
+        asked.dedup();
+        let mut roots: Vec<String> =
+            requirements.asked.iter().map(|asked| asked.by.clone()).collect();
+        roots.sort();
+        roots.dedup();
+        Self {
+            changes: changes(previous, &lock),
+            lock,
+            requirements: asked,
+            roots,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a package was asked for by a root.
+    pub fn is_direct(&self, package: &LockedPackage) -> bool {
+        package.requested.iter().any(|requested| self.roots.contains(&requested.by))
+    }
+
+    /// The JSON form.
+    pub fn to_json(&self) -> Value {
+        let packages: Vec<Value> = self
+            .lock
+            .packages
+            .iter()
+            .enumerate()
+            .filter(|(_, package)| package.replaced_by.is_none())
+            .map(|(index, package)| self.package_json(index, package))
+            .collect();
+        let changes: Vec<Value> = self
+            .changes
+            .iter()
+            .map(|change| json!({ "id": change.id.to_string(), "from": change.from, "to": change.to }))
+            .collect();
+        let replaced: Vec<Value> = self
+            .lock
+            .packages
+            .iter()
+            .filter_map(|package| {
+                let by = package.replaced_by.as_ref()?;
+                Some(json!({ "id": package.id.to_string(), "by": by.to_string() }))
+            })
+            .collect();
+        json!({
+            "resolution": self.lock.resolution,
+            "packages": packages,
+            "requirements": self.requirements,
+            "changes": changes,
+            "replaced": replaced,
+            "fetched": self.counts.fetched,
+            "reused": self.counts.reused,
+        })
+    }
+
+    fn package_json(&self, index: usize, package: &LockedPackage) -> Value {
+        let requested: Vec<Value> = package
+            .requested
+            .iter()
+            .map(|requested| json!({ "by": requested.by, "spec": requested.spec }))
+            .collect();
+        let dependencies: Vec<String> =
+            package.dependencies.iter().map(ToString::to_string).collect();
+        json!({
+            "id": package.id.to_string(),
+            "version": package.version,
+            "source": package.source.to_string(),
+            "commit": package.commit,
+            "digest": package.digest.map(|digest| digest.to_string()),
+            "requested": requested,
+            "dependencies": dependencies,
+            "direct": self.is_direct(package),
+            "path": self.folders.get(&index).map(|folder| folder.display().to_string()),
+        })
+    }
+}
+
+/// What differs between two locks, by id.
+pub fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let ids: std::collections::BTreeSet<&PackageId> =
+        before.packages.iter().chain(&after.packages).map(|package| &package.id).collect();
+    for id in ids {
+        let old: Vec<&LockedPackage> = before.find(id).collect();
+        let new: Vec<&LockedPackage> = after.find(id).collect();
+        let gone: Vec<&LockedPackage> =
+            old.iter().copied().filter(|old| !new.iter().any(|new| is_same(old, new))).collect();
+        let come: Vec<&LockedPackage> =
+            new.iter().copied().filter(|new| !old.iter().any(|old| is_same(old, new))).collect();
+        for index in 0..gone.len().max(come.len()) {
+            let (from, to) = (gone.get(index), come.get(index));
+            let same_version = from.zip(to).is_some_and(|(from, to)| from.version == to.version);
+            let text = |package: &&LockedPackage| match &package.commit {
+                Some(commit) if same_version => {
+                    format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
+                }
+                _ => package.version.clone(),
+            };
+            changes.push(Change { id: id.clone(), from: from.map(text), to: to.map(text) });
+        }
+    }
+    changes
+}
+
+fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
+    left.version == right.version
+        && left.commit == right.commit
+        && left.source == right.source
+        && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
+}

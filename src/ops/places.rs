@@ -1,0 +1,93 @@
+//! Which packages of the workspace references lead to: the first two of the eight locations, without
+//! asking the disk again for what opening the workspace has read.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::env::Environment;
+use crate::reference::{PackageId, Reference, Version};
+use crate::search::SearchPath;
+use crate::workspace::{Majors, Workspace};
+
+/// A package of the workspace, found by its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocalPackage {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its folder relative to the workspace's root.
+    pub place: String,
+    /// The version in its manifest.
+    pub version: Option<Version>,
+}
+
+/// The search path of a workspace, and its members by folder.
+#[derive(Debug, Clone)]
+pub struct Places {
+    search: SearchPath,
+    members: Arc<HashMap<PathBuf, LocalPackage>>,
+}
+
+impl Places {
+    pub(crate) fn new(workspace: &Workspace, environment: &Environment) -> Self {
+        let members = workspace.members.iter().map(|member| {
+            let package = LocalPackage {
+                folder: member.folder.clone(),
+                place: member.place.clone(),
+                version: member.manifest.version.clone(),
+            };
+            (member.folder.clone(), package)
+        });
+        let namespace = workspace.namespace.as_ref().and_then(|namespace| {
+            let base = namespace.base.as_ref().map(ToString::to_string).unwrap_or_default();
+            Reference::parse(&format!("{base}{}", namespace.name)).ok()
+        });
+        let search = SearchPath::new(
+            &workspace.root,
+            namespace.as_ref(),
+            &environment.mu_home,
+            &environment.mu_root,
+        );
+        let has_many = workspace.settings.majors == Majors::Many;
+        Self {
+            search: if has_many { search.with_many_majors() } else { search },
+            members: Arc::new(members.collect()),
+        }
+    }
+
+    /// The package of the workspace whose manifest says that it is `id`, wherever it is.
+    pub fn member_called(&self, id: &PackageId, workspace: &Workspace) -> Option<&LocalPackage> {
+        self.members.get(&workspace.member(id)?.folder)
+    }
+
+    /// The eight locations.
+    pub fn search(&self) -> &SearchPath {
+        &self.search
+    }
+
+    /// The package of the workspace that `id` leads to.
+    pub fn member_of(&self, id: &PackageId) -> Option<&LocalPackage> {
+        if self.members.is_empty() {
+            return None;
+        }
+        self.search.places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))
+    }
+
+    /// The id that a reference written in the folder `from` means.
+    ///
+    /// A local folder that is a package of the workspace is that package.
+    pub fn id_of(
+        &self,
+        reference: &Reference,
+        defaults: &crate::reference::Defaults,
+        from: &Path,
+        workspace: &Workspace,
+    ) -> PackageId {
+        let Some(folder) = reference.local() else {
+            return reference.id(defaults);
+        };
+        let folder = crate::env::absolute(from, Path::new(folder));
+        let member = workspace.members.iter().find(|member| member.folder == folder);
+        member.map_or_else(|| PackageId::local(&folder), |member| member.id.clone())
+    }
+}

@@ -1,0 +1,17 @@
+//! The providers that this program was built with.
+
+use std::sync::Arc;
+
+use mu_provider::http::Http;
+
+use crate::env::Environment;
+use crate::index::Providers;
+
+/// All providers, ready to be asked.
+pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
+    let mut providers = Providers::default();
+    #[cfg(feature = "path")]
+    providers.add(Arc::new(mu_provider_path::PathProvider::new()));
+    let _ = (environment, offline, http);
+    providers
+}

@@ -1,0 +1,208 @@
+//! What the workspace asks for: the requirements of its manifests and of the references that `mu get`
+//! was given, in the form that selection and the lock need.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::index::Requirement;
+use crate::lock::{Lockfile, Requested};
+use crate::manifest;
+use crate::ops::{CommandError, LocalPackage, Session};
+use crate::reference::{Defaults, PackageId, Reference};
+use crate::select::{Local, Root};
+
+/// Who asks for what `mu get REF` was given.
+pub const COMMAND_LINE: &str = "mu get";
+
+/// Who asks for the references in the settings' `overrides`.
+pub const OVERRIDES: &str = "overrides";
+
+/// One thing that a root asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Who asks: the name of a package of the workspace as its manifest has it, or [`COMMAND_LINE`].
+    pub by: String,
+    /// The reference, as it was written.
+    pub reference: Reference,
+    /// The folder that a local reference is relative to.
+    pub from: PathBuf,
+    /// What is asked.
+    pub requirement: Requirement,
+}
+
+impl Asked {
+    /// As the lock records it.
+    pub fn requested(&self) -> Requested {
+        Requested { spec: self.requirement.to_string(), by: self.by.clone() }
+    }
+}
+
+/// Everything that roots ask for.
+#[derive(Debug, Clone, Default)]
+pub struct Requirements {
+    /// In the order of the manifests, command line last.
+    pub asked: Vec<Asked>,
+    /// Packages of the workspace that are asked for by their folder.
+    pub by_folder: BTreeMap<PackageId, Local>,
+    /// The references that belong into the lock's `extra`.
+    pub extra: Vec<String>,
+}
+
+impl Requirements {
+    /// What the session's manifests ask for, and `extra`.
+    ///
+    /// # Errors
+    ///
+    /// When a reference in `extra` cannot be read.
+    pub fn collect(session: &Session, extra: Vec<String>) -> Result<Self, CommandError> {
+        let mut requirements = Self { extra, ..Self::default() };
+        let defaults = session.defaults();
+        for member in &session.workspace.members {
+            let by = member.manifest.name.to_string();
+            let dependencies =
+                member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies);
+            for dependency in dependencies {
+                requirements.ask(session, &by, dependency, &member.folder, &defaults);
+            }
+        }
+        for text in requirements.extra.clone() {
+            let dependency = manifest::Requirement::new(Reference::parse(&text)?);
+            let root = session.lock_folder();
+            requirements.ask(session, COMMAND_LINE, &dependency, &root, &defaults);
+        }
+        Ok(requirements)
+    }
+
+    fn ask(
+        &mut self,
+        session: &Session,
+        by: &str,
+        dependency: &manifest::Requirement,
+        from: &Path,
+        defaults: &Defaults,
+    ) {
+        let reference = &dependency.reference;
+        let id = session.places.id_of(reference, defaults, from, &session.workspace);
+        if reference.local().is_some()
+            && let Some(member) = session.workspace.members.iter().find(|member| member.id == id)
+        {
+            let version = member.manifest.version.clone();
+            self.by_folder.insert(id.clone(), Local { version });
+        }
+        let requirement = Requirement {
+            prerelease: dependency.prerelease,
+            channel: dependency.channel.clone(),
+            app_version: dependency.app_version.clone(),
+            ..Requirement::new(id, reference.spec())
+        };
+        self.asked.push(Asked {
+            by: by.to_owned(),
+            reference: reference.clone(),
+            from: from.to_owned(),
+            requirement,
+        });
+    }
+
+    /// Tells the index where the references say that packages are.
+    pub fn declare(&self, session: &Session) {
+        for asked in &self.asked {
+            session.index().declare(&asked.requirement.id, &asked.reference, &asked.from);
+        }
+    }
+
+    /// As selection takes them: a root for each that asks.
+    pub fn roots(&self) -> Vec<Root> {
+        let mut roots: Vec<Root> = Vec::new();
+        for asked in &self.asked {
+            match roots.iter_mut().find(|root| root.by == asked.by) {
+                Some(root) => root.requirements.push(asked.requirement.clone()),
+                None => roots.push(Root {
+                    by: asked.by.clone(),
+                    requirements: vec![asked.requirement.clone()],
+                }),
+            }
+        }
+        roots
+    }
+
+    /// The package of the workspace that `id` leads to, if it leads to one.
+    pub fn local<'session>(
+        &self,
+        session: &'session Session,
+        id: &PackageId,
+    ) -> Option<&'session LocalPackage> {
+        session.places.member_of(id).or_else(|| {
+            let is_asked = self.by_folder.contains_key(id);
+            is_asked.then(|| session.places.member_called(id, &session.workspace)).flatten()
+        })
+    }
+
+    /// What differs between these requirements and those that `lock` was made for, one line each.
+    pub fn differences(&self, session: &Session, lock: &Lockfile) -> Vec<String> {
+        let mut wanted: BTreeSet<(PackageId, Requested)> = self
+            .asked
+            .iter()
+            .map(|asked| (asked.requirement.id.clone(), asked.requested()))
+            .collect();
+        let roots: BTreeSet<&str> = session
+            .workspace
+            .members
+            .iter()
+            .map(|member| member.manifest.name.as_str())
+            .chain([COMMAND_LINE, OVERRIDES])
+            .collect();
+        let packages: BTreeSet<&PackageId> =
+            lock.packages.iter().map(|package| &package.id).collect();
+        for (id, reference) in overrides(session) {
+            if packages.contains(&id) {
+                let spec = reference.to_string();
+                wanted.insert((id, Requested { spec, by: OVERRIDES.to_owned() }));
+            }
+        }
+        let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
+        for package in &lock.packages {
+            for requested in &package.requested {
+                let is_package = PackageId::parse(&requested.by).is_ok_and(|id| {
+                    packages.contains(&id) && !roots.contains(requested.by.as_str())
+                });
+                if !is_package {
+                    known.insert((package.id.clone(), requested.clone()));
+                }
+            }
+        }
+        let mut differences = Vec::new();
+        for (id, requested) in wanted.difference(&known) {
+            differences.push(format!("{} asks for {id} {}", requested.by, requested.spec));
+        }
+        for (id, requested) in known.difference(&wanted) {
+            differences
+                .push(format!("{} no longer asks for {id} {}", requested.by, requested.spec));
+        }
+        let resolution = session.resolution().as_str();
+        if !lock.resolution.is_empty() && lock.resolution != resolution {
+            differences.push(format!(
+                "the lock was made with the strategy `{}`, and `{resolution}` is asked for",
+                lock.resolution
+            ));
+        }
+        for package in &lock.packages {
+            let is_local = self.local(session, &package.id).is_some();
+            if is_local != package.source.is_workspace() {
+                let now = if is_local { "now" } else { "no longer" };
+                differences.push(format!("{} is {now} in the workspace", package.id));
+            }
+        }
+        differences
+    }
+}
+
+/// The settings' `overrides`, by the id of the package that is overridden.
+pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
+    session
+        .workspace
+        .settings
+        .overrides
+        .iter()
+        .map(|(id, reference)| (id.clone(), reference.clone()))
+        .collect()
+}

@@ -1,0 +1,214 @@
+//! What every operation starts from: the workspace (or the global packs), its settings, the providers,
+//! the index and the store.
+//!
+//! Opening a session reads settings and manifests, and nothing else; providers and the index are made
+//! when they are first needed.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use mu_provider::Progress;
+use mu_provider::http::{Http, HttpOptions};
+
+use crate::env::Environment;
+use crate::index::{Index, IndexOptions, Providers};
+use crate::lock::Lockfile;
+use crate::ops::credentials::Tokens;
+use crate::ops::{CommandError, Events, Places, Stage};
+use crate::packs::PacksFolder;
+use crate::reference::{Defaults, PackageId};
+use crate::store::Store;
+use crate::workspace::{Resolution, Workspace, find_root};
+
+/// What was asked for on the command line, for every operation.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Make no connection.
+    pub offline: bool,
+    /// Fail if the lock would change.
+    pub locked: bool,
+    /// Use the lock without checking it against the manifests.
+    pub frozen: bool,
+    /// The strategy, if one was asked for.
+    pub resolution: Option<Resolution>,
+    /// Nothing published after this moment, in seconds since 1970.
+    pub published_before: Option<i64>,
+    /// Prereleases will do wherever a range is asked.
+    pub prereleases: bool,
+    /// Plain http to other machines is fine.
+    pub allow_insecure: bool,
+    /// How many things are done at once; 0 means as many as is sensible.
+    pub jobs: usize,
+}
+
+/// What an operation works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The workspace around the current folder.
+    Workspace,
+    /// The global packs.
+    Global,
+}
+
+/// An opened workspace, or the global packs.
+pub struct Session {
+    /// The machine around.
+    pub environment: Environment,
+    /// What was asked for.
+    pub options: Options,
+    /// What it works on.
+    pub scope: Scope,
+    /// The workspace; of the global packs one without members.
+    pub workspace: Workspace,
+    /// Where packages are found.
+    pub places: Places,
+    /// The store.
+    pub store: Store,
+    /// Receives warnings and progress.
+    pub events: Arc<dyn Events>,
+    index: OnceLock<Index>,
+}
+
+impl Session {
+    /// Opens the workspace around the current folder, or the global packs.
+    ///
+    /// # Errors
+    ///
+    /// When settings or manifests cannot be read.
+    pub fn open(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let workspace = match scope {
+            Scope::Workspace => {
+                let root = find_root(&environment.current, &environment.home);
+                Workspace::open(&root, &environment.mu_home)?
+            }
+            Scope::Global => {
+                Workspace::open_without_members(&environment.mu_home, &environment.mu_home)?
+            }
+        };
+        for warning in &workspace.warnings {
+            events.warning(&warning.to_string());
+        }
+        let places = Places::new(&workspace, &environment);
+        Ok(Self {
+            store: Store::new(&environment.cache),
+            environment,
+            options,
+            scope,
+            workspace,
+            places,
+            events,
+            index: OnceLock::new(),
+        })
+    }
+
+    /// The folder that holds `Mu.lock`.
+    pub fn lock_folder(&self) -> PathBuf {
+        match self.scope {
+            Scope::Workspace => self.workspace.root.clone(),
+            Scope::Global => self.environment.mu_home.clone(),
+        }
+    }
+
+    /// The packs that this session installs.
+    pub fn packs(&self) -> PacksFolder {
+        match self.scope {
+            Scope::Workspace => PacksFolder::new(self.workspace.root.join(".mu").join("packs")),
+            Scope::Global => PacksFolder::new(self.environment.mu_home.join("packs")),
+        }
+    }
+
+    /// The lock, or an empty one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn lockfile(&self) -> Result<Option<Lockfile>, CommandError> {
+        Ok(Lockfile::read(&self.lock_folder())?)
+    }
+
+    /// What references without a base mean.
+    pub fn defaults(&self) -> Defaults {
+        self.workspace.defaults()
+    }
+
+    /// The strategy in force.
+    pub fn resolution(&self) -> Resolution {
+        self.options.resolution.unwrap_or(self.workspace.settings.resolution)
+    }
+
+    /// How many things are done at once while waiting for the network.
+    pub fn network_jobs(&self) -> usize {
+        if self.options.jobs > 0 { self.options.jobs } else { 16 }
+    }
+
+    /// How many things are done at once while computing or writing files.
+    pub fn disk_jobs(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if self.options.jobs > 0 { self.options.jobs } else { cores }
+    }
+
+    /// The index, made when it is first needed.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| self.make_index())
+    }
+
+    /// Writes what the index learned; that it could not is worth no more than a detail.
+    pub fn save_index(&self) {
+        if let Some(index) = self.index.get()
+            && let Err(error) = index.save()
+        {
+            self.events.detail(&format!("cannot keep the index: {error}"));
+        }
+    }
+
+    fn make_index(&self) -> Index {
+        let places = self.places.clone();
+        let events = Arc::clone(&self.events);
+        let answered = Arc::clone(&self.events);
+        Index::new(IndexOptions {
+            providers: self.make_providers(),
+            registries: self.workspace.settings.registries.clone(),
+            is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
+            cache: self.environment.cache.clone(),
+            offline: self.options.offline,
+            allow_insecure: self.options.allow_insecure,
+            now: self.environment.now,
+            jobs: self.network_jobs(),
+            progress: Arc::new(IndexProgress(events)),
+            answered: Box::new(move |done, total| {
+                answered.progress(Stage::Resolving, done, total);
+            }),
+        })
+    }
+
+    fn make_providers(&self) -> Providers {
+        let http = Http::new(HttpOptions {
+            offline: self.options.offline,
+            credentials: Arc::new(Tokens::new(&self.environment)),
+            ..HttpOptions::default()
+        });
+        crate::ops::providers::all(&self.environment, self.options.offline, &http)
+    }
+}
+
+/// The events of a session, as the index sees them.
+struct IndexProgress(Arc<dyn Events>);
+
+impl Progress for IndexProgress {
+    fn bytes(&self, done: u64, total: Option<u64>) {
+        self.0.bytes("index", done, total);
+    }
+
+    fn waiting(&self, what: &str) {
+        self.0.waiting(what);
+    }
+
+    fn warning(&self, text: &str) {
+        self.0.warning(text);
+    }
+}

@@ -1,0 +1,153 @@
+//! Brings lock and packs in line with what is asked for: the one transaction behind `get`, `add`,
+//! `remove`, `update`, `pin` and `unpin`.
+//!
+//! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
+
+use std::path::PathBuf;
+
+use crate::fs::{self, Sharing};
+use crate::lock::Lockfile;
+use crate::manifest::generated_manifest;
+use crate::ops::fetch::{Fetched, fetch};
+use crate::ops::requirements::Requirements;
+use crate::ops::resolve::{Resolved, parse_version, resolve};
+use crate::ops::{Code, CommandError, Outcome, Session, Stage};
+use crate::packs::{Installation, PacksError, Wanted};
+use crate::reference::PackageId;
+use crate::select::Update;
+use crate::store::StoreError;
+
+/// A file and what it should hold when all else has worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The file.
+    pub path: PathBuf,
+    /// Its new text.
+    pub text: String,
+}
+
+/// Carries out a change, or only says what it would be.
+///
+/// # Errors
+///
+/// When versions do not fit together, something cannot be fetched or written, or the lock must not
+/// change. Lock and manifests are then as they were.
+pub fn sync(
+    session: &Session,
+    requirements: &Requirements,
+    update: Update,
+    edits: &[Edit],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let mut resolved = resolve(session, requirements, update)?;
+    for warning in &resolved.warnings {
+        session.events.warning(warning);
+    }
+    if dry_run {
+        session.save_index();
+        let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
+        return Ok(Outcome { dry_run, ..outcome });
+    }
+    let (counts, installed) = install(session, &mut resolved)?;
+    if session.options.locked && !resolved.is_unchanged() {
+        return Err(CommandError::new(
+            Code::LockOutdated,
+            "a folder outside the workspace has changed since Mu.lock was written",
+        )
+        .hint("run `mu get` without --locked, and commit Mu.lock"));
+    }
+    if !resolved.is_unchanged() {
+        resolved.lock.write(&session.lock_folder())?;
+    }
+    for edit in edits {
+        fs::write_atomic(&edit.path, edit.text.as_bytes())?;
+    }
+    session.save_index();
+    let Resolved { lock, previous, .. } = resolved;
+    let mut outcome = Outcome::new(lock, &previous, requirements);
+    outcome.counts = counts;
+    outcome.installed = installed;
+    let packs = session.packs();
+    for (index, wanted) in wanted(&outcome.lock) {
+        outcome.folders.insert(index, packs.pack_path(&wanted.place));
+    }
+    Ok(outcome)
+}
+
+/// Fetches and installs what `resolved` names; returns also how many packs were made.
+fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize), CommandError> {
+    let packs = session.packs();
+    let has_folders =
+        resolved.lock.packages.iter().any(|package| package.source.provider == "path");
+    if resolved.is_unchanged() && !has_folders {
+        let wanted: Vec<Wanted> = wanted(&resolved.lock).map(|(_, wanted)| wanted).collect();
+        let is_known = resolved
+            .lock
+            .packages
+            .iter()
+            .all(|package| package.digest.is_some() || package.source.is_workspace());
+        if is_known && packs.is_current(&packs.state()?, &wanted) {
+            return Ok((Fetched { fetched: 0, reused: wanted.len() }, 0));
+        }
+    }
+    let events = &session.events;
+    let _store = session.store.lock(Sharing::Shared, &mut || {
+        events.waiting("another mu process is pruning the store");
+    })?;
+    let mut counts = fetch(session, resolved)?;
+    for attempt in 0.. {
+        let wanted: Vec<Wanted> = wanted(&resolved.lock).map(|(_, wanted)| wanted).collect();
+        let plan = Installation::plan(&packs, wanted)?;
+        let made = plan.installs().len() + plan.removals().count();
+        events.progress(Stage::Installing, 0, made);
+        let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
+        let mode = session.workspace.settings.link;
+        match plan.apply(&session.store, mode, session.disk_jobs(), &names) {
+            Ok(()) => return Ok((counts, made)),
+            Err(PacksError::Store(StoreError::Corrupt { path })) if attempt == 0 => {
+                // The store dropped the tree; it is fetched again, and checked again.
+                events.warning(&format!(
+                    "`{}` in the store was changed; fetching it again",
+                    path.display()
+                ));
+                let again = fetch(session, resolved)?;
+                counts.fetched += again.fetched;
+                counts.reused = again.reused;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    unreachable!("the second attempt returns")
+}
+
+/// The packs that a lock wants, with their places in its packages.
+pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
+    lock.packages.iter().enumerate().filter_map(|(index, package)| {
+        let digest = package.digest.filter(|_| package.replaced_by.is_none())?;
+        let place = place(lock, index);
+        Some((
+            index,
+            Wanted { place, id: package.id.to_string(), version: package.version.clone(), digest },
+        ))
+    })
+}
+
+/// Where a locked package's pack is, below the packs folder: all but the highest of several majors
+/// have theirs in the name.
+fn place(lock: &Lockfile, index: usize) -> String {
+    let package = &lock.packages[index];
+    let place = folder_of(&package.id);
+    let version = parse_version(package);
+    let is_highest = lock
+        .find(&package.id)
+        .all(|other| other.version == package.version || parse_version(other) < version);
+    match version {
+        Some(version) if !is_highest => format!("{place}@{}", version.major()),
+        _ => place,
+    }
+}
+
+/// The folder of a package below a packs folder: `hub.mu.com/aws/ec2`, `localhost+8080/a`.
+pub fn folder_of(id: &PackageId) -> String {
+    format!("{}/{}", id.base().folder_name(), id.name_str())
+}

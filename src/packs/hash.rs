@@ -1,0 +1,104 @@
+//! Hashing a folder on disk into the same digest that its archive or commit had.
+//!
+//! Used to check packs and the store; nothing is trusted from names or times here.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use mu_provider::{Entry, FileDigest, Mode, Tree};
+use sha2::{Digest as _, Sha256};
+
+use crate::fs::{AtPath as _, FileError};
+
+/// Why a folder could not be hashed.
+#[derive(Debug, thiserror::Error)]
+pub enum HashError {
+    /// Something in it cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Something in it is no part of any package.
+    #[error("`{}` is neither file nor link, or its name is not UTF-8", path.display())]
+    Kind {
+        /// The entry.
+        path: std::path::PathBuf,
+    },
+}
+
+/// The tree of the files below `folder`, without the folders and files in `skip` (absolute paths).
+///
+/// # Errors
+///
+/// When something cannot be read.
+pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<Tree, HashError> {
+    let mut entries = Vec::new();
+    let root = fs::canonicalize(folder).at("read", folder)?;
+    let walk = walkdir::WalkDir::new(&root).into_iter().filter_entry(|entry| {
+        let path = folder.join(entry.path().strip_prefix(&root).unwrap_or(entry.path()));
+        !skip.contains(&path)
+    });
+    for entry in walk {
+        let entry = entry.map_err(|error| {
+            let path = error.path().unwrap_or(folder).to_owned();
+            FileError::new("read", path, error.into())
+        })?;
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let path = entry.path();
+        let kind = || HashError::Kind { path: path.to_owned() };
+        let relative = path.strip_prefix(&root).ok().and_then(Path::to_str).ok_or_else(kind)?;
+        let relative = relative.replace(std::path::MAIN_SEPARATOR, "/");
+        if entry.file_type().is_symlink() {
+            let target = fs::read_link(path).at("read the link", path)?;
+            let target = target.to_str().ok_or_else(kind)?;
+            entries.push(Entry {
+                path: relative,
+                mode: Mode::Symlink,
+                sha256: FileDigest::from_bytes(Sha256::digest(target.as_bytes()).into()),
+                size: target.len() as u64,
+            });
+        } else if entry.file_type().is_file() {
+            let (sha256, size) = hash_file(path).at("read", path)?;
+            let mode = if is_executable(path)? { Mode::Executable } else { Mode::File };
+            entries.push(Entry { path: relative, mode, sha256, size });
+        } else {
+            return Err(kind());
+        }
+    }
+    Ok(Tree::new(entries))
+}
+
+/// Whether the file at `path` has the content that `entry` says.
+pub(super) fn file_matches(path: &Path, entry: &Entry) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+        && hash_file(path).is_ok_and(|(sha256, _)| sha256 == entry.sha256)
+}
+
+fn hash_file(path: &Path) -> io::Result<(FileDigest, u64)> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    let mut size = 0;
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            return Ok((FileDigest::from_bytes(hash.finalize().into()), size));
+        }
+        size += count as u64;
+        hash.update(&buffer[..count]);
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> Result<bool, FileError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = fs::metadata(path).at("read", path)?;
+    Ok(metadata.permissions().mode() & 0o100 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_path: &Path) -> Result<bool, FileError> {
+    Ok(false)
+}

@@ -1,0 +1,366 @@
+//! The transaction that makes a packs folder hold exactly what is wanted.
+//!
+//! All packs are built in staging first; only when every one of them is whole are they renamed into
+//! place, outer folders before those inside them. A failure before that changes nothing; a death at
+//! any point leaves whole or absent packs and a state that names the places to look at again.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use mu_provider::{Digest, Entry, Tree};
+
+use crate::fs::{self, FileError};
+use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
+use crate::packs::hash::hash_folder;
+use crate::packs::link::{Linker, link_folder};
+use crate::packs::state::{Pack, State};
+use crate::packs::{PacksError, PacksFolder, is_below};
+use crate::store::{Store, StoreError, Stored};
+use crate::workspace::Link;
+
+/// A pack that should be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Where, below the packs folder: `hub.mu.com/aws/ec2`.
+    pub place: String,
+    /// The package's id.
+    pub id: String,
+    /// Its version, as the lock writes it.
+    pub version: String,
+    /// The digest of its content.
+    pub digest: Digest,
+}
+
+/// What has to change, as a value: made by [`Installation::plan`], carried out by
+/// [`Installation::apply`].
+#[derive(Debug)]
+pub struct Installation<'packs> {
+    packs: &'packs PacksFolder,
+    state: State,
+    wanted: Vec<Wanted>,
+    install: Vec<Wanted>,
+    remove: BTreeSet<String>,
+}
+
+impl<'packs> Installation<'packs> {
+    /// Compares what is wanted with what is installed.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read, or a folder that mu did not make is in the way.
+    pub fn plan(packs: &'packs PacksFolder, mut wanted: Vec<Wanted>) -> Result<Self, PacksError> {
+        let mut state = packs.state()?;
+        wanted.sort_by(|left, right| left.place.cmp(&right.place));
+        for pack in &wanted {
+            adopt(packs, &mut state, pack, &wanted)?;
+        }
+        let remove: BTreeSet<String> = state
+            .packs
+            .keys()
+            .chain(&state.pending)
+            .filter(|place| !wanted.iter().any(|wanted| wanted.place == **place))
+            .cloned()
+            .collect();
+        let changed: Vec<&Wanted> =
+            wanted.iter().filter(|wanted| !packs.is_installed(&state, wanted)).collect();
+        // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack
+        // around one that comes or goes has other files than before.
+        let touched: Vec<String> = changed
+            .iter()
+            .map(|wanted| wanted.place.clone())
+            .chain(remove.iter().cloned())
+            .collect();
+        let install = wanted
+            .iter()
+            .filter(|wanted| {
+                touched.iter().any(|place| {
+                    wanted.place == *place
+                        || is_below(&wanted.place, place)
+                        || is_below(place, &wanted.place)
+                })
+            })
+            .cloned()
+            .collect();
+        Ok(Self { packs, state, wanted, install, remove })
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.install.is_empty() && self.remove.is_empty()
+    }
+
+    /// The packs that will be made.
+    pub fn installs(&self) -> &[Wanted] {
+        &self.install
+    }
+
+    /// The places that will be emptied.
+    pub fn removals(&self) -> impl Iterator<Item = &str> {
+        self.remove.iter().map(String::as_str)
+    }
+
+    /// Carries it out. The caller holds the packs folder's lock, and the store has every tree.
+    ///
+    /// `generate` yields the manifest of a package that has none of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the store lacks a tree, or the disk refuses. What was installed before is then either
+    /// unchanged or named in the state as pending.
+    pub fn apply(
+        self,
+        store: &Store,
+        mode: Link,
+        threads: usize,
+        generate: &(dyn Fn(&Wanted) -> String + Sync),
+    ) -> Result<(), PacksError> {
+        let Self { packs, mut state, wanted, install, remove } = self;
+        let staging = packs.own_folder().join("staging");
+        fs::remove_folder(&staging)?;
+        if install.is_empty() && remove.is_empty() {
+            return Ok(());
+        }
+        fs::create_folder(&staging)?;
+        packs.write_gitignore()?;
+        let built = build(store, mode, threads, &staging, &install, &wanted, generate);
+        let built = match built {
+            Ok(built) => built,
+            Err(error) => {
+                // Nothing was touched yet. That the staging folder goes too is a courtesy.
+                let _ = fs::remove_folder(&staging);
+                return Err(error);
+            }
+        };
+        state.pending =
+            install.iter().map(|pack| pack.place.clone()).chain(remove.clone()).collect();
+        packs.write_state(&state)?;
+        let mut trash = Trash { folder: staging.join("old"), next: 0 };
+        for place in &remove {
+            trash.take(&packs.pack_path(place))?;
+            state.packs.remove(place);
+        }
+        for (wanted, built) in install.iter().zip(built) {
+            let target = packs.pack_path(&wanted.place);
+            trash.take(&target)?;
+            fs::create_folder(target.parent().unwrap_or(packs.path()))?;
+            fs::rename(&built.folder, &target)?;
+            state.packs.insert(
+                wanted.place.clone(),
+                Pack {
+                    id: wanted.id.clone(),
+                    version: wanted.version.clone(),
+                    digest: wanted.digest,
+                    partial: built.partial,
+                },
+            );
+        }
+        for place in &remove {
+            remove_empty_parents(packs.path(), place);
+        }
+        state.pending.clear();
+        packs.write_state(&state)?;
+        fs::remove_folder(&staging).map_err(PacksError::from)
+    }
+}
+
+/// A pack in staging.
+struct Built {
+    folder: PathBuf,
+    partial: Option<Digest>,
+}
+
+fn build(
+    store: &Store,
+    mode: Link,
+    threads: usize,
+    staging: &Path,
+    install: &[Wanted],
+    wanted: &[Wanted],
+    generate: &(dyn Fn(&Wanted) -> String + Sync),
+) -> Result<Vec<Built>, PacksError> {
+    let linker = Linker::new(mode);
+    let next = AtomicUsize::new(0);
+    let built: Mutex<Vec<Option<Built>>> = Mutex::new(install.iter().map(|_| None).collect());
+    let failure = Mutex::new(None);
+    let work = || {
+        while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
+            && let Some(pack) = install.get(index)
+        {
+            let folder = staging.join(index.to_string());
+            match build_one(store, mode, &linker, &folder, pack, wanted, generate) {
+                Ok(partial) => {
+                    built.lock().unwrap_or_else(PoisonError::into_inner)[index] =
+                        Some(Built { folder, partial });
+                }
+                Err(error) => {
+                    next.store(install.len(), Ordering::Relaxed);
+                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            }
+        }
+    };
+    let threads = threads.clamp(1, install.len().max(1));
+    if threads == 1 {
+        work();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
+    }
+    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(built
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .into_iter()
+            .map(|built| built.expect("every pack was built, as nothing failed"))
+            .collect()),
+    }
+}
+
+fn build_one(
+    store: &Store,
+    mode: Link,
+    linker: &Linker,
+    folder: &Path,
+    pack: &Wanted,
+    wanted: &[Wanted],
+    generate: &(dyn Fn(&Wanted) -> String + Sync),
+) -> Result<Option<Digest>, PacksError> {
+    let stored = store.find(&pack.digest)?.ok_or_else(|| StoreError::Corrupt {
+        path: store.folder().join(pack.digest.to_string()),
+    })?;
+    let inner: Vec<&str> = wanted
+        .iter()
+        .filter(|other| is_below(&other.place, &pack.place))
+        .map(|other| &other.place[pack.place.len() + 1..])
+        .collect();
+    let needs_manifest = !has_manifest(&stored);
+    if mode == Link::Symlink && inner.is_empty() && !needs_manifest {
+        link_folder(&stored, folder)?;
+        return Ok(None);
+    }
+    fs::create_folder(folder)?;
+    let belongs = |entry: &Entry| {
+        !inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
+    };
+    let filled = linker.fill(&stored, folder, &belongs);
+    if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &filled {
+        store.remove(&pack.digest)?;
+    }
+    filled?;
+    if needs_manifest {
+        fs::write_atomic(&folder.join(YAML_NAME), generate(pack).as_bytes())?;
+    }
+    let entries = stored.tree.entries();
+    if entries.iter().all(belongs) {
+        return Ok(None);
+    }
+    let rest = entries.iter().filter(|entry| belongs(entry)).cloned().collect();
+    Ok(Some(Tree::new(rest).digest()))
+}
+
+fn has_manifest(stored: &Stored) -> bool {
+    let entries = stored.tree.entries();
+    [YAML_NAME, JSON_NAME].iter().any(|name| {
+        entries.binary_search_by(|entry| entry.path.as_bytes().cmp(name.as_bytes())).is_ok()
+    })
+}
+
+/// Takes note of a pack that is in place though the state does not know it, if it is the right one.
+///
+/// So a packs folder that came with a checkout is used as it is, and nothing that a person put there
+/// is overwritten.
+fn adopt(
+    packs: &PacksFolder,
+    state: &mut State,
+    pack: &Wanted,
+    wanted: &[Wanted],
+) -> Result<(), PacksError> {
+    if state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place) {
+        return Ok(());
+    }
+    let path = packs.pack_path(&pack.place);
+    let Ok(mut entries) = std::fs::read_dir(&path) else {
+        return Ok(());
+    };
+    let is_only_parent = |path: &Path| {
+        wanted
+            .iter()
+            .map(|other| packs.pack_path(&other.place))
+            .chain(state.packs.keys().chain(&state.pending).map(|place| packs.pack_path(place)))
+            .any(|other| other.starts_with(path))
+    };
+    if entries.all(|entry| entry.is_ok_and(|entry| is_only_parent(&entry.path()))) {
+        return Ok(());
+    }
+    let found = PacksFolder::tree_of(packs, &pack.place, state).map(|tree| tree.digest());
+    if found.is_ok_and(|digest| digest == pack.digest) {
+        state.packs.insert(
+            pack.place.clone(),
+            Pack {
+                id: pack.id.clone(),
+                version: pack.version.clone(),
+                digest: pack.digest,
+                partial: None,
+            },
+        );
+        return Ok(());
+    }
+    Err(PacksError::InTheWay { path, digest: pack.digest })
+}
+
+impl PacksFolder {
+    /// The files of the pack at `place`, hashed, without packs inside it and a generated manifest.
+    ///
+    /// # Errors
+    ///
+    /// When something in it cannot be read.
+    pub fn tree_of(&self, place: &str, state: &State) -> Result<Tree, crate::packs::HashError> {
+        let folder = self.pack_path(place);
+        let mut skip: std::collections::HashSet<PathBuf> = state
+            .packs
+            .keys()
+            .filter(|other| is_below(other, place))
+            .map(|other| self.pack_path(other))
+            .collect();
+        if Manifest::load_head(&folder).is_ok_and(|head| head.is_some_and(|head| head.generated)) {
+            skip.insert(folder.join(YAML_NAME));
+        }
+        hash_folder(&folder, &skip)
+    }
+}
+
+/// Folders that were replaced, kept aside until all is done.
+struct Trash {
+    folder: PathBuf,
+    next: u32,
+}
+
+impl Trash {
+    fn take(&mut self, path: &Path) -> Result<(), FileError> {
+        if path.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        fs::create_folder(&self.folder)?;
+        let to = self.folder.join(self.next.to_string());
+        self.next += 1;
+        fs::rename(path, &to)
+    }
+}
+
+/// Removes the folders above `place` that hold nothing any more.
+fn remove_empty_parents(root: &Path, place: &str) {
+    let mut parent = Path::new(place).parent();
+    while let Some(folder) = parent.filter(|folder| !folder.as_os_str().is_empty()) {
+        // Fails where something is left in it, which is where this ends.
+        if std::fs::remove_dir(root.join(folder)).is_err() {
+            return;
+        }
+        parent = folder.parent();
+    }
+}

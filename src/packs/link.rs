@@ -1,0 +1,141 @@
+//! How a pack's files come out of the store: cloned, linked or copied.
+//!
+//! Which entries a pack has is known from the store's list; no folder is walked here.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use mu_provider::{Entry, Mode};
+
+use crate::fs::{AtPath as _, FileError};
+use crate::packs::PacksError;
+use crate::store::{StoreError, Stored};
+use crate::workspace::Link;
+
+/// Makes packs' files, remembering what the file system turned out not to support.
+#[derive(Debug)]
+pub(super) struct Linker {
+    /// The best way that is still thought to work; see `CLONE` and the others.
+    way: AtomicU8,
+    fallback: u8,
+}
+
+const CLONE: u8 = 0;
+const HARD_LINK: u8 = 1;
+const COPY: u8 = 2;
+
+impl Linker {
+    pub(super) fn new(mode: Link) -> Self {
+        let (way, fallback) = match mode {
+            Link::Auto | Link::Symlink => (CLONE, HARD_LINK),
+            Link::Clone => (CLONE, COPY),
+            Link::Hardlink => (HARD_LINK, COPY),
+            Link::Copy => (COPY, COPY),
+        };
+        Self { way: AtomicU8::new(way), fallback }
+    }
+
+    /// Fills the folder `target`, which is empty, with the entries of `stored` that `wanted` accepts.
+    pub(super) fn fill(
+        &self,
+        stored: &Stored,
+        target: &Path,
+        wanted: &dyn Fn(&Entry) -> bool,
+    ) -> Result<(), PacksError> {
+        let mut made = PathBuf::new();
+        for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
+            let to = target.join(&entry.path);
+            let parent = to.parent().unwrap_or(target);
+            // Entries come sorted, so a folder's files stand together.
+            if parent != made {
+                fs::create_dir_all(parent).at("make the folder", parent)?;
+                made = parent.to_owned();
+            }
+            let from = stored.folder.join(&entry.path);
+            if entry.mode == Mode::Symlink {
+                copy_symlink(&from, &to)?;
+            } else {
+                check_unchanged(stored, entry, &from)?;
+                self.make(&from, &to, entry.mode)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make(&self, from: &Path, to: &Path, mode: Mode) -> Result<(), FileError> {
+        loop {
+            let way = self.way.load(Ordering::Relaxed);
+            let result = match way {
+                CLONE => reflink_copy::reflink(from, to).and_then(|()| make_writable(to, mode)),
+                HARD_LINK => fs::hard_link(from, to),
+                _ => fs::copy(from, to).and_then(|_| make_writable(to, mode)),
+            };
+            match result {
+                Ok(()) => return Ok(()),
+                Err(error) if way == COPY || is_final(&error) => {
+                    return Err(FileError::new("write", to, error));
+                }
+                Err(_) => {
+                    // Not supported here: across file systems, or by this one.
+                    let next = if way == CLONE { self.fallback } else { COPY };
+                    self.way.store(next, Ordering::Relaxed);
+                    let _ = fs::remove_file(to);
+                }
+            }
+        }
+    }
+}
+
+/// Errors that another way of copying would meet as well.
+fn is_final(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+#[cfg(unix)]
+fn make_writable(path: &Path, mode: Mode) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bits = if mode == Mode::Executable { 0o755 } else { 0o644 };
+    fs::set_permissions(path, fs::Permissions::from_mode(bits))
+}
+
+#[cfg(not(unix))]
+fn make_writable(_path: &Path, _mode: Mode) -> io::Result<()> {
+    Ok(())
+}
+
+/// A file in the store that someone changed after it was checked is not installed.
+fn check_unchanged(stored: &Stored, entry: &Entry, from: &Path) -> Result<(), PacksError> {
+    let metadata = fs::symlink_metadata(from);
+    let unchanged = metadata.as_ref().is_ok_and(|metadata| {
+        metadata.len() == entry.size
+            && metadata.is_file()
+            && metadata.modified().is_ok_and(|modified| modified <= stored.checked)
+    });
+    if unchanged || super::hash::file_matches(from, entry) {
+        return Ok(());
+    }
+    Err(StoreError::Corrupt { path: from.to_owned() }.into())
+}
+
+fn copy_symlink(from: &Path, to: &Path) -> Result<(), FileError> {
+    let target = fs::read_link(from).at("read the link", from)?;
+    #[cfg(unix)]
+    let result = std::os::unix::fs::symlink(target, to);
+    #[cfg(windows)]
+    let result = std::os::windows::fs::symlink_file(target, to);
+    result.at("make the link", to)
+}
+
+/// Makes the folder `target` itself a link to the stored tree.
+pub(super) fn link_folder(stored: &Stored, target: &Path) -> Result<(), FileError> {
+    #[cfg(unix)]
+    let result = std::os::unix::fs::symlink(&stored.folder, target);
+    #[cfg(windows)]
+    let result = std::os::windows::fs::symlink_dir(&stored.folder, target);
+    result.at("make the link", target)
+}

@@ -1,0 +1,206 @@
+//! Everything that mu prints goes through here: answers to stdout, the rest to stderr.
+//!
+//! What is printed is decided by [`crate::cli`]; how it looks (colour, width, progress, escapes) here.
+
+mod error;
+mod progress;
+mod table;
+mod text;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Mutex, PoisonError};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+
+use crate::ops::{CommandError, Events, Stage};
+use crate::report::progress::ProgressLine;
+
+pub use crate::report::table::Table;
+pub use crate::report::text::{count, printable, size};
+
+/// When output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// Where the stream is a terminal, and `NO_COLOR` is not set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Verbosity {
+    /// Answers and errors.
+    Quiet,
+    /// Also what was done, warnings and progress.
+    #[default]
+    Normal,
+    /// Also how.
+    Verbose,
+}
+
+/// How the shell behaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ShellOptions {
+    /// When output is coloured.
+    pub color: ColorChoice,
+    /// How much is said.
+    pub verbosity: Verbosity,
+    /// Whether the answer is one JSON document.
+    pub json: bool,
+    /// Whether progress is not shown.
+    pub no_progress: bool,
+}
+
+/// The one way to the terminal.
+pub struct Shell {
+    options: ShellOptions,
+    out: Mutex<AutoStream<io::Stdout>>,
+    coloured_errors: bool,
+    progress: ProgressLine,
+    warned: Mutex<std::collections::HashSet<String>>,
+}
+
+/// Bold, for what the eye should find.
+pub const STRONG: Style = Style::new().bold();
+/// Dim, for what can be passed over.
+pub const FAINT: Style = Style::new().dimmed();
+/// For what was added or is fine.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// For what was removed or is wrong.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+/// For what changed or deserves a look.
+pub const NOTICE: Style = AnsiColor::Yellow.on_default();
+/// For hints.
+pub const HELP: Style = AnsiColor::Cyan.on_default();
+
+impl Shell {
+    /// A shell over this process's stdout and stderr.
+    pub fn new(options: ShellOptions) -> Self {
+        let choice = match options.color {
+            ColorChoice::Auto => None,
+            ColorChoice::Always => Some(anstream::ColorChoice::Always),
+            ColorChoice::Never => Some(anstream::ColorChoice::Never),
+        };
+        let out = choice.unwrap_or_else(|| AutoStream::choice(&io::stdout()));
+        let errors = choice.unwrap_or_else(|| AutoStream::choice(&io::stderr()));
+        let show_progress = !options.no_progress
+            && !options.json
+            && options.verbosity >= Verbosity::Normal
+            && io::stderr().is_terminal();
+        Self {
+            options,
+            out: Mutex::new(AutoStream::new(io::stdout(), out)),
+            coloured_errors: errors != anstream::ColorChoice::Never,
+            progress: ProgressLine::new(show_progress),
+            warned: Mutex::default(),
+        }
+    }
+
+    /// Whether the answer is one JSON document.
+    pub fn is_json(&self) -> bool {
+        self.options.json
+    }
+
+    /// Prints text of the answer, as it is (it may hold styles).
+    ///
+    /// # Errors
+    ///
+    /// When stdout is closed.
+    pub fn print(&self, text: &str) -> io::Result<()> {
+        self.progress.clear();
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Prints a line of the answer.
+    ///
+    /// # Errors
+    ///
+    /// When stdout is closed.
+    pub fn line(&self, text: &str) -> io::Result<()> {
+        self.print(&format!("{text}\n"))
+    }
+
+    /// Prints the one JSON document of the answer.
+    ///
+    /// # Errors
+    ///
+    /// When stdout is closed.
+    pub fn json(&self, value: &serde_json::Value) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(value).expect("JSON values always serialise");
+        self.line(&text)
+    }
+
+    /// Says on stderr what was done.
+    pub fn status(&self, text: &str) {
+        if self.options.verbosity >= Verbosity::Normal && !self.options.json {
+            self.to_stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// Prints an error: what, why, what to do; or its JSON form.
+    pub fn error(&self, error: &CommandError) {
+        let text = if self.options.json {
+            error::json(error)
+        } else {
+            error::text(error, self.coloured_errors)
+        };
+        self.to_stderr(&text);
+    }
+
+    fn to_stderr(&self, text: &str) {
+        self.progress.clear();
+        let choice = if self.coloured_errors {
+            anstream::ColorChoice::Always
+        } else {
+            anstream::ColorChoice::Never
+        };
+        // There is nowhere left to say that stderr is closed.
+        let _ = AutoStream::new(io::stderr(), choice).write_all(text.as_bytes());
+    }
+}
+
+impl Events for Shell {
+    fn warning(&self, text: &str) {
+        if self.options.verbosity == Verbosity::Quiet {
+            return;
+        }
+        let is_new =
+            self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+        if is_new {
+            self.to_stderr(&format!("{NOTICE}warning{NOTICE:#}: {}\n", printable(text)));
+        }
+    }
+
+    fn waiting(&self, text: &str) {
+        if self.options.verbosity >= Verbosity::Normal {
+            self.to_stderr(&format!("{FAINT}waiting: {}{FAINT:#}\n", printable(text)));
+        }
+    }
+
+    fn progress(&self, stage: Stage, done: usize, total: usize) {
+        self.progress.step(stage, done, total);
+    }
+
+    fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
+        self.progress.bytes(what, done, total);
+    }
+
+    fn detail(&self, text: &str) {
+        if self.options.verbosity >= Verbosity::Verbose {
+            self.to_stderr(&format!("{FAINT}{}{FAINT:#}\n", printable(text)));
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.progress.clear();
+    }
+}

@@ -1,0 +1,74 @@
+//! Columns that line up, for people. Programs ask for `--json`.
+
+use anstyle::Style;
+
+use crate::report::text::printable;
+
+/// Rows of cells under a heading.
+#[derive(Debug, Default)]
+pub struct Table {
+    heading: Vec<&'static str>,
+    rows: Vec<Vec<(Style, String)>>,
+}
+
+impl Table {
+    /// A table with a heading over each column.
+    pub fn new(heading: &[&'static str]) -> Self {
+        Self { heading: heading.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row; foreign text is made safe here.
+    pub fn row<const COLUMNS: usize>(&mut self, cells: [(Style, String); COLUMNS]) {
+        let safe = cells.into_iter().map(|(style, text)| (style, printable(&text).into_owned()));
+        self.rows.push(safe.collect());
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The text, a line a row.
+    pub fn render(&self) -> String {
+        let width_of = |text: &str| text.chars().count();
+        let widths: Vec<usize> = (0..self.heading.len())
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                let widest = cells.map(|(_, text)| width_of(text)).max().unwrap_or(0);
+                widest.max(width_of(self.heading[column]))
+            })
+            .collect();
+        let mut text = String::new();
+        let heading: Vec<(Style, String)> =
+            self.heading.iter().map(|title| (crate::report::FAINT, (*title).to_owned())).collect();
+        for row in std::iter::once(&heading).chain(&self.rows) {
+            for (column, (style, cell)) in row.iter().enumerate() {
+                let is_last = column + 1 == row.len();
+                text.push_str(&format!("{style}{cell}{style:#}"));
+                if !is_last {
+                    let padding = widths[column] + 2 - width_of(cell);
+                    text.extend(std::iter::repeat_n(' ', padding));
+                }
+            }
+            while text.ends_with(' ') {
+                text.pop();
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(&["package", "version"]);
+        table.row([(Style::new(), "a".to_owned()), (Style::new(), "1.0.0".to_owned())]);
+        table.row([(Style::new(), "hub.mu.com/aws".to_owned()), (Style::new(), "2".to_owned())]);
+        let text = anstream::adapter::strip_str(&table.render()).to_string();
+        assert_eq!(text, "package         version\na               1.0.0\nhub.mu.com/aws  2\n");
+    }
+}

@@ -1,0 +1,67 @@
+//! Small texts: counts, sizes, and foreign text made safe for a terminal.
+
+use std::borrow::Cow;
+
+/// Foreign text as a terminal may show it: control characters are escaped, line breaks stay.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_harmful = |character: char| {
+        (character.is_control() && character != '\n' && character != '\t')
+            || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_harmful(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// `1 package`, `2 packages`.
+pub fn count(number: usize, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
+}
+
+/// Bytes for people: `12 B`, `3.4 KiB`, `5.6 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_and_never_obeys() {
+        assert_eq!(printable("plain\nlines"), "plain\nlines");
+        assert_eq!(printable("a\u{1b}[31mb\u{202e}"), "a\\u{1b}[31mb\\u{202e}");
+    }
+
+    #[test]
+    fn counts_and_sizes() {
+        assert_eq!(
+            (count(1, "package"), count(0, "package")),
+            ("1 package".into(), "0 packages".into())
+        );
+        assert_eq!(
+            (size(1023), size(1536), size(5 << 30)),
+            ("1023 B".into(), "1.5 KiB".into(), "5.0 GiB".into())
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! The content-addressed store: every tree that was ever fetched, once, under its digest.
+//!
+//! A tree gets here only after it was hashed and compared. What is installed is linked from here by
+//! [`crate::packs`]; the store knows nothing of workspaces or locks.
+//!
+//! ```text
+//! store/lock             shared by every run that uses the store, exclusive for `mu cache prune`
+//! store/trees/HEX/…      the files, read-only
+//! store/lists/HEX        one line an entry; written last, so a tree counts only once this is there
+//! store/staging/RANDOM/  what a run is writing; locked by it, removed by the next run if it died
+//! ```
+
+mod list;
+mod staging;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use mu_provider::{Digest, Limits, ProviderError, Tree, TreeError, TreeWriter};
+
+use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
+use crate::store::staging::Staging;
+
+/// Why a tree is not in the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The provider failed, or what it fetched was refused.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// What came is not what the lock or the index says.
+    #[error("the content is not what was expected: expected {expected}, got {actual}")]
+    Mismatch {
+        /// The digest in the lock or the index.
+        expected: Digest,
+        /// The digest of what came.
+        actual: Digest,
+    },
+    /// A tree in the store was changed after it was checked.
+    #[error("`{}` in the store was changed after it was checked", path.display())]
+    Corrupt {
+        /// The changed file.
+        path: PathBuf,
+    },
+    /// The disk refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// A tree that is in the store.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// Its content digest.
+    pub digest: Digest,
+    /// The folder that holds its files.
+    pub folder: PathBuf,
+    /// Its files.
+    pub tree: Tree,
+    /// When it was checked; a file that changed later is not trusted.
+    pub checked: SystemTime,
+}
+
+/// The store below one cache folder.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    staging: OnceLock<Staging>,
+    limits: Limits,
+}
+
+impl Store {
+    /// The store in the cache folder `cache`; makes nothing yet.
+    pub fn new(cache: &Path) -> Self {
+        Self { folder: cache.join("store"), staging: OnceLock::new(), limits: Limits::default() }
+    }
+
+    /// The folder that holds everything.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps others from pruning while the returned lock lives (or, exclusively, from using).
+    ///
+    /// # Errors
+    ///
+    /// When the lock file cannot be made.
+    pub fn lock(&self, sharing: Sharing, waiting: &mut dyn FnMut()) -> Result<Lock, FileError> {
+        Lock::acquire(&self.folder.join("lock"), sharing, waiting)
+    }
+
+    /// Whether a tree with this digest is there.
+    pub fn contains(&self, digest: &Digest) -> bool {
+        self.list_path(digest).exists()
+    }
+
+    /// The tree with this digest.
+    ///
+    /// # Errors
+    ///
+    /// When its list cannot be read.
+    pub fn find(&self, digest: &Digest) -> Result<Option<Stored>, StoreError> {
+        let path = self.list_path(digest);
+        let Some(text) = fs::read_text_if_there(&path)? else {
+            return Ok(None);
+        };
+        let checked = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
+        let tree = list::parse(&text).filter(|tree| tree.digest() == *digest);
+        match (tree, checked) {
+            (Some(tree), Ok(checked)) => {
+                Ok(Some(Stored { digest: *digest, folder: self.tree_path(digest), tree, checked }))
+            }
+            // A list that was damaged is as good as none: the tree is fetched again.
+            _ => {
+                self.remove(digest)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Adds the tree that `fill` writes, if its digest is `expected` (or none is known yet).
+    ///
+    /// # Errors
+    ///
+    /// When `fill` fails, the digest differs, or the disk refuses; nothing is kept then.
+    pub fn add(
+        &self,
+        expected: Option<&Digest>,
+        fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
+    ) -> Result<Stored, StoreError> {
+        let folder = self.staging()?.folder()?;
+        let result = self.add_from(folder.path(), expected, fill);
+        // On success the folder has moved away; what remains is a failed attempt.
+        if let Err(error) = fs::remove_folder(folder.path())
+            && result.is_ok()
+        {
+            return Err(error.into());
+        }
+        result
+    }
+
+    fn add_from(
+        &self,
+        staged: &Path,
+        expected: Option<&Digest>,
+        fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
+    ) -> Result<Stored, StoreError> {
+        let mut writer = TreeWriter::new(staged, self.limits);
+        fill(&mut writer)?;
+        let tree = writer.finish().map_err(ProviderError::from)?;
+        let digest = tree.digest();
+        if let Some(expected) = expected
+            && *expected != digest
+        {
+            return Err(StoreError::Mismatch { expected: *expected, actual: digest });
+        }
+        if let Some(present) = self.find(&digest)? {
+            return Ok(present);
+        }
+        let target = self.tree_path(&digest);
+        fs::create_folder(target.parent().unwrap_or(&self.folder))?;
+        match std::fs::rename(staged, &target) {
+            Ok(()) => {}
+            // Another run was a moment faster, or died before it wrote the list: the same files.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
+                ) => {}
+            Err(error) => return Err(FileError::new("move into place", target, error).into()),
+        }
+        let list = self.list_path(&digest);
+        fs::write_atomic(&list, list::print(&tree).as_bytes())?;
+        let checked = std::fs::metadata(&list)
+            .and_then(|metadata| metadata.modified())
+            .at("read the time of", &list)?;
+        Ok(Stored { digest, folder: target, tree, checked })
+    }
+
+    /// Drops a tree, list first, so that it never counts while it is half there.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn remove(&self, digest: &Digest) -> Result<(), FileError> {
+        fs::remove_file(&self.list_path(digest))?;
+        fs::remove_folder(&self.tree_path(digest))
+    }
+
+    /// The digests of all trees.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn digests(&self) -> Result<Vec<Digest>, FileError> {
+        let folder = self.folder.join("lists");
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(FileError::new("read the folder", folder, error)),
+        };
+        let mut digests: Vec<Digest> = entries
+            .filter_map(|entry| {
+                let name = entry.ok()?.file_name().into_string().ok()?;
+                let file: mu_provider::FileDigest = name.parse().ok()?;
+                Some(Digest::from_bytes(*file.as_bytes()))
+            })
+            .collect();
+        digests.sort_unstable();
+        Ok(digests)
+    }
+
+    fn staging(&self) -> Result<&Staging, FileError> {
+        if let Some(staging) = self.staging.get() {
+            return Ok(staging);
+        }
+        let staging = Staging::new(&self.folder.join("staging"))?;
+        Ok(self.staging.get_or_init(|| staging))
+    }
+
+    fn tree_path(&self, digest: &Digest) -> PathBuf {
+        self.folder.join("trees").join(hex(digest))
+    }
+
+    fn list_path(&self, digest: &Digest) -> PathBuf {
+        self.folder.join("lists").join(hex(digest))
+    }
+}
+
+impl From<TreeError> for StoreError {
+    fn from(error: TreeError) -> Self {
+        Self::Provider(error.into())
+    }
+}
+
+/// Hex, because base64url would collide on file systems that fold case.
+fn hex(digest: &Digest) -> String {
+    mu_provider::FileDigest::from_bytes(*digest.as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mu_provider::ErrorKind;
+
+    fn add(store: &Store, expected: Option<&Digest>, content: &str) -> Result<Stored, StoreError> {
+        store.add(expected, |writer| Ok(writer.file(b"a/b", false, &mut content.as_bytes())?))
+    }
+
+    #[test]
+    fn keeps_a_tree_once_and_only_if_it_is_the_expected_one() {
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::new(cache.path());
+        let stored = add(&store, None, "x").expect("adds");
+        assert_eq!(std::fs::read(stored.folder.join("a/b")).expect("reads"), b"x");
+        let again = add(&store, Some(&stored.digest), "x").expect("adds");
+        assert_eq!(again.digest, stored.digest);
+        let wrong = add(&store, Some(&stored.digest), "y");
+        assert!(matches!(wrong, Err(StoreError::Mismatch { .. })), "{wrong:?}");
+        assert_eq!(store.digests().expect("lists"), [stored.digest]);
+        assert_eq!(
+            store.find(&stored.digest).expect("finds").map(|found| found.tree),
+            Some(stored.tree)
+        );
+    }
+
+    #[test]
+    fn keeps_nothing_of_what_failed() {
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::new(cache.path());
+        let failed = store.add(None, |writer| {
+            writer.file(b"a", false, &mut "x".as_bytes())?;
+            Err(ProviderError::new(ErrorKind::Network, "cut"))
+        });
+        assert!(failed.is_err());
+        assert!(store.digests().expect("lists").is_empty());
+        let left: Vec<_> = walkdir::WalkDir::new(cache.path().join("store/staging"))
+            .into_iter()
+            .flatten()
+            .filter(|entry| entry.file_type().is_file() && entry.file_name() != "lock")
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    fn a_damaged_list_drops_the_tree() {
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::new(cache.path());
+        let stored = add(&store, None, "x").expect("adds");
+        std::fs::write(store.list_path(&stored.digest), "nonsense").expect("writes");
+        assert!(store.find(&stored.digest).expect("finds").is_none());
+        assert!(!stored.folder.exists());
+        add(&store, None, "x").expect("adds again");
+        assert!(store.contains(&stored.digest));
+    }
+}
