@@ -207,6 +207,7 @@ pub fn request(
             prereleases: session.options.prereleases,
             runtime: settings.runtime.clone(),
             mu_version: Version::parse(env!("CARGO_PKG_VERSION")).ok(),
+            base: defaults.base.clone(),
         },
     }
 }

@@ -251,27 +251,18 @@ impl Candidates {
         universe: &dyn Universe,
         spec: &VersionSpec,
     ) -> Result<Option<PositionSet>, Unavailable> {
-        let is_repository = self.releases.is_repository();
-        let speaks_of_versions = match spec {
-            VersionSpec::Commit(commit) if is_repository => {
-                // What is locked needs no asking, unless the name is a tag's.
-                let locked = self.locked_at(spec.as_tag(), |known| commit.matches(known));
-                if !locked.is_empty() {
-                    return Ok(Some(locked));
-                }
-                false
-            }
-            VersionSpec::Tip => !is_repository,
-            VersionSpec::Latest => !is_repository || !self.releases.is_empty(),
-            // `1.28` may be a plain tag where no version begins so.
-            VersionSpec::Range(_) => {
-                spec.as_tag().is_none() || !self.in_range(spec, true).is_empty()
-            }
-            VersionSpec::Pin(_) => true,
-            VersionSpec::Commit(_) | VersionSpec::Tag(_) => false,
-        };
-        if speaks_of_versions {
+        if self.speaks_of_versions(spec) {
             return Ok(None);
+        }
+        let is_repository = self.releases.is_repository();
+        if let VersionSpec::Commit(commit) = spec
+            && is_repository
+        {
+            // What is locked needs no asking, unless the name is a tag's.
+            let locked = self.locked_at(spec.as_tag(), |known| commit.matches(known));
+            if !locked.is_empty() {
+                return Ok(Some(locked));
+            }
         }
         let name = if *spec == VersionSpec::Latest { &VersionSpec::Tip } else { spec };
         let named: PositionSet = self.name(universe, name)?.into_iter().collect();
@@ -295,6 +286,28 @@ impl Candidates {
         positions.sort_unstable();
         positions.dedup();
         positions.into_iter().collect()
+    }
+
+    /// Whether a requirement whose candidates are known names them one by one.
+    pub(super) fn is_named_by(&self, requirement: &Requirement) -> bool {
+        let spec = self.instead.as_ref().map_or(&requirement.spec, |instead| &instead.spec);
+        !self.revisions.is_empty() && !self.speaks_of_versions(spec)
+    }
+
+    /// Whether a spec speaks of versions here, rather than of names.
+    fn speaks_of_versions(&self, spec: &VersionSpec) -> bool {
+        let is_repository = self.releases.is_repository();
+        match spec {
+            VersionSpec::Tip => !is_repository,
+            VersionSpec::Latest => !is_repository || !self.releases.is_empty(),
+            // `1.28` may be a plain tag where no version begins so.
+            VersionSpec::Range(_) => {
+                let mut versions = self.releases.versions();
+                spec.as_tag().is_none() || versions.any(|version| spec.accepts(version, true))
+            }
+            VersionSpec::Pin(_) => true,
+            VersionSpec::Commit(_) | VersionSpec::Tag(_) => false,
+        }
     }
 
     /// The candidate that a commit, tag, branch or `tip` names; a new one if it is no release.

@@ -24,9 +24,9 @@ use crate::select::world::{Node, World};
 /// How many candidates all trials together may look at.
 const EFFORT: usize = 100_000;
 
-/// A fact: every candidate of `from` in `positions` needs a candidate of `to` in `set`.
+/// A fact of the graph: every candidate of `from` in `positions` needs a candidate of `to` in `set`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Fact {
+pub(super) struct Link {
     pub(super) from: Node,
     pub(super) positions: PositionSet,
     pub(super) to: Node,
@@ -35,7 +35,7 @@ pub(super) struct Fact {
 
 /// Facts that are dropped together and told in one line: all that one node asks of another, but each thing that is
 /// asked from outside the graph alone.
-pub(super) type Group = Vec<Fact>;
+pub(super) type Group = Vec<Link>;
 
 /// A smallest set of facts within `proof` that cannot hold together: without any one group, the rest can.
 pub(super) fn smallest(proof: &Proof) -> Vec<Group> {
@@ -47,7 +47,7 @@ pub(super) fn smallest(proof: &Proof) -> Vec<Group> {
 }
 
 /// Whether `facts` cannot hold together.
-pub(super) fn contradict(facts: &[Fact]) -> bool {
+pub(super) fn contradict(facts: &[Link]) -> bool {
     matches!(refute(facts, &Cell::new(EFFORT)), Trial::Refuted(_))
 }
 
@@ -55,12 +55,12 @@ pub(super) fn contradict(facts: &[Fact]) -> bool {
 fn shrink(mut open: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
     let mut needed: Vec<Group> = Vec::new();
     while let Some(tried) = open.pop() {
-        let rest: Vec<Fact> = open.iter().chain(&needed).flatten().cloned().collect();
+        let rest: Vec<Link> = open.iter().chain(&needed).flatten().cloned().collect();
         match refute(&rest, effort) {
             Trial::Refuted(smaller) => {
                 for groups in [&mut open, &mut needed] {
                     for group in groups.iter_mut() {
-                        group.retain(|fact| smaller.contains(fact));
+                        group.retain(|link| smaller.contains(link));
                     }
                     groups.retain(|group| !group.is_empty());
                 }
@@ -76,7 +76,7 @@ fn shrink(mut open: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
 }
 
 /// The facts that a refutation rests on, each once.
-fn facts(proof: &Proof) -> FxHashSet<Fact> {
+fn facts(proof: &Proof) -> FxHashSet<Link> {
     let mut facts = FxHashSet::default();
     let mut seen = FxHashSet::default();
     let mut open = vec![proof];
@@ -90,7 +90,7 @@ fn facts(proof: &Proof) -> FxHashSet<Fact> {
                 }
             }
             DerivationTree::External(External::FromDependencyOf(from, positions, to, set)) => {
-                facts.insert(Fact {
+                facts.insert(Link {
                     from: *from,
                     positions: positions.clone(),
                     to: *to,
@@ -104,17 +104,17 @@ fn facts(proof: &Proof) -> FxHashSet<Fact> {
 }
 
 /// Groups facts, those nearest to the root first.
-fn by_depth(facts: FxHashSet<Fact>) -> Vec<Group> {
+fn by_depth(facts: FxHashSet<Link>) -> Vec<Group> {
     let mut groups: BTreeMap<Node, BTreeMap<(Node, Option<String>), Group>> = BTreeMap::new();
-    for fact in facts {
-        let alone = (fact.from == World::ROOT).then(|| fact.set.to_string());
-        groups.entry(fact.from).or_default().entry((fact.to, alone)).or_default().push(fact);
+    for link in facts {
+        let alone = (link.from == World::ROOT).then(|| link.set.to_string());
+        groups.entry(link.from).or_default().entry((link.to, alone)).or_default().push(link);
     }
     let mut ordered = Vec::new();
     let mut queue = VecDeque::from([World::ROOT]);
     while let Some(node) = queue.pop_front() {
         for ((to, _), mut group) in groups.remove(&node).into_iter().flatten() {
-            group.sort_by_key(|fact| fact.positions.first());
+            group.sort_by_key(|link| link.positions.first());
             ordered.push(group);
             queue.push_back(to);
         }
@@ -125,7 +125,7 @@ fn by_depth(facts: FxHashSet<Fact>) -> Vec<Group> {
 /// What came of a trial.
 enum Trial {
     /// The facts cannot hold together; these of them suffice to show it.
-    Refuted(FxHashSet<Fact>),
+    Refuted(FxHashSet<Link>),
     /// They can.
     Holds,
     /// It took too long to tell.
@@ -133,10 +133,10 @@ enum Trial {
 }
 
 /// Tries to make `facts` hold together.
-fn refute(facts: &[Fact], effort: &Cell<usize>) -> Trial {
-    let mut by_node: FxHashMap<Node, Vec<&Fact>> = FxHashMap::default();
-    for fact in facts {
-        by_node.entry(fact.from).or_default().push(fact);
+fn refute(facts: &[Link], effort: &Cell<usize>) -> Trial {
+    let mut by_node: FxHashMap<Node, Vec<&Link>> = FxHashMap::default();
+    for link in facts {
+        by_node.entry(link.from).or_default().push(link);
     }
     match pubgrub::resolve(&Facts { by_node, effort }, World::ROOT, 0u32) {
         Ok(_) => Trial::Holds,
@@ -147,7 +147,7 @@ fn refute(facts: &[Fact], effort: &Cell<usize>) -> Trial {
 
 /// A world in which nothing holds but some facts.
 struct Facts<'f> {
-    by_node: FxHashMap<Node, Vec<&'f Fact>>,
+    by_node: FxHashMap<Node, Vec<&'f Link>>,
     effort: &'f Cell<usize>,
 }
 
@@ -184,7 +184,7 @@ impl DependencyProvider for Facts<'_> {
     ) -> Result<Dependencies<Node, PositionSet, Infallible>, TooMuch> {
         self.effort.set(self.effort.get().checked_sub(1).ok_or(TooMuch)?);
         let facts = self.by_node.get(node).into_iter().flatten();
-        let needed = facts.filter(|fact| fact.positions.holds(*position));
-        Ok(Dependencies::Available(needed.map(|fact| (fact.to, fact.set.clone())).collect()))
+        let needed = facts.filter(|link| link.positions.holds(*position));
+        Ok(Dependencies::Available(needed.map(|link| (link.to, link.set.clone())).collect()))
     }
 }

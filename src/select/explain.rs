@@ -3,85 +3,132 @@
 use std::fmt;
 
 use crate::reference::PackageId;
-use crate::select::conflict::{Clash, Conflict, Requirer, Requires, WayOut};
+use crate::select::conflict::{Clash, Conflict, Fact, Requirer, WayOut};
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 
-impl fmt::Display for Conflict {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// More facts than this are cut in the middle.
+const LINES: usize = 16;
+/// What is asked where nothing is.
+const ANY: &str = "latest";
+/// More alternatives than this are counted.
+const ALTERNATIVES: usize = 3;
+
+impl Conflict {
+    /// What went wrong, in a few words.
+    pub fn headline(&self) -> String {
         let names = Names::of(self);
-        for fact in &self.facts {
-            writeln!(formatter, "{}", names.fact(fact))?;
-        }
-        for clash in &self.clashes {
-            for line in names.clash(clash) {
-                writeln!(formatter, "{line}")?;
+        match self.clashes.as_slice() {
+            [clash] if clash.tried.is_some() => {
+                format!("there is no package {}", names.name(&clash.id))
             }
+            [clash] if clash.asked.len() == 1 => names.verdict(clash),
+            _ => "no versions fit together".to_owned(),
         }
-        for way_out in &self.ways_out {
-            writeln!(formatter, "{}", names.way_out(way_out))?;
-        }
-        Ok(())
     }
 }
 
-/// How packages are called: without their base if all have the same.
+/// The explanation, without the headline and without an end of line.
+impl fmt::Display for Conflict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Names::of(self);
+        let mut lines: Vec<String> = self.facts.iter().map(|fact| names.fact(fact)).collect();
+        if lines.len() > LINES {
+            let cut = lines.len() - LINES;
+            lines.splice(LINES / 2..LINES / 2 + cut, [format!("… {cut} more such lines …")]);
+        }
+        lines.extend(self.clashes.iter().flat_map(|clash| names.clash(clash)));
+        lines.extend(self.ways_out.iter().map(|way_out| names.way_out(way_out)));
+        formatter.write_str(&lines.join("\n"))
+    }
+}
+
+/// How packages are called: without their base if all are at the default one.
 struct Names {
     with_base: bool,
 }
 
 impl Names {
     fn of(conflict: &Conflict) -> Self {
-        let required = conflict.facts.iter().map(|fact| &fact.id);
-        let requiring = conflict.facts.iter().filter_map(|fact| match &fact.by {
-            Requirer::Package(id, _) => Some(id),
-            Requirer::Roots(_) => None,
+        let mut bases = conflict.facts.iter().flat_map(|fact| match fact {
+            Fact::Requires { by: Requirer::Package(by, _), id, .. } => vec![by.base(), id.base()],
+            Fact::Overridden { id, by } => vec![id.base(), by.id.base()],
+            Fact::Requires { id, .. } | Fact::OnlyWhereNamed { id, .. } => vec![id.base()],
         });
-        let mut bases = required.chain(requiring).map(PackageId::base);
-        let first = bases.next();
-        Self { with_base: bases.any(|base| Some(base) != first) }
+        Self { with_base: bases.any(|base| base != conflict.base) }
     }
 
-    fn name(&self, id: &PackageId) -> String {
-        if self.with_base { id.to_string() } else { id.name().as_str().to_owned() }
+    fn name<'i>(&self, id: &'i PackageId) -> &'i str {
+        if self.with_base { id.as_str() } else { id.name_str() }
     }
 
-    fn fact(&self, fact: &Requires) -> String {
-        let (by, verb) = match &fact.by {
-            Requirer::Roots(names) => {
-                (join(names, "and"), plural(names.len(), "requires", "require"))
+    fn fact(&self, fact: &Fact) -> String {
+        match fact {
+            Fact::Requires { by, id, asked } => {
+                let (by, count) = match by {
+                    Requirer::Roots(names) => (join(names, "and"), names.len()),
+                    Requirer::Package(id, versions) => {
+                        (format!("{} {versions}", self.name(id)), versions.count())
+                    }
+                };
+                let requires = plural(count, "requires", "require");
+                let name = self.name(id);
+                match asked.as_slice() {
+                    [one] if one == ANY => format!("{by} {requires} {name}"),
+                    asked => format!("{by} {requires} {name} {}", alternatives(asked)),
+                }
             }
-            Requirer::Package(id, versions) => (
-                format!("{} {versions}", self.name(id)),
-                plural(versions.count(), "requires", "require"),
-            ),
-        };
-        format!("{by} {verb} {} {}", self.name(&fact.id), join(&fact.asked, "or"))
+            Fact::Overridden { id, by } => {
+                let (id, other) = (self.name(id), self.name(&by.id));
+                format!("the settings override {id} by {other} {}", by.spec)
+            }
+            Fact::OnlyWhereNamed { id, revision } => {
+                format!("{} {revision} counts only where it is named", self.name(id))
+            }
+        }
+    }
+
+    /// That there is no version left, and of what.
+    fn verdict(&self, clash: &Clash) -> String {
+        let name = self.name(&clash.id);
+        let several = clash.asked.len() > 1;
+        let asked: Vec<String> = clash
+            .asked
+            .iter()
+            .map(|words| match words.as_slice() {
+                [_, _, ..] if several => format!("({})", alternatives(words)),
+                words => alternatives(words),
+            })
+            .collect();
+        match asked.as_slice() {
+            [one, two] => format!("no version of {name} is both {one} and {two}"),
+            [one] if one == ANY => format!("{name} has no release"),
+            [] | [_] => format!("no version of {name} is {}", join(&asked, "and")),
+            several => format!("no version of {name} is {} at once", join(several, "and")),
+        }
     }
 
     fn clash(&self, clash: &Clash) -> Vec<String> {
         let name = self.name(&clash.id);
-        let mut lines = Vec::new();
         if let Some(tried) = &clash.tried {
-            lines.push(format!("there is no package {name}"));
+            let mut lines = vec![format!("there is no package {name}")];
             lines.extend(tried.iter().map(|place| format!("  looked at {place}")));
             if !clash.similar.is_empty() {
-                let similar: Vec<String> = clash.similar.iter().map(|id| self.name(id)).collect();
+                let similar: Vec<String> =
+                    clash.similar.iter().map(|id| self.name(id).to_owned()).collect();
                 lines.push(format!("  is {} meant?", join(&similar, "or")));
             }
             return lines;
         }
-        lines.push(match clash.asked.as_slice() {
-            [one] => format!("no version of {name} is {one}"),
-            several => format!("no version of {name} is {}", join(several, "and")),
-        });
+        let mut lines = vec![self.verdict(clash)];
         for (rejection, versions) in &clash.rejected {
             lines.push(format!("  {name} {versions} {}", reason(rejection, versions)));
         }
-        if clash.available.is_empty() {
+        if clash.available.is_empty() && clash.rejected.is_empty() {
             lines.push(format!("  {name} has no version that can be used"));
-        } else if clash.asked.len() == 1 {
-            lines.push(format!("  {name} has {}", clash.available));
+        } else if clash.asked.len() == 1 && !clash.available.is_empty() {
+            let note = if clash.only_prereleases { ", all prereleases" } else { "" };
+            lines.push(format!("  {name} has {}{note}", clash.available));
         }
         lines
     }
@@ -115,6 +162,15 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
 
 fn plural(count: usize, one: &'static str, several: &'static str) -> &'static str {
     if count == 1 { one } else { several }
+}
+
+/// `a`, `a or b`, `a, b, c or 4 others`.
+fn alternatives(words: &[String]) -> String {
+    if words.len() <= ALTERNATIVES + 1 {
+        return join(words, "or");
+    }
+    let (named, rest) = words.split_at(ALTERNATIVES);
+    format!("{} or {} others", named.join(", "), rest.len())
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -22,7 +22,7 @@ use crate::reference::PackageId;
 use crate::select::candidates::Candidates;
 use crate::select::positions::PositionSet;
 use crate::select::world::{Kind, Node, World};
-use crate::select::{Failure, Request, Selection, Strategy, Update, ahead, conflict, outcome};
+use crate::select::{Failure, Request, Selection, Strategy, Update, ahead, diagnose, outcome};
 
 /// The newest versions that fit together, direct dependencies preferred, found by a complete search.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,7 +34,7 @@ impl Strategy for Highest {
         ahead::look(&mut world)?;
         match solve(&mut world)? {
             Ok(chosen) => Ok(outcome::gather(&mut world, chosen)?),
-            Err(proof) => Err(Failure::Conflict(Box::new(conflict::find(&mut world, &proof)?))),
+            Err(proof) => Err(Failure::Conflict(Box::new(diagnose::conflict(&mut world, &proof)?))),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Ranks {
 /// The candidate of `node` within `set` that the lock holds.
 fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     match world.kind(node) {
-        Kind::Root => None,
+        Kind::Root | Kind::Named(..) => None,
         Kind::Package(place) | Kind::Line(place, _) => world.package(*place).kept(set),
         Kind::Majors(place, versions) => {
             let package = world.package(*place);
@@ -161,7 +161,7 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
 /// The candidate of `node` within `set` that is tried first.
 fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     kept(world, node, set).or_else(|| match world.kind(node) {
-        Kind::Root | Kind::Majors(..) => set.last(),
+        Kind::Root | Kind::Majors(..) | Kind::Named(..) => set.last(),
         Kind::Package(place) | Kind::Line(place, _) => likely(world.package(*place), set),
     })
 }

@@ -10,6 +10,7 @@ mod ahead;
 mod candidates;
 mod conflict;
 mod core;
+mod diagnose;
 mod explain;
 mod filters;
 mod fold;
@@ -20,7 +21,7 @@ mod request;
 mod selection;
 mod world;
 
-pub use conflict::{Clash, Conflict, Requirer, Requires, WayOut};
+pub use conflict::{Clash, Conflict, Fact, Requirer, WayOut};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
@@ -39,3 +40,6 @@ pub trait Strategy {
     /// found out.
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::Requirement;
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{Base, PackageId, Version, VersionSpec};
 
 /// A question to a [`crate::select::Strategy`].
 #[derive(Debug, Clone, Default)]
@@ -80,6 +80,8 @@ pub struct Settings {
     pub runtime: BTreeMap<String, String>,
     /// The version of this program; `None` accepts every `muVersion`.
     pub mu_version: Option<Version>,
+    /// The default base: messages about packages there leave it out.
+    pub base: Base,
 }
 
 /// Versions of a package never to pick.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::releases::Position;
@@ -38,6 +39,8 @@ pub(super) enum Kind {
     Line(usize, u64),
     /// Which major a requirement is met by. Its candidates are the majors, ascending.
     Majors(usize, PositionSet),
+    /// That something names a revision. Its candidates are those who do.
+    Named(usize, Position),
 }
 
 /// From a candidate to what it needs: some candidate of `node` within `set`.
@@ -58,6 +61,11 @@ pub(super) struct World<'a> {
     packages: Vec<Candidates>,
     places: FxHashMap<PackageId, usize>,
     read: FxHashSet<(usize, Position)>,
+    /// Who names the revision of a package: nodes, and which of their candidates.
+    namers: FxHashMap<(usize, Position), BTreeMap<Node, PositionSet>>,
+    /// Revisions whose namers were handed out.
+    asked_for_namers: FxHashSet<(usize, Position)>,
+    is_outdated: bool,
 }
 
 impl<'a> World<'a> {
@@ -87,6 +95,9 @@ impl<'a> World<'a> {
             packages: Vec::new(),
             places: FxHashMap::default(),
             read: FxHashSet::default(),
+            namers: FxHashMap::default(),
+            asked_for_namers: FxHashSet::default(),
+            is_outdated: false,
         }
     }
 
@@ -111,7 +122,10 @@ impl<'a> World<'a> {
     pub(super) fn place(&self, node: Node) -> Option<usize> {
         match self.kind(node) {
             Kind::Root => None,
-            Kind::Package(place) | Kind::Line(place, _) | Kind::Majors(place, _) => Some(*place),
+            Kind::Package(place)
+            | Kind::Line(place, _)
+            | Kind::Majors(place, _)
+            | Kind::Named(place, _) => Some(*place),
         }
     }
 
@@ -130,19 +144,48 @@ impl<'a> World<'a> {
         node: Node,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
-        let edges = match self.kind(node).clone() {
+        match self.kind(node).clone() {
             Kind::Root => {
                 let request = self.request;
                 let required = request.roots.iter().flat_map(|root| &root.requirements);
-                self.edges_of(required)?
+                self.edges_of(required, node, position)
             }
             Kind::Package(place) | Kind::Line(place, _) => {
                 let requirements = self.requirements(place, position)?;
-                self.edges_of(requirements.iter())?
+                let mut edges = self.edges_of(requirements.iter(), node, position)?;
+                edges.extend(self.naming_edge(place, position));
+                Ok(edges)
             }
-            Kind::Majors(place, set) => vec![self.choice_edge(place, &set, position)],
-        };
-        Ok(edges)
+            Kind::Majors(place, set) => Ok(vec![self.choice_edge(place, &set, position)]),
+            Kind::Named(place, revision) => {
+                let namers = self.namers.get(&(place, revision)).into_iter().flatten();
+                let namer = namers.map(|(&node, set)| Edge { node, set: set.clone() });
+                Ok(namer.skip(position as usize).take(1).collect())
+            }
+        }
+    }
+
+    /// A revision is there only if something that is chosen names it.
+    fn naming_edge(&mut self, place: usize, position: Position) -> Option<Edge> {
+        self.packages[place].revision(position)?;
+        self.asked_for_namers.insert((place, position));
+        let namers = self.namers.entry((place, position)).or_default();
+        let all = PositionSet::between(0, namers.len() as Position);
+        let is_named_by_root = namers.contains_key(&Self::ROOT);
+        let node = self.node(Kind::Named(place, position));
+        (!is_named_by_root).then_some(Edge { node, set: all })
+    }
+
+    /// Remembers that the candidate at `position` of `by` names the revisions in `set`.
+    fn note_names(&mut self, place: usize, set: &PositionSet, by: Node, position: Position) {
+        for revision in set.iter().filter(|&named| self.packages[place].revision(named).is_some()) {
+            let namers = self.namers.entry((place, revision)).or_default();
+            let known = namers.entry(by).or_default();
+            if !known.holds(position) {
+                *known = known.union(&PositionSet::singleton(position));
+                self.is_outdated |= self.asked_for_namers.contains(&(place, revision));
+            }
+        }
     }
 
     /// The requirements of the candidate at `position` of the package at `place`.
@@ -185,15 +228,22 @@ impl<'a> World<'a> {
     fn edges_of<'r>(
         &mut self,
         requirements: impl Iterator<Item = &'r Requirement>,
+        by: Node,
+        position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
         let mut requirements: Vec<&Requirement> = requirements.collect();
         requirements.sort_unstable();
         self.expect(requirements.iter().map(|requirement| &requirement.id));
         let mut edges = Vec::with_capacity(requirements.len());
         for requirement in requirements {
-            if let Some(edge) = self.edge(requirement)? {
-                edges.push(edge);
+            if self.request.local.contains_key(&requirement.id) {
+                continue;
             }
+            let (place, set) = self.accepted(requirement)?;
+            if self.packages[place].is_named_by(requirement) {
+                self.note_names(place, &set, by, position);
+            }
+            edges.push(self.edge_to(place, set));
         }
         edges.sort_by_key(|edge| edge.node);
         edges.dedup();
@@ -208,6 +258,7 @@ impl<'a> World<'a> {
         let place = self.find(&requirement.id)?;
         let settings = &self.request.settings;
         let set = self.packages[place].accepted(self.universe, settings, requirement)?;
+        self.is_outdated |= self.packages[place].take_outdated();
         Ok((place, set))
     }
 
@@ -217,19 +268,23 @@ impl<'a> World<'a> {
             return Ok(None);
         }
         let (place, set) = self.accepted(requirement)?;
+        Ok(Some(self.edge_to(place, set)))
+    }
+
+    /// The edge to some candidates of a package.
+    fn edge_to(&mut self, place: usize, set: PositionSet) -> Edge {
         if self.request.settings.majors == Majors::One {
-            return Ok(Some(Edge { node: self.node(Kind::Package(place)), set }));
+            return Edge { node: self.node(Kind::Package(place)), set };
         }
         let majors = self.majors(place, &set);
-        let edge = match majors.as_slice() {
+        match majors.as_slice() {
             [] => Edge { node: self.node(Kind::Line(place, 0)), set },
             [major] => Edge { node: self.node(Kind::Line(place, *major)), set },
             several => {
                 let all = PositionSet::between(0, several.len() as Position);
                 Edge { node: self.node(Kind::Majors(place, set)), set: all }
             }
-        };
-        Ok(Some(edge))
+        }
     }
 
     /// The candidates that an edge ends at: those of one major, if it goes by way of a choice among majors.
@@ -276,9 +331,13 @@ impl<'a> World<'a> {
         node
     }
 
-    /// Whether edges that were handed out miss a revision that was named since. Asking forgets it.
+    /// Whether edges that were handed out miss a revision, or who names it. Asking forgets it.
     pub(super) fn take_outdated(&mut self) -> bool {
-        self.packages.iter_mut().fold(false, |outdated, package| package.take_outdated() | outdated)
+        let is_outdated = std::mem::take(&mut self.is_outdated);
+        if is_outdated {
+            self.asked_for_namers.clear();
+        }
+        is_outdated
     }
 
     /// Hints to the universe which packages come next.

@@ -1,0 +1,269 @@
+//! Makes a conflict out of a refutation: the smallest set of facts, and what belongs to each of them.
+//!
+//! Reads nothing that the search did not read.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use pubgrub::VersionSet;
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::select::candidates::Candidates;
+use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
+use crate::select::core::{self, Group, Link};
+use crate::select::filters::{Filters, Rejection};
+use crate::select::fold::Versions;
+use crate::select::highest::Proof;
+use crate::select::positions::PositionSet;
+use crate::select::world::{Kind, Node, World};
+
+/// More wordings than this in one group are told in one line.
+const WORDINGS: usize = 4;
+
+/// Finds the smallest conflict that `proof` rests on.
+pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
+    let groups = in_order(core::smallest(proof));
+    let base = world.request().settings.base.clone();
+    let mut conflict = Conflict { statistics: world.statistics(), base, ..Conflict::default() };
+    let mut nodes: Vec<Node> = Vec::new();
+    for group in &groups {
+        if !nodes.contains(&group[0].to) {
+            nodes.push(group[0].to);
+        }
+        conflict.facts.extend(tell(world, group, &groups)?);
+    }
+    conflict.facts.extend(overridden(world, &nodes));
+    for node in nodes {
+        conflict.clashes.extend(clash(world, node, &groups)?);
+    }
+    Ok(conflict)
+}
+
+/// The groups along the chains that lead from the root to the clash.
+fn in_order(groups: Vec<Group>) -> Vec<Group> {
+    let mut by_node: BTreeMap<Node, VecDeque<Group>> = BTreeMap::new();
+    for group in groups {
+        by_node.entry(group[0].from).or_default().push_back(group);
+    }
+    for groups in by_node.values_mut() {
+        groups.make_contiguous().sort_by_key(|group| group[0].to);
+    }
+    let mut ordered = Vec::new();
+    let mut open = vec![World::ROOT];
+    while let Some(&node) = open.last() {
+        match by_node.get_mut(&node).and_then(VecDeque::pop_front) {
+            Some(group) => {
+                open.push(group[0].to);
+                ordered.push(group);
+            }
+            None => {
+                open.pop();
+            }
+        }
+    }
+    ordered
+}
+
+/// The candidates of `node` that all groups together leave.
+fn left_over(node: Node, groups: &[Group]) -> PositionSet {
+    let into = groups.iter().filter(|group| group[0].to == node);
+    into.fold(PositionSet::full(), |left, group| {
+        let one = group.iter().fold(PositionSet::empty(), |all, link| all.union(&link.set));
+        left.intersection(&one)
+    })
+}
+
+/// What a group asks, in the words of those who ask: each wording, and which candidates use it.
+type Wordings = BTreeMap<String, BTreeSet<Position>>;
+
+fn wordings(
+    world: &mut World<'_>,
+    group: &Group,
+    groups: &[Group],
+) -> Result<Wordings, Unavailable> {
+    let left = left_over(group[0].from, groups);
+    let mut wordings = Wordings::new();
+    for link in group {
+        let in_play = link.positions.intersection(&left);
+        let positions = if in_play.is_empty() { &link.positions } else { &in_play };
+        for position in positions.iter() {
+            for requirement in told(world, link, position)? {
+                wordings.entry(requirement.to_string()).or_default().insert(position);
+            }
+        }
+    }
+    Ok(wordings)
+}
+
+/// The requirements of the candidate at `position` that became `fact`.
+fn told(
+    world: &mut World<'_>,
+    link: &Link,
+    position: Position,
+) -> Result<Vec<Requirement>, Unavailable> {
+    let mut told = Vec::new();
+    for requirement in world.required_by(link.from, position)? {
+        let edge = world.edge(&requirement)?;
+        if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {
+            told.push(requirement);
+        }
+    }
+    Ok(told)
+}
+
+/// The facts of a group as a person would tell them: a line for each wording, or one for many.
+fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fact>, Unavailable> {
+    let Link { from, to, .. } = group[0];
+    let Some(place) = world.place(to) else { return Ok(Vec::new()) };
+    let id = world.package(place).id().clone();
+    match (world.kind(from), world.kind(to)) {
+        // Which major is meant, or who names a revision, is nobody's wording.
+        (Kind::Majors(..) | Kind::Named(..), _) => return Ok(Vec::new()),
+        (_, Kind::Named(_, revision)) => {
+            let revision = PositionSet::singleton(*revision);
+            let revision = Versions::fold(world.package(place), &revision);
+            return Ok(vec![Fact::OnlyWhereNamed { id, revision }]);
+        }
+        _ => {}
+    }
+    let Some(by) = world.place(from) else {
+        let asked = wordings(world, group, groups)?.into_keys().collect();
+        let by = Requirer::Roots(roots(world, &group[0])?);
+        return Ok(vec![Fact::Requires { by, id, asked }]);
+    };
+    // Majors of one package that ask for the same tell it together, where the first does.
+    let alike: Vec<&Group> = groups
+        .iter()
+        .filter(|other| {
+            let Link { from: other, to, .. } = other[0];
+            world.place(other) == Some(by)
+                && world.place(to) == Some(place)
+                && matches!(world.kind(other), Kind::Package(_) | Kind::Line(..))
+        })
+        .collect();
+    if !std::ptr::eq(alike[0], group) {
+        return Ok(Vec::new());
+    }
+    let mut all = Wordings::new();
+    for group in alike {
+        for (asked, positions) in wordings(world, group, groups)? {
+            all.entry(asked).or_default().extend(positions);
+        }
+    }
+    let package = world.package(by);
+    let requires = |asked: Vec<String>, positions: BTreeSet<Position>| {
+        let versions = Versions::fold(package, &positions.into_iter().collect());
+        let by = Requirer::Package(package.id().clone(), versions);
+        Fact::Requires { by, id: id.clone(), asked }
+    };
+    if all.len() > WORDINGS {
+        let positions = all.values().flatten().copied().collect();
+        return Ok(vec![requires(all.into_keys().collect(), positions)]);
+    }
+    Ok(all.into_iter().map(|(asked, positions)| requires(vec![asked], positions)).collect())
+}
+
+/// Which of the packages at `nodes` something else is used for.
+fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
+    let places: BTreeSet<usize> = nodes.iter().filter_map(|&node| world.place(node)).collect();
+    let packages = places.into_iter().map(|place| world.package(place));
+    packages
+        .filter_map(|package| {
+            let by = package.instead()?.clone();
+            Some(Fact::Overridden { id: package.id().clone(), by })
+        })
+        .collect()
+}
+
+/// The roots that say what `link` says.
+fn roots(world: &mut World<'_>, link: &Link) -> Result<Vec<String>, Unavailable> {
+    let mut names = BTreeSet::new();
+    for root in &world.request().roots {
+        for requirement in &root.requirements {
+            let edge = world.edge(requirement)?;
+            if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {
+                names.insert(root.by.clone());
+            }
+        }
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// What there is to say of `node`, if the groups leave no candidate of it.
+fn clash(
+    world: &mut World<'_>,
+    node: Node,
+    groups: &[Group],
+) -> Result<Option<Clash>, Unavailable> {
+    let Some(place) = world.place(node) else { return Ok(None) };
+    if matches!(world.kind(node), Kind::Majors(..) | Kind::Named(..)) {
+        return Ok(None);
+    }
+    if !left_over(node, groups).is_empty() {
+        return Ok(None);
+    }
+    let mut asked: Vec<Vec<String>> = Vec::new();
+    let mut wanted = PositionSet::full();
+    for group in groups.iter().filter(|group| group[0].to == node) {
+        let words: Vec<String> = wordings(world, group, groups)?.into_keys().collect();
+        if !words.is_empty() && !asked.contains(&words) {
+            asked.push(words);
+        }
+        let mut matching = PositionSet::empty();
+        for link in group {
+            for requirement in told(world, link, link.positions.first().unwrap_or(0))? {
+                matching = matching.union(&world.matching(place, &requirement)?);
+            }
+        }
+        wanted = wanted.intersection(&matching);
+    }
+    let package = world.package(place);
+    let releases = package.releases();
+    let all = PositionSet::between(0, releases.len());
+    let barred = wanted.without(package.allowed()).intersection(&all);
+    let tried = releases.tried().map(<[String]>::to_vec);
+    let mut prereleases = package.allowed().iter().map(|at| releases.version(at).is_prerelease());
+    Ok(Some(Clash {
+        id: package.id().clone(),
+        asked,
+        similar: tried.iter().flat_map(|_| world.universe().similar(package.id())).collect(),
+        tried,
+        available: Versions::fold(package, package.allowed()),
+        only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
+        rejected: if would_help(node, &barred, groups) {
+            rejections(world, package, &barred)
+        } else {
+            Vec::new()
+        },
+    }))
+}
+
+/// Whether the facts could hold together if the candidates of `node` in `barred` were allowed.
+fn would_help(node: Node, barred: &PositionSet, groups: &[Group]) -> bool {
+    let mut facts: Vec<Link> = groups.iter().flatten().cloned().collect();
+    for link in facts.iter_mut().filter(|link| link.to == node) {
+        link.set = link.set.union(barred);
+    }
+    !barred.is_empty() && !core::contradict(&facts)
+}
+
+/// Why versions are no candidates, those with the same reason together.
+fn rejections(
+    world: &World<'_>,
+    package: &Candidates,
+    barred: &PositionSet,
+) -> Vec<(Rejection, Versions)> {
+    let filters = Filters::new(&world.request().settings);
+    let mut by_reason: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
+    for position in barred.iter() {
+        if let Some(rejection) = package.rejection(&filters, position) {
+            by_reason.entry(rejection).or_default().push(position);
+        }
+    }
+    by_reason
+        .into_iter()
+        .map(|(rejection, positions)| {
+            (rejection, Versions::fold(package, &positions.into_iter().collect()))
+        })
+        .collect()
+}

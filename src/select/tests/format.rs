@@ -1,0 +1,253 @@
+//! How scenarios are written down, and the worlds they become.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use mu_provider::Dependency;
+use serde::Deserialize;
+
+use super::world::{Memory, Package, composite, id, reference, version};
+use crate::index::releases::{Details, Entry};
+use crate::index::{Requirement, Untagged};
+use crate::reference::{Defaults, VersionSpec};
+use crate::select::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
+
+/// One case.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scenario {
+    pub(super) case: String,
+    #[serde(default)]
+    packages: BTreeMap<String, BTreeMap<String, Release>>,
+    #[serde(default)]
+    repositories: BTreeMap<String, Repository>,
+    roots: BTreeMap<String, Vec<Dependency>>,
+    #[serde(default)]
+    lock: Vec<Lock>,
+    #[serde(default)]
+    update: Vec<String>,
+    #[serde(default)]
+    local: BTreeMap<String, String>,
+    #[serde(default)]
+    settings: Rules,
+    #[serde(default)]
+    highest: Option<Vec<String>>,
+    #[serde(default)]
+    conflict: Option<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Release {
+    Needs(Vec<Dependency>),
+    Full(Box<FullRelease>),
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct FullRelease {
+    needs: Vec<Dependency>,
+    published: Option<i64>,
+    yanked: Option<String>,
+    commit: Option<String>,
+    app_version: Option<String>,
+    api_version: Option<String>,
+    mu_version: Option<String>,
+    channels: Vec<String>,
+    tags: Vec<String>,
+    constraints: BTreeMap<String, String>,
+    composite: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Repository {
+    versions: BTreeMap<String, Release>,
+    commits: BTreeMap<String, Commit>,
+    names: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Commit {
+    version: Option<String>,
+    needs: Vec<Dependency>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lock {
+    id: String,
+    version: Option<String>,
+    commit: Option<String>,
+    #[serde(rename = "ref")]
+    reference: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct Rules {
+    exclude: Vec<String>,
+    overrides: BTreeMap<String, String>,
+    many_majors: bool,
+    published_before: Option<i64>,
+    prereleases: bool,
+    runtime: BTreeMap<String, String>,
+    mu_version: Option<String>,
+}
+
+/// What must come of a case, or what came.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Expected {
+    pub(super) chosen: Option<Vec<String>>,
+    pub(super) warnings: Vec<String>,
+    pub(super) conflict: Option<String>,
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chosen = self.chosen.iter().flatten();
+        let warnings = self.warnings.iter();
+        let conflict = self.conflict.iter();
+        chosen.chain(warnings).chain(conflict).try_for_each(|line| writeln!(formatter, "{line}"))
+    }
+}
+
+impl Scenario {
+    pub(super) fn expected(&self) -> Expected {
+        Expected {
+            chosen: self.highest.clone(),
+            warnings: self.warnings.clone(),
+            conflict: self.conflict.as_ref().map(|text| text.trim_end().to_owned()),
+        }
+    }
+
+    pub(super) fn world(&self) -> (Memory, Request) {
+        let mut memory = Memory::default();
+        for (name, versions) in &self.packages {
+            memory.add(id(name), Package { versions: releases(versions), ..Package::default() });
+        }
+        for (name, repository) in &self.repositories {
+            let revisions = repository.commits.iter().map(|(commit, revision)| {
+                let untagged = Untagged {
+                    commit: commit.as_str().into(),
+                    version: revision.version.as_deref().map(version),
+                    details: None,
+                };
+                (commit.clone(), (untagged, needs(&revision.needs)))
+            });
+            let package = Package {
+                versions: releases(&repository.versions),
+                revisions: revisions.collect(),
+                names: repository.names.clone(),
+                is_repository: true,
+            };
+            memory.add(id(name), package);
+        }
+        let roots = self.roots.iter();
+        let request = Request {
+            roots: roots
+                .map(|(by, wanted)| Root { by: by.clone(), requirements: needs(wanted) })
+                .collect(),
+            locked: self.lock.iter().map(Lock::locked).collect(),
+            update: match self.update.as_slice() {
+                [] => Update::Nothing,
+                [one] if one == "*" => Update::Everything,
+                several => Update::Packages(several.iter().map(|name| id(name)).collect()),
+            },
+            local: self
+                .local
+                .iter()
+                .map(|(name, own)| (id(name), Local { version: Some(version(own)) }))
+                .collect(),
+            settings: self.settings.settings(),
+        };
+        (memory, request)
+    }
+}
+
+impl Lock {
+    fn locked(&self) -> Locked {
+        Locked {
+            id: id(&self.id),
+            version: self.version.as_deref().map(version),
+            commit: self.commit.clone(),
+            reference: self.reference.clone(),
+            dependencies: self.dependencies.iter().map(|name| id(name)).collect(),
+        }
+    }
+}
+
+impl Rules {
+    fn settings(&self) -> Settings {
+        let overrides = self.overrides.iter().map(|(from, to)| {
+            let to = reference(to);
+            (id(from), Override { id: to.id(&Defaults::default()), spec: to.spec() })
+        });
+        let exclude = self.exclude.iter().map(|text| {
+            let reference = reference(text);
+            let spec: Option<VersionSpec> = reference.version().cloned();
+            Exclusion { id: reference.id(&Defaults::default()), spec }
+        });
+        Settings {
+            exclude: exclude.collect(),
+            overrides: overrides.collect(),
+            majors: if self.many_majors { Majors::Many } else { Majors::One },
+            published_before: self.published_before,
+            prereleases: self.prereleases,
+            runtime: self.runtime.clone(),
+            mu_version: self.mu_version.as_deref().map(version),
+            base: Defaults::default().base,
+        }
+    }
+}
+
+fn needs(dependencies: &[Dependency]) -> Vec<Requirement> {
+    let requirement = |dependency: &Dependency| {
+        let reference = reference(dependency.reference());
+        let id = reference.id(&Defaults::default());
+        let plain = Requirement::new(id, reference.spec());
+        match dependency {
+            Dependency::Reference(_) => plain,
+            Dependency::Detailed(detailed) => Requirement {
+                prerelease: detailed.prerelease,
+                channel: detailed.channel.clone(),
+                app_version: detailed.app_version.clone(),
+                ..plain
+            },
+        }
+    };
+    dependencies.iter().map(requirement).collect()
+}
+
+fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement>)> {
+    let release = |(number, release): (&String, &Release)| {
+        let full = match release {
+            Release::Needs(needs) => FullRelease { needs: needs.clone(), ..FullRelease::default() },
+            Release::Full(full) => (**full).clone(),
+        };
+        let details = Details {
+            yanked: full.yanked,
+            app_version: full.app_version,
+            api_version: full.api_version,
+            mu_version: full.mu_version,
+            channels: full.channels,
+            tags: full.tags,
+            constraints: full.constraints,
+            ..Details::default()
+        };
+        let entry = Entry {
+            published: full.published,
+            commit: full.commit.as_deref().map(Arc::from),
+            details: (details != Details::default()).then(|| Arc::new(details)),
+            ..Entry::from(if full.composite { composite(number) } else { version(number) })
+        };
+        (entry, needs(&full.needs))
+    };
+    versions.iter().map(release).collect()
+}

@@ -1,0 +1,97 @@
+//! Runs `testdata/select/*.yaml`: small worlds, what is asked, and the choice or the conflict that must come of it.
+//!
+//! The format is described in `testdata/select/README.md`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::format::{Expected, Scenario};
+use crate::select::{Failure, Highest, Selection, Strategy, Warning};
+
+#[test]
+fn scenarios_come_out_as_they_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/select");
+    let entries = fs::read_dir(&folder).expect("the scenarios are there");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("can be read").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    paths.sort();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in &paths {
+        let text = fs::read_to_string(path).expect("can be read");
+        let file = path.file_name().expect("is a file").to_string_lossy();
+        let scenarios: Vec<Scenario> =
+            serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        for scenario in &scenarios {
+            count += 1;
+            if let Err(difference) = run(scenario) {
+                wrong.push(format!("{file}: {}\n{difference}", scenario.case));
+            }
+        }
+    }
+    assert!(count >= 30, "only {count} scenarios were found in {}", folder.display());
+    assert!(wrong.is_empty(), "{} of {count} went wrong\n\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Runs a scenario; an error shows what was expected and what came.
+fn run(scenario: &Scenario) -> Result<(), String> {
+    let (memory, request) = scenario.world();
+    let actual = match Highest.select(&memory, &request) {
+        Ok(selection) => Expected {
+            chosen: Some(chosen(&selection)),
+            warnings: selection.warnings.iter().map(warning).collect(),
+            conflict: None,
+        },
+        Err(Failure::Conflict(conflict)) => Expected {
+            conflict: Some(conflict.to_string().trim_end().to_owned()),
+            ..Expected::default()
+        },
+        Err(Failure::Unavailable(error)) => return Err(format!("  {error}")),
+    };
+    let expected = scenario.expected();
+    if actual == expected {
+        Ok(())
+    } else {
+        Err(format!("--- expected\n{expected}--- came\n{actual}"))
+    }
+}
+
+/// `name version`, or `name commit` for a revision without a tag.
+fn chosen(selection: &Selection) -> Vec<String> {
+    let line = |chosen: &crate::select::Chosen| {
+        let name = chosen.id.to_string();
+        let name = name.strip_prefix("hub.mu.com/").unwrap_or(&name);
+        let what = match (&chosen.origin, &chosen.version, &chosen.commit) {
+            (crate::select::Origin::Revision(_), _, Some(commit)) => commit.to_string(),
+            (_, Some(version), _) => version.to_string(),
+            _ => "?".to_owned(),
+        };
+        format!("{name} {what}")
+    };
+    selection.packages.iter().map(line).collect()
+}
+
+fn warning(warning: &Warning) -> String {
+    match warning {
+        Warning::LocalDoesNotSatisfy { id, requirement, .. } => {
+            format!("{id} is local, and is not {requirement}")
+        }
+        Warning::Yanked { id, reason, .. } => format!("{id} is yanked: {reason}"),
+    }
+}
+
+/// The files name their cases apart, so that a failure can be found.
+#[test]
+fn no_two_cases_have_one_name() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/select");
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("the scenarios are there") {
+        let text = fs::read_to_string(entry.expect("can be read").path()).expect("can be read");
+        for line in text.lines().filter_map(|line| line.strip_prefix("- case: ")) {
+            *names.entry(line.to_owned()).or_default() += 1;
+        }
+    }
+    names.retain(|_, count| *count > 1);
+    assert!(names.is_empty(), "{names:?}");
+}

@@ -1,0 +1,168 @@
+//! A universe in memory that counts what it is asked, and short ways to write its parts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use crate::index::releases::{Entry, Position, Releases};
+use crate::index::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::reference::{Defaults, PackageId, Reference, Version, VersionSpec};
+
+/// A package id; without a base it is at `hub.mu.com`.
+pub(super) fn id(text: &str) -> PackageId {
+    reference(text).id(&Defaults::default())
+}
+
+/// A requirement, as `name#spec`.
+pub(super) fn requirement(text: &str) -> Requirement {
+    let reference = reference(text);
+    Requirement::new(reference.id(&Defaults::default()), reference.spec())
+}
+
+pub(super) fn reference(text: &str) -> Reference {
+    Reference::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub(super) fn version(text: &str) -> Version {
+    Version::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub(super) fn composite(text: &str) -> Version {
+    Version::parse_composite(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// One package of a [`Memory`].
+#[derive(Debug, Default)]
+pub(super) struct Package {
+    pub(super) versions: Vec<(Entry, Vec<Requirement>)>,
+    pub(super) revisions: BTreeMap<String, (Untagged, Vec<Requirement>)>,
+    /// Tags and branches, and `tip`: to a commit.
+    pub(super) names: BTreeMap<String, String>,
+    pub(super) is_repository: bool,
+}
+
+/// Packages in memory.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    packages: BTreeMap<PackageId, (Arc<Releases>, Package)>,
+    pub(super) asked: Mutex<Asked>,
+}
+
+/// What a [`Memory`] was asked.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) packages: BTreeSet<PackageId>,
+    pub(super) versions: BTreeSet<(PackageId, Position)>,
+    /// The packages of each hint that held something new.
+    pub(super) waves: Vec<BTreeSet<PackageId>>,
+    /// Packages that were asked for without a hint before.
+    pub(super) unexpected: BTreeSet<PackageId>,
+}
+
+impl Memory {
+    pub(super) fn add(&mut self, id: PackageId, mut package: Package) {
+        package.versions.sort_by(|one, two| one.0.version.cmp(&two.0.version));
+        let entries = package.versions.iter().map(|(entry, _)| entry.clone()).collect();
+        let releases = if package.is_repository {
+            Releases::repository(id.clone(), entries)
+        } else {
+            Releases::registry(id.clone(), entries)
+        };
+        self.packages.insert(id, (Arc::new(releases), package));
+    }
+
+    /// Adds a version of a package in a hub, with what it requires.
+    pub(super) fn publish(&mut self, package: &str, number: &str, needs: &[&str]) {
+        let id = id(package);
+        let mut package = self.packages.remove(&id).map(|(_, package)| package).unwrap_or_default();
+        let needs = needs.iter().map(|need| requirement(need)).collect();
+        package.versions.push((Entry::from(version(number)), needs));
+        self.add(id, package);
+    }
+
+    pub(super) fn package(&self, id: &PackageId) -> Option<&Package> {
+        self.packages.get(id).map(|(_, package)| package)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = &PackageId> {
+        self.packages.keys()
+    }
+
+    fn log(&self) -> std::sync::MutexGuard<'_, Asked> {
+        self.asked.lock().expect("no test panics while it holds the lock")
+    }
+}
+
+impl Universe for Memory {
+    fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
+        let mut asked = self.log();
+        if !asked.waves.iter().any(|wave| wave.contains(id)) {
+            asked.unexpected.insert(id.clone());
+        }
+        asked.packages.insert(id.clone());
+        Ok(match self.packages.get(id) {
+            Some((releases, _)) => Arc::clone(releases),
+            None => Arc::new(Releases::absent(id.clone(), vec![format!("https://{id}")])),
+        })
+    }
+
+    fn revision(
+        &self,
+        releases: &Releases,
+        name: &VersionSpec,
+    ) -> Result<Option<Revision>, Unavailable> {
+        let Some(package) = self.package(releases.id()) else { return Ok(None) };
+        let text = name.as_tag().map_or_else(|| name.to_string(), ToOwned::to_owned);
+        if !package.is_repository {
+            let tagged = (0..releases.len()).find(|&position| {
+                releases.details(position).is_some_and(|details| details.tags.contains(&text))
+            });
+            return Ok(tagged.map(Revision::Release));
+        }
+        let commit = match (package.names.get(&text), name) {
+            (Some(commit), _) => Some(commit.as_str()),
+            (None, VersionSpec::Commit(commit)) => {
+                let tagged = (0..releases.len()).filter_map(|at| releases.commit(at));
+                let mut known = tagged
+                    .map(|commit| &**commit)
+                    .chain(package.revisions.keys().map(String::as_str));
+                known.rfind(|known| commit.matches(known))
+            }
+            (None, _) => None,
+        };
+        Ok(commit.map(|commit| match releases.at_commit(commit) {
+            Some(position) => Revision::Release(position),
+            None => Revision::Untagged(package.revisions[commit].0.clone()),
+        }))
+    }
+
+    fn requirements(
+        &self,
+        releases: &Releases,
+        candidate: Candidate<'_>,
+    ) -> Result<Arc<[Requirement]>, Unavailable> {
+        let package = self.package(releases.id()).expect("has releases");
+        Ok(match candidate {
+            Candidate::Release(position) => {
+                self.log().versions.insert((releases.id().clone(), position));
+                package.versions[position as usize].1.as_slice().into()
+            }
+            Candidate::Revision(revision) => {
+                package.revisions[&*revision.commit].1.as_slice().into()
+            }
+        })
+    }
+
+    fn expect(&self, ids: &[PackageId]) {
+        let mut asked = self.log();
+        let known: BTreeSet<_> = asked.waves.iter().flatten().cloned().collect();
+        let new: BTreeSet<_> = ids.iter().filter(|id| !known.contains(id)).cloned().collect();
+        if !new.is_empty() {
+            asked.waves.push(new);
+        }
+    }
+
+    fn similar(&self, id: &PackageId) -> Vec<PackageId> {
+        let alike = |known: &&PackageId| known.name().leaf().get(..2) == id.name().leaf().get(..2);
+        self.packages.keys().filter(alike).cloned().collect()
+    }
+}
