@@ -4,11 +4,11 @@
 //! Nothing here knows of workspaces, and nothing looks further than one folder.
 
 mod capability;
+pub mod edit;
 mod glob;
 mod locate;
 mod read;
 mod requirement;
-#[allow(dead_code, unused_imports, reason = "edits of files, which come next, use the rest")]
 pub mod source;
 mod types;
 
@@ -20,6 +20,7 @@ pub use self::locate::{JSON_NAME, Loaded, ManifestError, YAML_NAME, misspelt};
 pub(crate) use self::locate::{manifest_name, misspelt_name, read_text_if_there};
 pub(crate) use self::read::{globs, one_of, unversioned};
 pub use self::requirement::Requirement;
+use self::source::render::quoted;
 use self::source::{Document, SourceError};
 pub use self::types::{
     API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Warning,
@@ -58,11 +59,6 @@ pub fn generated_manifest(name: &str, version: Option<&str>) -> String {
     }
     text.push_str("x-generated: true\n");
     text
-}
-
-/// A text in double quotes, as YAML and JSON both read it.
-pub(crate) fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("text is always JSON")
 }
 
 #[cfg(test)]

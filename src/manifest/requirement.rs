@@ -12,7 +12,9 @@ use crate::reference::{Base, Reference, ReferenceError, VersionSpec};
 
 /// What an entry in its long form may say.
 pub(super) const KEYS: &[&str] = &["ref", "version", "channel", "appVersion", "prerelease"];
-/// The key that marks an entry as indirect where no comment can (in JSON, and in a row of a flow list).
+/// The word in the comment behind an entry that only other packages need.
+pub(super) const INDIRECT: &str = "indirect";
+/// The key that says the same where no comment can stand: in JSON, and among others in brackets.
 pub(super) const INDIRECT_KEY: &str = "x-indirect";
 
 /// One dependency of a package.
@@ -270,5 +272,5 @@ fn named_by_key(key: &Text<'_>, version: &Text<'_>) -> Result<Reference, SourceE
 /// Whether a comment says that an entry is there for others: `# indirect`, or `# indirect; why`.
 pub(super) fn is_indirect_mark(comment: &str) -> bool {
     let words = comment.trim_start_matches('#').trim();
-    words.strip_prefix("indirect").is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))
+    words.strip_prefix(INDIRECT).is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))
 }

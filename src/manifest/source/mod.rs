@@ -5,7 +5,9 @@
 
 mod error;
 mod json;
+pub(crate) mod layout;
 mod node;
+pub(crate) mod render;
 mod value;
 mod words;
 mod yaml;
@@ -16,7 +18,7 @@ use std::path::Path;
 
 pub use self::error::{SourceError, line_of};
 pub use self::node::Node;
-pub(crate) use self::node::{Entry, Kind, Style, is_bool, is_number};
+pub(crate) use self::node::{Entry, Kind};
 pub use self::value::{Problem, Table, Text, Value};
 pub use self::words::{nearest, printable};
 

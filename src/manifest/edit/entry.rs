@@ -1,0 +1,139 @@
+//! One dependency as it is written: alone or in its long form, in a list or a map.
+
+use crate::manifest::Requirement;
+use crate::manifest::requirement::{INDIRECT_KEY, is_version_alone};
+use crate::manifest::source::SourceError;
+use crate::manifest::source::layout::{Collection, NewEntry, Patch};
+use crate::manifest::source::render::New;
+use crate::reference::Reference;
+
+/// What is written where only a version can stand and none is asked for.
+const ANY_VERSION: &str = "latest";
+
+/// A dependency as a new entry of a list.
+pub(super) fn in_list(new: &Requirement) -> NewEntry {
+    let reference = ("ref", New::Text(new.reference.to_string()));
+    NewEntry { key: None, value: value(new, reference) }
+}
+
+/// A dependency as a new entry of a map: the name with a version, or a local name with a reference.
+pub(super) fn in_map(new: &Requirement, others: &[Requirement]) -> NewEntry {
+    let reference = &new.reference;
+    let place = reference.with_version(None);
+    let is_plain = reference.protocol().is_none() && reference.local().is_none();
+    let is_free = |key: &str| others.iter().all(|other| other.alias.as_deref() != Some(key));
+    let key = match &new.alias {
+        Some(alias) => alias.clone(),
+        None if is_plain => place.to_string(),
+        None => {
+            let leaf = reference.name().leaf();
+            let name = if is_free(leaf) { leaf } else { reference.name().as_str() };
+            name.to_owned()
+        }
+    };
+    let version = reference.version_text().unwrap_or(ANY_VERSION);
+    let said = if key == place.as_str() && is_version_alone(version) {
+        ("version", New::Text(version.to_owned()))
+    } else {
+        ("ref", New::Text(map_reference(reference)))
+    };
+    NewEntry { key: Some(key), value: value(new, said) }
+}
+
+/// Changes the entry at `index` from what it says to what is wanted, but for the mark.
+pub(super) fn rewrite<'d>(
+    patch: &mut Patch<'d>,
+    collection: Collection<'d>,
+    index: usize,
+    old: &Requirement,
+    wanted: &Requirement,
+) -> Result<(), SourceError> {
+    let table = collection.inner(index);
+    if table.is_table() {
+        return rewrite_long(patch, table, old, wanted);
+    }
+    let in_map = collection.is_table();
+    let by_version = in_map && collection.text(index).is_some_and(is_version_alone);
+    let version = wanted.reference.version_text().unwrap_or(ANY_VERSION);
+    let said = if by_version && is_version_alone(version) {
+        ("version", version.to_owned())
+    } else if in_map {
+        ("ref", map_reference(&wanted.reference))
+    } else {
+        ("ref", wanted.reference.to_string())
+    };
+    match value(wanted, (said.0, New::Text(said.1))) {
+        New::Text(text) => patch.replace_text(collection, index, &text),
+        value => {
+            patch.replace_value(collection, index, &value);
+            Ok(())
+        }
+    }
+}
+
+fn rewrite_long<'d>(
+    patch: &mut Patch<'d>,
+    table: Collection<'d>,
+    old: &Requirement,
+    wanted: &Requirement,
+) -> Result<(), SourceError> {
+    if old.reference != wanted.reference {
+        if table.has("version") {
+            let version = wanted.reference.version_text().unwrap_or(ANY_VERSION);
+            patch.set(table, "version", New::Text(version.to_owned()))?;
+        } else {
+            patch.set(table, "ref", New::Text(wanted.reference.to_string()))?;
+        }
+    }
+    let texts = [
+        ("channel", &old.channel, &wanted.channel),
+        ("appVersion", &old.app_version, &wanted.app_version),
+    ];
+    for (key, _, wanted) in texts.into_iter().filter(|(_, old, wanted)| old != wanted) {
+        match wanted {
+            Some(text) => patch.set(table, key, New::Text(text.clone()))?,
+            None => patch.unset(table, key)?,
+        }
+    }
+    if old.prerelease != wanted.prerelease {
+        patch.set(table, "prerelease", New::Flag(wanted.prerelease))?;
+    }
+    Ok(())
+}
+
+/// Marks an entry by a key of its long form.
+pub(super) fn mark_by_key<'d>(
+    patch: &mut Patch<'d>,
+    collection: Collection<'d>,
+    index: usize,
+) -> Result<(), SourceError> {
+    let table = collection.inner(index);
+    if table.is_table() {
+        return patch.set(table, INDIRECT_KEY, New::Flag(true));
+    }
+    let text = collection.text(index).unwrap_or_default().to_owned();
+    let by_version = collection.is_table() && is_version_alone(&text);
+    let key = if by_version { "version" } else { "ref" };
+    let long = New::Table(vec![(key, New::Text(text)), (INDIRECT_KEY, New::Flag(true))]);
+    patch.replace_value(collection, index, &long);
+    Ok(())
+}
+
+/// The short form if nothing but the reference or version is said, else the long one.
+fn value(requirement: &Requirement, said: (&'static str, New)) -> New {
+    let mut pairs = vec![said];
+    let text = |text: &String| New::Text(text.clone());
+    pairs.extend(requirement.channel.as_ref().map(|channel| ("channel", text(channel))));
+    pairs.extend(requirement.app_version.as_ref().map(|app| ("appVersion", text(app))));
+    pairs.extend(requirement.prerelease.then_some(("prerelease", New::Flag(true))));
+    match pairs.len() {
+        1 => pairs.remove(0).1,
+        _ => New::Table(pairs),
+    }
+}
+
+/// A reference as it can stand in the map form, where a bare word would be a version.
+fn map_reference(reference: &Reference) -> String {
+    let text = reference.to_string();
+    if is_version_alone(&text) { format!("{text}#{ANY_VERSION}") } else { text }
+}

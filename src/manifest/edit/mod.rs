@@ -1,0 +1,254 @@
+//! Changes to a manifest that commands make, in a person's own layout: comments, order, quotes and line endings stay.
+//!
+//! An [`Editor`] holds the text of one manifest. After every change the text is read again and compared
+//! with what was intended; if it means anything else, the change is an error and the text is as before.
+
+mod check;
+mod entry;
+mod mark;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use super::Requirement;
+use super::source::layout::{Collection, Patch};
+use super::source::{Document, SourceError};
+use crate::reference::{Defaults, Reference, VersionSpec};
+
+/// A manifest that could not be changed; its text is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// The manifest is wrong, or laid out in a way that is not understood.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The changed text would not have meant what was intended.
+    #[error("cannot change `{}` without changing what else it says; it was left as it is", .path.display())]
+    Unsafe {
+        /// The manifest.
+        path: PathBuf,
+    },
+}
+
+/// One of the two lists of dependencies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Section {
+    /// `dependencies`.
+    Dependencies,
+    /// `devDependencies`.
+    DevDependencies,
+}
+
+impl Section {
+    /// Its key in the manifest.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Dependencies => "dependencies",
+            Self::DevDependencies => "devDependencies",
+        }
+    }
+}
+
+/// Changes the dependencies in the text of one manifest.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    path: PathBuf,
+    text: String,
+    defaults: Defaults,
+}
+
+impl Editor {
+    /// An editor for `text`, the content of the manifest at `path`. References to one package are told
+    /// by `defaults`, however they are written.
+    pub fn new(path: &Path, text: impl Into<String>, defaults: &Defaults) -> Self {
+        Self { path: path.to_owned(), text: text.into(), defaults: defaults.clone() }
+    }
+
+    /// The manifest's text with the changes made so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The manifest's text with all changes.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// The dependencies in a section as they are now.
+    ///
+    /// # Errors
+    ///
+    /// When the section is wrong.
+    pub fn requirements(&self, section: Section) -> Result<Vec<Requirement>, EditError> {
+        let document = Document::read(&self.path, &self.text)?;
+        Ok(check::requirements(&document, section)?)
+    }
+
+    /// Adds a dependency; if the package is there already, its entry gets the new version, the mark, and whatever
+    /// else the new one says. Returns whether anything changed.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or cannot be changed safely.
+    pub fn add(&mut self, section: Section, new: &Requirement) -> Result<bool, EditError> {
+        let Some((index, old)) = self.find(section, &new.reference)? else {
+            return self.append(section, new);
+        };
+        let wanted = Requirement {
+            reference: old.reference.with_version(new.reference.version().cloned()),
+            channel: new.channel.clone().or_else(|| old.channel.clone()),
+            app_version: new.app_version.clone().or_else(|| old.app_version.clone()),
+            prerelease: new.prerelease || old.prerelease,
+            indirect: new.indirect,
+            ..old.clone()
+        };
+        self.rewrite(section, index, &old, &wanted)
+    }
+
+    /// Gives a package's entry another version, or none in particular. Returns whether anything changed;
+    /// a package that is not there is not added.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or cannot be changed safely.
+    pub fn set_version(
+        &mut self,
+        section: Section,
+        package: &Reference,
+        version: Option<VersionSpec>,
+    ) -> Result<bool, EditError> {
+        let Some((index, old)) = self.find(section, package)? else { return Ok(false) };
+        let wanted = Requirement { reference: old.reference.with_version(version), ..old.clone() };
+        self.rewrite(section, index, &old, &wanted)
+    }
+
+    /// Marks a package's entry as needed only by others, or takes the mark away. Returns whether anything changed.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or cannot be changed safely.
+    pub fn set_indirect(
+        &mut self,
+        section: Section,
+        package: &Reference,
+        indirect: bool,
+    ) -> Result<bool, EditError> {
+        let Some((index, old)) = self.find(section, package)? else { return Ok(false) };
+        let wanted = Requirement { indirect, ..old.clone() };
+        self.rewrite(section, index, &old, &wanted)
+    }
+
+    /// Removes a package's entry. Returns whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or cannot be changed safely.
+    pub fn remove(&mut self, section: Section, package: &Reference) -> Result<bool, EditError> {
+        let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
+        let mut expected = self.requirements(section)?;
+        expected.remove(index);
+        let text = step(&self.path, &self.text, section, |patch, collection| match collection {
+            Some(collection) => patch.take(collection, index),
+            None => Ok(()),
+        })?;
+        self.accept(section, text, &expected)
+    }
+
+    /// The entry for a package, with its place in the section.
+    fn find(
+        &self,
+        section: Section,
+        package: &Reference,
+    ) -> Result<Option<(usize, Requirement)>, EditError> {
+        let requirements = self.requirements(section)?;
+        let mut entries = requirements.into_iter().enumerate();
+        Ok(entries.find(|(_, entry)| self.is_same_package(&entry.reference, package)))
+    }
+
+    fn is_same_package(&self, left: &Reference, right: &Reference) -> bool {
+        match (left.local(), right.local()) {
+            (Some(_), Some(_)) => Requirement::package_key(left) == Requirement::package_key(right),
+            (None, None) => left.id(&self.defaults) == right.id(&self.defaults),
+            _ => false,
+        }
+    }
+
+    fn append(&mut self, section: Section, new: &Requirement) -> Result<bool, EditError> {
+        let mut expected = self.requirements(section)?;
+        let mut key = None;
+        let mut text = step(&self.path, &self.text, section, |patch, collection| {
+            let Some(collection) = collection else {
+                return patch.push_collection(section.key(), &entry::in_list(new));
+            };
+            if !collection.is_table() {
+                return patch.push(collection, &entry::in_list(new));
+            }
+            let entry = entry::in_map(new, &expected);
+            key.clone_from(&entry.key);
+            patch.push(collection, &entry)
+        })?;
+        if new.indirect {
+            text = mark::set(&self.path, &text, section, expected.len(), true)?;
+        }
+        expected.push(Requirement { alias: key, ..new.clone() });
+        self.accept(section, text, &expected)
+    }
+
+    /// Changes an entry from what it says to what is wanted.
+    fn rewrite(
+        &mut self,
+        section: Section,
+        index: usize,
+        old: &Requirement,
+        wanted: &Requirement,
+    ) -> Result<bool, EditError> {
+        let mut expected = self.requirements(section)?;
+        expected[index] = wanted.clone();
+        let mut text = self.text.clone();
+        let unmarked = Requirement { indirect: old.indirect, ..wanted.clone() };
+        if !check::says_the_same(old, &unmarked) {
+            text = step(&self.path, &text, section, |patch, collection| match collection {
+                Some(collection) => entry::rewrite(patch, collection, index, old, wanted),
+                None => Ok(()),
+            })?;
+        }
+        if old.indirect != wanted.indirect {
+            text = mark::set(&self.path, &text, section, index, wanted.indirect)?;
+        }
+        self.accept(section, text, &expected)
+    }
+
+    /// Takes the changed text if it means what was intended and nothing else changed.
+    fn accept(
+        &mut self,
+        section: Section,
+        text: String,
+        expected: &[Requirement],
+    ) -> Result<bool, EditError> {
+        if !check::is_intended(&self.path, &self.text, &text, section, expected)? {
+            return Err(EditError::Unsafe { path: self.path.clone() });
+        }
+        let changed = text != self.text;
+        self.text = text;
+        Ok(changed)
+    }
+}
+
+/// The text after a change to a section, which must still be well formed and have every comment
+/// that the change did not touch.
+fn step(
+    path: &Path,
+    text: &str,
+    section: Section,
+    change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
+) -> Result<String, EditError> {
+    let document = Document::read(path, text)?;
+    let mut patch = Patch::new(&document);
+    change(&mut patch, Collection::find(&document, section.key()))?;
+    let changed = patch.apply();
+    if check::keeps_comments(path, &patch, &changed) {
+        Ok(changed)
+    } else {
+        Err(EditError::Unsafe { path: path.to_owned() })
+    }
+}

@@ -1,0 +1,641 @@
+//! What a change leaves of a person's layout: everything.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::manifest::Manifest;
+
+fn requirement(text: &str) -> Requirement {
+    let (reference, indirect) = match text.strip_suffix(" # indirect") {
+        Some(reference) => (reference, true),
+        None => (text, false),
+    };
+    let reference = Reference::parse(reference).expect("is a reference");
+    Requirement { indirect, ..Requirement::new(reference) }
+}
+
+fn path_of(text: &str) -> &'static Path {
+    Path::new(if text.starts_with('{') && text.contains("\"name\"") {
+        "Mu.json"
+    } else {
+        "Mu.yaml"
+    })
+}
+
+fn editor(text: &str) -> Editor {
+    Editor::new(path_of(text), text, &Defaults::default())
+}
+
+fn check_add(before: &str, added: &str, after: &str) {
+    check_add_to(Section::Dependencies, before, &requirement(added), after);
+}
+
+fn check_add_to(section: Section, before: &str, added: &Requirement, after: &str) {
+    let mut editor = editor(before);
+    let changed = editor.add(section, added);
+    assert!(matches!(changed, Ok(true)), "{before}: {changed:?}");
+    assert_eq!(editor.text(), after, "{before}");
+}
+
+#[test]
+fn entries_are_added_to_lists() {
+    check_add(
+        "name: a\ndependencies:\n  - b\n",
+        "c#^1",
+        "name: a\ndependencies:\n  - b\n  - c#^1\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n- b\nlicense: MIT\n",
+        "c#^1",
+        "name: a\ndependencies:\n- b\n- c#^1\nlicense: MIT\n",
+    );
+    check_add(
+        "name: a # me\ndependencies: # all\n    - b # the b\n    # - d\n\n# end\n",
+        "c",
+        "name: a # me\ndependencies: # all\n    - b # the b\n    - c\n    # - d\n\n# end\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - {ref: b,\n     channel: x} # two lines\n",
+        "c",
+        "name: a\ndependencies:\n  - {ref: b,\n     channel: x} # two lines\n  - c\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - ref: b\n    channel: x\nx-y: 1",
+        "c",
+        "name: a\ndependencies:\n  - ref: b\n    channel: x\n  - c\nx-y: 1",
+    );
+    check_add("name: a\ndependencies:\n  - b", "c", "name: a\ndependencies:\n  - b\n  - c");
+    check_add(
+        "name: a\r\ndependencies:\r\n  - b # x\r\n",
+        "c",
+        "name: a\r\ndependencies:\r\n  - b # x\r\n  - c\r\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - 'b'\n",
+        "c",
+        "name: a\ndependencies:\n  - 'b'\n  - 'c'\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - \"b\"\n",
+        "c",
+        "name: a\ndependencies:\n  - \"b\"\n  - \"c\"\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - b\n",
+        "c#>=1 <2",
+        "name: a\ndependencies:\n  - b\n  - c#>=1 <2\n",
+    );
+}
+
+#[test]
+fn empty_lists_become_lines() {
+    check_add("name: a\ndependencies: []\n", "b#^1", "name: a\ndependencies:\n  - b#^1\n");
+    check_add(
+        "name: a\ndependencies: [] # none\nx-y: 1\n",
+        "b",
+        "name: a\ndependencies: # none\n  - b\nx-y: 1\n",
+    );
+    check_add("name: a\ndependencies:\n", "b", "name: a\ndependencies:\n  - b\n");
+    check_add("name: a\ndependencies: ~\n", "b", "name: a\ndependencies:\n  - b\n");
+    check_add(
+        "name: a\ndependencies: # none\n  # - c\nx-y: 1\n",
+        "b",
+        "name: a\ndependencies: # none\n  - b\n  # - c\nx-y: 1\n",
+    );
+    check_add("name: a\ndependencies:", "b", "name: a\ndependencies:\n  - b");
+    check_add(
+        "name: a\nkeywords:\n- x\ndependencies: []\n",
+        "b",
+        "name: a\nkeywords:\n- x\ndependencies:\n- b\n",
+    );
+    check_add("name: a\ndependencies: {}\n", "b#^1", "name: a\ndependencies:\n  b: ^1\n");
+}
+
+#[test]
+fn missing_keys_are_written() {
+    check_add("name: a\n", "b#^1", "name: a\ndependencies:\n  - b#^1\n");
+    check_add("name: a", "b", "name: a\ndependencies:\n  - b");
+    check_add("name: a\r\n", "b", "name: a\r\ndependencies:\r\n  - b\r\n");
+    check_add(
+        "name: a\ndescription: |\n  text\n",
+        "b",
+        "name: a\ndescription: |\n  text\ndependencies:\n  - b\n",
+    );
+    check_add("name: a\n...\n", "b", "name: a\ndependencies:\n  - b\n...\n");
+    check_add("{name: a}\n", "b#^1", "{name: a, dependencies: [b#^1]}\n");
+    check_add(
+        "# only a comment\nname: a\n# end\n",
+        "b",
+        "# only a comment\nname: a\n# end\ndependencies:\n  - b\n",
+    );
+    let before = "name: a\ndependencies:\n    - b\n";
+    check_add_to(
+        Section::DevDependencies,
+        before,
+        &requirement("c"),
+        "name: a\ndependencies:\n    - b\ndevDependencies:\n    - c\n",
+    );
+}
+
+#[test]
+fn entries_are_added_in_brackets() {
+    check_add("name: a\ndependencies: [b] # x\n", "c#^1", "name: a\ndependencies: [b, c#^1] # x\n");
+    check_add("name: a\ndependencies: [ b, ]\n", "c", "name: a\ndependencies: [ b, c, ]\n");
+    check_add(
+        "name: a\ndependencies: [b]\n",
+        "c#>1, <3",
+        "name: a\ndependencies: [b, \"c#>1, <3\"]\n",
+    );
+    check_add(
+        "name: a\ndependencies: [\n  b # x, y\n]\n",
+        "c",
+        "name: a\ndependencies: [\n  b, # x, y\n  c\n]\n",
+    );
+    check_add(
+        "name: a\ndependencies: [\n  b, # x\n  # y\n]\n",
+        "c",
+        "name: a\ndependencies: [\n  b, # x\n  c,\n  # y\n]\n",
+    );
+    check_add("name: a\ndependencies: [\n  b]\n", "c", "name: a\ndependencies: [\n  b,\n  c]\n");
+    check_add("name: a\ndependencies: [ # none\n]\n", "b", "name: a\ndependencies: [b # none\n]\n");
+}
+
+#[test]
+fn entries_are_added_to_maps() {
+    check_add(
+        "name: a\ndependencies:\n  b: ^1\n",
+        "c#^2",
+        "name: a\ndependencies:\n  b: ^1\n  c: ^2\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: ^1\n",
+        "c#>=2",
+        "name: a\ndependencies:\n  b: ^1\n  c: \">=2\"\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: ^1\n",
+        "x/c",
+        "name: a\ndependencies:\n  b: ^1\n  x/c: latest\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: ^1\n",
+        "https://github.com/x/c#beta",
+        "name: a\ndependencies:\n  b: ^1\n  c: https://github.com/x/c#beta\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  c: ^1\n",
+        "https://github.com/x/c#beta",
+        "name: a\ndependencies:\n  c: ^1\n  x/c: https://github.com/x/c#beta\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: ^1\n",
+        "c#release/1",
+        "name: a\ndependencies:\n  b: ^1\n  c: c#release/1\n",
+    );
+    check_add(
+        "name: a\ndependencies: {b: ^1}\n",
+        "c#^2",
+        "name: a\ndependencies: {b: ^1, c: ^2}\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: ^1\n",
+        "./c",
+        "name: a\ndependencies:\n  b: ^1\n  c: ./c\n",
+    );
+}
+
+#[test]
+fn entries_are_added_to_json() {
+    check_add("{\"name\": \"a\"}", "b#^1", "{\"name\": \"a\", \"dependencies\": [\"b#^1\"]}");
+    check_add(
+        "{\n  \"name\": \"a\"\n}\n",
+        "b",
+        "{\n  \"name\": \"a\",\n  \"dependencies\": [\n    \"b\"\n  ]\n}\n",
+    );
+    check_add(
+        "{\n\t\"name\": \"a\",\n\t\"dependencies\": [],\n\t\"license\": \"MIT\"\n}\n",
+        "b",
+        "{\n\t\"name\": \"a\",\n\t\"dependencies\": [\n\t\t\"b\"\n\t],\n\t\"license\": \"MIT\"\n}\n",
+    );
+    check_add(
+        "{\n  \"name\": \"a\",\n  \"dependencies\": [\n    \"b\"\n  ]\n}\n",
+        "c # indirect",
+        "{\n  \"name\": \"a\",\n  \"dependencies\": [\n    \"b\",\n    {\"ref\": \"c\", \"x-indirect\": true}\n  ]\n}\n",
+    );
+    check_add(
+        "{\"name\": \"a\", \"dependencies\": {\"b\": \"1\"}}",
+        "c#^2",
+        "{\"name\": \"a\", \"dependencies\": {\"b\": \"1\", \"c\": \"^2\"}}",
+    );
+    check_add(
+        "{\"name\": \"a\", \"dependencies\": null}",
+        "c#^2",
+        "{\"name\": \"a\", \"dependencies\": [\"c#^2\"]}",
+    );
+}
+
+#[test]
+fn what_is_there_gets_the_new_version() {
+    check_add(
+        "name: a\ndependencies:\n  - b#^1 # why\n",
+        "b#^2",
+        "name: a\ndependencies:\n  - b#^2 # why\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - 'b#^1'\n",
+        "b#^2",
+        "name: a\ndependencies:\n  - 'b#^2'\n",
+    );
+    check_add(
+        "name: a\ndependencies: [\"b#^1\"]\n",
+        "https://hub.mu.com/b#^2",
+        "name: a\ndependencies: [\"b#^2\"]\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - https://hub.mu.com/b\n",
+        "b#^2",
+        "name: a\ndependencies:\n  - https://hub.mu.com/b#^2\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  - {ref: b#^1, channel: x}\n",
+        "b#^2",
+        "name: a\ndependencies:\n  - {ref: b#^2, channel: x}\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: ^1 # why\n",
+        "b#^2",
+        "name: a\ndependencies:\n  b: ^2 # why\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: \"^1\"\n",
+        "b#^2",
+        "name: a\ndependencies:\n  b: \"^2\"\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  b: {version: ^1}\n",
+        "b#^2",
+        "name: a\ndependencies:\n  b: {version: ^2}\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  x: c/b#^1\n",
+        "c/b#^2",
+        "name: a\ndependencies:\n  x: c/b#^2\n",
+    );
+    check_add("name: a\ndependencies:\n  b: ^1\n", "b#x/y", "name: a\ndependencies:\n  b: b#x/y\n");
+    check_add(
+        "{\"name\": \"a\", \"dependencies\": [\"b#^1\", \"c\"]}",
+        "b#^2",
+        "{\"name\": \"a\", \"dependencies\": [\"b#^2\", \"c\"]}",
+    );
+    check_add(
+        "name: a\ndependencies: &d\n  - b#^1\n",
+        "b#^2",
+        "name: a\ndependencies: &d\n  - b#^2\n",
+    );
+    let mut editor = editor("name: a\ndependencies: [b#^1]\n");
+    assert!(matches!(editor.add(Section::Dependencies, &requirement("b#^1")), Ok(false)));
+}
+
+#[test]
+fn long_forms_are_made_and_changed() {
+    let long = Requirement {
+        channel: Some("stable".to_owned()),
+        app_version: Some("2.3".to_owned()),
+        prerelease: true,
+        ..requirement("b#^2")
+    };
+    let dependencies = Section::Dependencies;
+    check_add_to(
+        dependencies,
+        "name: a\n",
+        &long,
+        "name: a\ndependencies:\n  - {ref: b#^2, channel: stable, appVersion: \"2.3\", prerelease: true}\n",
+    );
+    check_add_to(
+        dependencies,
+        "name: a\ndependencies:\n  - b # why\n",
+        &long,
+        "name: a\ndependencies:\n  - {ref: b#^2, channel: stable, appVersion: \"2.3\", prerelease: true} # why\n",
+    );
+    check_add_to(
+        dependencies,
+        "name: a\ndependencies:\n  - ref: b\n    channel: fast # speed\n    # more\n",
+        &long,
+        "name: a\ndependencies:\n  - ref: b#^2\n    channel: stable # speed\n    appVersion: \"2.3\"\n    prerelease: true\n    # more\n",
+    );
+    check_add_to(
+        dependencies,
+        "name: a\ndependencies:\n  b: 1.0\n",
+        &long,
+        "name: a\ndependencies:\n  b: {version: ^2, channel: stable, appVersion: \"2.3\", prerelease: true}\n",
+    );
+    check_add_to(
+        dependencies,
+        "{\"name\": \"a\", \"dependencies\": {\"b\": {\"version\": \"1\", \"prerelease\": false}}}",
+        &long,
+        "{\"name\": \"a\", \"dependencies\": {\"b\": {\"version\": \"^2\", \"prerelease\": true, \"channel\": \"stable\", \"appVersion\": \"2.3\"}}}",
+    );
+}
+
+fn check_remove(before: &str, removed: &str, after: &str) {
+    let mut editor = editor(before);
+    let changed = editor.remove(Section::Dependencies, &requirement(removed).reference);
+    assert!(matches!(changed, Ok(true)), "{before}: {changed:?}");
+    assert_eq!(editor.text(), after, "{before}");
+}
+
+#[test]
+fn entries_are_removed() {
+    check_remove(
+        "name: a\ndependencies:\n  - b#^1 # x\n  # y\n  - c\n",
+        "b",
+        "name: a\ndependencies:\n  # y\n  - c\n",
+    );
+    check_remove("name: a\ndependencies:\n  - b\n  - c\n", "c", "name: a\ndependencies:\n  - b\n");
+    check_remove("name: a\ndependencies:\n  - b\n  - c", "c", "name: a\ndependencies:\n  - b");
+    check_remove(
+        "name: a\r\ndependencies:\r\n  - b\r\n  - c",
+        "c",
+        "name: a\r\ndependencies:\r\n  - b",
+    );
+    check_remove("name: a\ndependencies:\n  - b\n", "b", "name: a\ndependencies: []\n");
+    check_remove("name: a\ndependencies: # x\n  - b", "b", "name: a\ndependencies: [] # x");
+    check_remove(
+        "name: a\ndependencies:\n  - ref: b\n    channel: x\n  - c\n",
+        "b",
+        "name: a\ndependencies:\n  - c\n",
+    );
+    check_remove(
+        "name: a\ndependencies:\n  b: ^1\n  c: ^1\n",
+        "b",
+        "name: a\ndependencies:\n  c: ^1\n",
+    );
+    check_remove("name: a\ndependencies:\n  b: ^1\n", "b", "name: a\ndependencies: {}\n");
+    check_remove("name: a\ndependencies: [b, c, d]\n", "c", "name: a\ndependencies: [b, d]\n");
+    check_remove("name: a\ndependencies: [ b, c ]\n", "c", "name: a\ndependencies: [ b ]\n");
+    check_remove("name: a\ndependencies: [b, c]\n", "b", "name: a\ndependencies: [c]\n");
+    check_remove("name: a\ndependencies: [b, c, ]\n", "c", "name: a\ndependencies: [b, ]\n");
+    check_remove("name: a\ndependencies: [ b ]\n", "b", "name: a\ndependencies: []\n");
+    check_remove(
+        "name: a\ndependencies: [\n  b, # x\n  # y, z\n  c # w\n]\n",
+        "c",
+        "name: a\ndependencies: [\n  b # x\n  # y, z\n]\n",
+    );
+    check_remove(
+        "name: a\ndependencies: [\n  b, # x\n  c\n]\n",
+        "b",
+        "name: a\ndependencies: [\n  c\n]\n",
+    );
+    check_remove(
+        "{\n  \"name\": \"a\",\n  \"dependencies\": [\n    \"b\",\n    \"c\"\n  ]\n}\n",
+        "c",
+        "{\n  \"name\": \"a\",\n  \"dependencies\": [\n    \"b\"\n  ]\n}\n",
+    );
+    check_remove(
+        "{\"name\": \"a\", \"dependencies\": {\"b\": \"1\", \"c\": \"2\"}}",
+        "c",
+        "{\"name\": \"a\", \"dependencies\": {\"b\": \"1\"}}",
+    );
+    check_remove("name: a\ndependencies: [./b/, c]\n", "./b", "name: a\ndependencies: [c]\n");
+    let mut editor = editor("name: a\n");
+    assert!(matches!(editor.remove(Section::Dependencies, &requirement("b").reference), Ok(false)));
+}
+
+fn check_mark(before: &str, package: &str, on: bool, after: &str) {
+    let mut editor = editor(before);
+    let changed = editor.set_indirect(Section::Dependencies, &requirement(package).reference, on);
+    assert!(matches!(changed, Ok(true)), "{before}: {changed:?}");
+    assert_eq!(editor.text(), after, "{before}");
+}
+
+#[test]
+fn marks_come_and_go() {
+    check_add("name: a\n", "b#^1 # indirect", "name: a\ndependencies:\n  - b#^1 # indirect\n");
+    check_add(
+        "name: a\ndependencies:\n  - b # indirect\n",
+        "b#^1",
+        "name: a\ndependencies:\n  - b#^1\n",
+    );
+    check_add(
+        "name: a\ndependencies:\n  c: ^1\n",
+        "b#^1 # indirect",
+        "name: a\ndependencies:\n  c: ^1\n  b: ^1 # indirect\n",
+    );
+    check_add(
+        "name: a\ndependencies: [c, {ref: d}] # x\n",
+        "b # indirect",
+        "name: a\ndependencies: # x\n  - c\n  - {ref: d}\n  - b # indirect\n",
+    );
+    check_mark(
+        "name: a\ndependencies:\n  - b # why\n",
+        "b",
+        true,
+        "name: a\ndependencies:\n  - b # indirect; why\n",
+    );
+    check_mark(
+        "name: a\ndependencies:\n  - b # indirect; why\n",
+        "b",
+        false,
+        "name: a\ndependencies:\n  - b # why\n",
+    );
+    check_mark(
+        "name: a\ndependencies:\n  - b   # indirect\n",
+        "b",
+        false,
+        "name: a\ndependencies:\n  - b\n",
+    );
+    check_mark(
+        "name: a\ndependencies:\n  - ref: b\n    channel: x\n",
+        "b",
+        true,
+        "name: a\ndependencies:\n  - ref: b\n    channel: x # indirect\n",
+    );
+    check_mark(
+        "name: a\ndependencies: {b: ^1}\n",
+        "b",
+        true,
+        "name: a\ndependencies:\n  b: ^1 # indirect\n",
+    );
+    check_mark(
+        "{name: a, dependencies: {b: ^1}}\n",
+        "b",
+        true,
+        "{name: a, dependencies: {b: {version: ^1, x-indirect: true}}}\n",
+    );
+    check_mark(
+        "name: a\ndependencies: [b, # x\n c]\n",
+        "b",
+        true,
+        "name: a\ndependencies: [{ref: b, x-indirect: true}, # x\n c]\n",
+    );
+    check_mark(
+        "name: a\ndependencies: [b, # indirect\n c]\n",
+        "b",
+        false,
+        "name: a\ndependencies: [b,\n c]\n",
+    );
+    check_mark(
+        "{\"name\": \"a\", \"dependencies\": [\"b\"]}",
+        "b",
+        true,
+        "{\"name\": \"a\", \"dependencies\": [{\"ref\": \"b\", \"x-indirect\": true}]}",
+    );
+    check_mark(
+        "{\"name\": \"a\", \"dependencies\": [{\"ref\": \"b\", \"x-indirect\": true}]}",
+        "b",
+        false,
+        "{\"name\": \"a\", \"dependencies\": [{\"ref\": \"b\"}]}",
+    );
+}
+
+#[test]
+fn versions_are_set_and_dropped() {
+    let check = |before: &str, version: Option<&str>, after: &str| {
+        let mut editor = editor(before);
+        let version = version.map(|text| VersionSpec::parse(text).expect("is a version"));
+        let reference = requirement("b").reference;
+        let changed = editor.set_version(Section::Dependencies, &reference, version);
+        assert!(matches!(changed, Ok(true)), "{before}: {changed:?}");
+        assert_eq!(editor.text(), after, "{before}");
+    };
+    check(
+        "name: a\ndependencies:\n  - b#^1 # indirect\n",
+        Some("1.2.0"),
+        "name: a\ndependencies:\n  - b#1.2.0 # indirect\n",
+    );
+    check("name: a\ndependencies:\n  - b#^1\n", None, "name: a\ndependencies:\n  - b\n");
+    check("name: a\ndependencies:\n  b: ^1\n", None, "name: a\ndependencies:\n  b: latest\n");
+    check("name: a\ndependencies:\n  x: b#^1\n", None, "name: a\ndependencies:\n  x: b#latest\n");
+    let mut editor = editor("name: a\n");
+    let missing = editor.set_version(Section::Dependencies, &requirement("b").reference, None);
+    assert!(matches!(missing, Ok(false)));
+}
+
+#[test]
+fn what_is_not_understood_is_left_alone() {
+    let check = |before: &str| {
+        let mut editor = editor(before);
+        assert!(editor.add(Section::Dependencies, &requirement("b#^2")).is_err(), "{before}");
+        assert_eq!(editor.text(), before);
+    };
+    check("name: a\ndependencies: b\n");
+    check("name: a\ndependencies: [b, b]\n");
+    check("name: a\nx-list: &l [b#^1]\ndependencies: *l\n");
+    check("name: a\nx-item: &i b#^1\ndependencies:\n  - *i\n");
+    check("name: [\n");
+    check("- a\n");
+    let mut editor = editor("name: a\ndependencies:\n  - *i\nx: &i b");
+    assert!(editor.remove(Section::Dependencies, &requirement("b").reference).is_err());
+}
+
+/// Manifests as people write them: comments and empty lines anywhere, any quotes, either line ending.
+fn manifest() -> impl Strategy<Value = String> {
+    let noise = || {
+        prop::sample::select(vec!["", "", "\n", "# note\n", "  # deep - note\n", "\n# a: [b]\n"])
+    };
+    let behind = || {
+        prop::sample::select(vec![
+            "",
+            "",
+            " # why",
+            "   # x: y, z",
+            " # indirect",
+            " # indirect; c",
+        ])
+    };
+    let quote = || prop::sample::select(vec!["", "'", "\""]);
+    let version = || prop::sample::select(vec!["", "#^1.0", "#~2", "#>=1 <2", "#beta"]);
+    let entry = (noise(), quote(), version(), behind());
+    let shape = prop::sample::select(vec!["list", "flat list", "map", "flow", "lines in brackets"]);
+    let parts = (
+        noise(),
+        behind(),
+        shape,
+        prop::collection::vec(entry, 0..5),
+        noise(),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    parts.prop_map(|(head, behind, shape, entries, tail, windows, newline)| {
+        let mut text = format!("{head}name: a{behind}\n{head}dependencies:");
+        let in_brackets = matches!(shape, "flow" | "lines in brackets");
+        let map = shape == "map";
+        if in_brackets {
+            text.push_str(" [");
+        }
+        for (index, (noise, quote, version, behind)) in entries.iter().enumerate() {
+            let comma = if index + 1 == entries.len() { "" } else { "," };
+            let entry = format!("{quote}p{index}{version}{quote}");
+            match shape {
+                "list" => text.push_str(&format!("{behind}\n{noise}  - {entry}")),
+                "flat list" => text.push_str(&format!("{behind}\n{noise}- {entry}")),
+                "map" => {
+                    text.push_str(&format!("{behind}\n{noise}  p{index}: {quote}^1.{index}{quote}"))
+                }
+                "flow" => text.push_str(&format!("{entry}{comma} ")),
+                _ => text.push_str(&format!("\n{noise}   {entry}{comma}{behind}")),
+            }
+        }
+        if in_brackets {
+            text.push_str(if shape == "flow" { "]" } else { "\n  ]" });
+        }
+        if map && entries.is_empty() {
+            text.push_str(" {}");
+        }
+        text.push_str(&format!("{behind}\n{tail}license: MIT{behind}"));
+        if newline {
+            text.push('\n');
+        }
+        if windows { text.replace('\n', "\r\n") } else { text }
+    })
+}
+
+fn comments(text: &str) -> Vec<String> {
+    let document = Document::read(path_of(text), text).expect("is well formed");
+    let mut comments: Vec<String> = document.comments().map(str::to_owned).collect();
+    comments.sort();
+    comments
+}
+
+proptest! {
+    #[test]
+    fn adding_and_removing_leaves_the_text(text in manifest(), version in "[#][~^]?[0-9]\\.[0-9]\\.[0-9]", indirect: bool) {
+        let added = Requirement { indirect, ..requirement(&format!("acme/new{version}")) };
+        let mut editor = editor(&text);
+        let before = editor.requirements(Section::Dependencies).expect("is right");
+        prop_assert!(editor.add(Section::Dependencies, &added).expect("can be added"));
+        let (manifest, _) = Manifest::parse(Path::new("Mu.yaml"), editor.text()).expect("is right");
+        prop_assert_eq!(manifest.dependencies.len(), before.len() + 1);
+        prop_assert_eq!(manifest.dependencies.last().map(|last| last.indirect), Some(indirect));
+        prop_assert!(editor.remove(Section::Dependencies, &added.reference).expect("can be removed"));
+        prop_assert_eq!(comments(editor.text()), comments(&text));
+        let flow = text.contains("dependencies: [") && indirect;
+        if !before.is_empty() && !flow {
+            prop_assert_eq!(editor.text(), &text);
+        }
+    }
+
+    #[test]
+    fn removing_all_loses_only_their_comments(text in manifest()) {
+        let mut editor = editor(&text);
+        for entry in editor.requirements(Section::Dependencies).expect("is right") {
+            prop_assert!(editor.remove(Section::Dependencies, &entry.reference).expect("can be removed"));
+        }
+        let (manifest, _) = Manifest::parse(Path::new("Mu.yaml"), editor.text()).expect("is right");
+        prop_assert!(manifest.dependencies.is_empty());
+        prop_assert_eq!(manifest.license.as_deref(), Some("MIT"));
+        prop_assert_eq!(editor.text().matches("# note").count(), text.matches("# note").count());
+    }
+
+    #[test]
+    fn marks_change_nothing_else(text in manifest(), on: bool) {
+        let mut editor = editor(&text);
+        for entry in editor.requirements(Section::Dependencies).expect("is right") {
+            editor.set_indirect(Section::Dependencies, &entry.reference, on).expect("can be marked");
+        }
+        let after = editor.requirements(Section::Dependencies).expect("is right");
+        prop_assert!(after.iter().all(|entry| entry.indirect == on));
+    }
+}

@@ -1,0 +1,135 @@
+//! Lists and maps whose entries stand on lines of their own.
+
+use super::{Collection, NewEntry, Patch, is_flow, is_list};
+use crate::manifest::source::SourceError;
+use crate::manifest::source::node::Style;
+use crate::manifest::source::render::render_key;
+
+impl<'d> Patch<'d> {
+    /// Puts a line behind the last entry's.
+    pub(super) fn push_to_block(
+        &mut self,
+        collection: Collection<'d>,
+        new: &NewEntry,
+    ) -> Result<(), SourceError> {
+        let first = collection.span(0).start;
+        let indent = if is_list(collection.node) {
+            format!("{}- ", self.document.indent_at(self.document.dash_before(first)?)?)
+        } else {
+            self.document.column_at(first)
+        };
+        let entry = self.entry_text(new, self.manner(false, collection.style()));
+        let last = collection.span(collection.len() - 1);
+        let line = format!("{}{indent}{entry}", self.document.line_ending());
+        self.insert(self.document.line_end(last.end), line);
+        Ok(())
+    }
+
+    /// Whether an empty list or map in brackets can become lines: only below a key of its own.
+    pub(super) fn can_open(&self, collection: Collection<'d>) -> bool {
+        let has_comments = self.document.comments_in(collection.node.span()).next().is_some();
+        collection.key.is_some() && collection.len() == 0 && !has_comments
+    }
+
+    /// Writes the first entry on the line below a key behind which nothing, `[]` or `{}` stands.
+    pub(super) fn open_block(
+        &mut self,
+        collection: Collection<'d>,
+        new: &NewEntry,
+    ) -> Result<(), SourceError> {
+        let end = self.clear_value(collection)?;
+        let prefix = self.line_prefix(collection, new.key.is_none())?;
+        let entry = self.entry_text(new, self.manner(false, Style::Plain));
+        let line = format!("{}{prefix}{entry}", self.document.line_ending());
+        self.insert(self.document.line_end(end), line);
+        Ok(())
+    }
+
+    /// Writes a key and its first entry at the end of the file.
+    pub(super) fn append_block(&mut self, key: &str, indent: &str, new: &NewEntry) {
+        let text = self.document.text;
+        let ending = self.document.line_ending();
+        let is_list = new.key.is_none();
+        let step = self.document.usual_step(is_list);
+        let dash = if is_list { "- " } else { "" };
+        let key = render_key(key, self.manner(false, Style::Plain));
+        let entry = self.entry_text(new, self.manner(false, Style::Plain));
+        let lines = format!("{indent}{key}:{ending}{indent}{step}{dash}{entry}");
+        // A line of `...` ends the document; nothing may follow it.
+        let content = self.document.node().span.end;
+        match text[content..].find("\n...") {
+            Some(at) => {
+                self.insert(self.document.line_end(content + at), format!("{ending}{lines}"))
+            }
+            None if text.is_empty() || text.ends_with('\n') => {
+                self.insert(text.len(), format!("{lines}{ending}"));
+            }
+            None => self.insert(text.len(), format!("{ending}{lines}")),
+        }
+    }
+
+    pub(super) fn take_from_block(
+        &mut self,
+        collection: Collection<'d>,
+        index: usize,
+    ) -> Result<(), SourceError> {
+        let span = collection.span(index);
+        let is_list = is_list(collection.node);
+        let start = if is_list { self.document.dash_before(span.start)? } else { span.start };
+        self.document.indent_at(start)?;
+        let line_start = self.document.line_start(start);
+        let lines = line_start..self.document.line_end(span.end);
+        self.replace(self.document.whole_lines(lines), "");
+        if collection.len() > 1 {
+            return Ok(());
+        }
+        let Some(entry) = collection.key else { return Err(self.document.not_understood(span)) };
+        let colon = self.document.after_colon(entry)?;
+        self.insert(colon, if is_list { " []" } else { " {}" });
+        Ok(())
+    }
+
+    /// Rewrites a list or map in brackets as lines, where that loses nothing.
+    pub(crate) fn unfold(&mut self, collection: Collection<'d>) -> Result<(), SourceError> {
+        let node = collection.node;
+        let spans: Vec<_> = (0..collection.len()).map(|index| collection.span(index)).collect();
+        let text = self.document.text;
+        let has_lines = spans.iter().any(|span| text[span.clone()].contains('\n'));
+        let has_comments = self.document.comments_in(node.span()).next().is_some();
+        if !is_flow(node) || collection.in_flow || has_lines || has_comments {
+            return Err(self.document.not_understood(node.span()));
+        }
+        let prefix = self.line_prefix(collection, is_list(node))?;
+        let mut lines = String::new();
+        for span in spans {
+            lines.push_str(self.document.line_ending());
+            lines.push_str(&prefix);
+            lines.push_str(&text[span]);
+        }
+        let end = self.clear_value(collection)?;
+        self.insert(self.document.line_end(end), lines);
+        Ok(())
+    }
+
+    /// Removes what stands behind the key of a list or map; returns where that ended.
+    fn clear_value(&mut self, collection: Collection<'d>) -> Result<usize, SourceError> {
+        let node = collection.node;
+        let Some(entry) = collection.key else {
+            return Err(self.document.not_understood(node.span()));
+        };
+        let colon = self.document.after_colon(entry)?;
+        let end = node.span.end.max(colon);
+        self.replace(colon..end, "");
+        Ok(end)
+    }
+
+    /// What a line below the key of a list or map begins with.
+    fn line_prefix(&self, collection: Collection<'d>, list: bool) -> Result<String, SourceError> {
+        let Some(entry) = collection.key else {
+            return Err(self.document.not_understood(collection.node.span()));
+        };
+        let indent = self.document.indent_at(entry.key_span.start)?;
+        let step = self.document.usual_step(list);
+        Ok(format!("{indent}{step}{}", if list { "- " } else { "" }))
+    }
+}

@@ -1,0 +1,318 @@
+//! Changes to a file's text that leave everything else as a person wrote it.
+//!
+//! Entries are added to, taken from and changed in lists and maps by their places in the text: on
+//! lines (`block.rs`) and in brackets (`flow.rs`), in YAML and JSON. Whether the result means what
+//! was intended is for the caller to check; a layout that is not understood is an error, never a guess.
+
+mod block;
+mod flow;
+mod geometry;
+
+use std::ops::Range;
+
+use self::geometry::{is_flow, is_list};
+use super::node::{Entry, Kind, Node, Style};
+use super::render::{Manner, New, render_key, render_text};
+use super::{Document, Format, SourceError};
+
+/// Changes to one document, by places in its text as it was read.
+#[derive(Debug)]
+pub(crate) struct Patch<'d> {
+    document: &'d Document<'d>,
+    splices: Vec<(Range<usize>, String)>,
+}
+
+/// One more entry for a list, or with a key for a map.
+#[derive(Debug, Clone)]
+pub(crate) struct NewEntry {
+    pub(crate) key: Option<String>,
+    pub(crate) value: New,
+}
+
+/// A list or map in a document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Collection<'d> {
+    node: &'d Node<'d>,
+    /// The key of the outermost map that it stands behind; `None` for what is deeper inside.
+    key: Option<&'d Entry<'d>>,
+    /// Whether it stands inside brackets.
+    in_flow: bool,
+}
+
+impl<'d> Collection<'d> {
+    /// The one under `key` of the outermost map, if the document has that key.
+    pub(crate) fn find(document: &'d Document<'d>, key: &str) -> Option<Self> {
+        let entry = document.node().entry(key)?;
+        Some(Self { node: &entry.value, key: Some(entry), in_flow: is_flow(document.node()) })
+    }
+
+    /// The list or map that is entry `index` of this one.
+    pub(crate) fn inner(self, index: usize) -> Self {
+        Self { node: self.value(index), key: None, in_flow: self.in_flow || is_flow(self.node) }
+    }
+
+    /// The value of entry `index`.
+    pub(crate) fn value(self, index: usize) -> &'d Node<'d> {
+        match &self.node.kind {
+            Kind::List { items, .. } => &items[index],
+            Kind::Table { entries, .. } => &entries[index].value,
+            Kind::Scalar { .. } => self.node,
+        }
+    }
+
+    /// The text that entry `index` is, if it is no list or map.
+    pub(crate) fn text(self, index: usize) -> Option<&'d str> {
+        match &self.value(index).kind {
+            Kind::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether this is a map with a value for `key`.
+    pub(crate) fn has(self, key: &str) -> bool {
+        self.node.entry(key).is_some_and(|entry| !entry.value.is_null())
+    }
+
+    /// Whether this is a map.
+    pub(crate) fn is_table(self) -> bool {
+        matches!(self.node.kind, Kind::Table { .. })
+    }
+
+    /// Whether its entries stand inside brackets.
+    pub(crate) fn is_flow(self) -> bool {
+        self.in_flow || is_flow(self.node)
+    }
+
+    /// Whether an entry that is added would stand on a line of its own, where a comment can follow.
+    pub(crate) fn takes_comments(self) -> bool {
+        !self.in_flow && (!is_flow(self.node) || self.len() == 0)
+    }
+
+    pub(crate) fn len(self) -> usize {
+        match &self.node.kind {
+            Kind::List { items, .. } => items.len(),
+            Kind::Table { entries, .. } => entries.len(),
+            Kind::Scalar { .. } => 0,
+        }
+    }
+
+    fn entries(self) -> &'d [Entry<'d>] {
+        match &self.node.kind {
+            Kind::Table { entries, .. } => entries,
+            _ => &[],
+        }
+    }
+
+    /// The bytes of entry `index`: of its value in a list, from its key on in a map.
+    fn span(self, index: usize) -> Range<usize> {
+        let value = self.value(index).span();
+        match self.entries().get(index) {
+            Some(entry) => entry.key_span.start..value.end.max(entry.key_span.end),
+            None => value,
+        }
+    }
+
+    /// The quotes that the last text in it has.
+    fn style(self) -> Style {
+        let style = |index| match &self.value(index).kind {
+            Kind::Scalar { style, .. } => Some(*style),
+            _ => None,
+        };
+        (0..self.len()).rev().find_map(style).unwrap_or(Style::Plain)
+    }
+}
+
+impl<'d> Patch<'d> {
+    pub(crate) fn new(document: &'d Document<'d>) -> Self {
+        Self { document, splices: Vec::new() }
+    }
+
+    /// The text with all changes made.
+    pub(crate) fn apply(&self) -> String {
+        let mut splices: Vec<_> = self.splices.iter().collect();
+        splices.sort_by_key(|(range, _)| (range.start, range.end));
+        let text = self.document.text;
+        let mut changed = String::with_capacity(text.len() + 64);
+        let mut at = 0;
+        for (range, new) in splices {
+            changed.push_str(&text[at..range.start.max(at)]);
+            changed.push_str(new);
+            at = range.end.max(at);
+        }
+        changed.push_str(&text[at..]);
+        changed
+    }
+
+    /// The comments of the document that no change touches.
+    pub(crate) fn untouched_comments(&self) -> Vec<&'d str> {
+        let touched = |span: &Range<usize>| {
+            self.splices.iter().any(|(range, _)| range.start < span.end && span.start < range.end)
+        };
+        let spans = self.document.comments.iter().map(|comment| &comment.span);
+        let untouched = spans.filter(|span| !touched(span));
+        untouched.map(|span| self.document.text[span.clone()].trim_end()).collect()
+    }
+
+    /// Puts one more entry at the end of a list or map.
+    pub(crate) fn push(
+        &mut self,
+        collection: Collection<'d>,
+        new: &NewEntry,
+    ) -> Result<(), SourceError> {
+        let node = collection.node;
+        if let (Kind::Scalar { .. }, false) = (&node.kind, node.is_null()) {
+            return Err(self.document.not_understood(node.span()));
+        }
+        if collection.in_flow || (is_flow(node) && !self.can_open(collection)) {
+            return self.push_to_flow(collection, new);
+        }
+        if collection.len() == 0 {
+            return self.open_block(collection, new);
+        }
+        self.push_to_block(collection, new)
+    }
+
+    /// Puts a new key with a list or map of one entry at the end of the outermost map.
+    pub(crate) fn push_collection(&mut self, key: &str, new: &NewEntry) -> Result<(), SourceError> {
+        let root = self.document.node();
+        match &root.kind {
+            Kind::Table { flow: true, .. } => {
+                let text = self.in_brackets(new);
+                let entry = format!("{}: {text}", render_key(key, self.manner(true, Style::Plain)));
+                self.push_rendered(Collection { node: root, key: None, in_flow: true }, &entry)
+            }
+            Kind::Table { entries, .. } => {
+                let first = entries.first().map_or(root.span.start, |entry| entry.key_span.start);
+                let indent = self.document.indent_at(first)?;
+                self.append_block(key, indent, new);
+                Ok(())
+            }
+            _ if root.is_null() => {
+                self.append_block(key, "", new);
+                Ok(())
+            }
+            _ => Err(self.document.not_understood(root.span())),
+        }
+    }
+
+    /// Takes an entry out of a list or map; an emptied one stays as `[]` or `{}`.
+    pub(crate) fn take(
+        &mut self,
+        collection: Collection<'d>,
+        index: usize,
+    ) -> Result<(), SourceError> {
+        if is_flow(collection.node) {
+            self.take_from_flow(collection, index);
+            return Ok(());
+        }
+        self.take_from_block(collection, index)
+    }
+
+    /// Writes another text in place of the value of entry `index`, in the same quotes.
+    pub(crate) fn replace_text(
+        &mut self,
+        collection: Collection<'d>,
+        index: usize,
+        text: &str,
+    ) -> Result<(), SourceError> {
+        let node = collection.value(index);
+        match node.kind {
+            Kind::Scalar { style, .. } if style != Style::Block && !node.span.is_empty() => {
+                let rendered = render_text(text, self.manner(collection.is_flow(), style));
+                self.replace(node.span(), rendered);
+                Ok(())
+            }
+            _ => Err(self.document.not_understood(collection.span(index))),
+        }
+    }
+
+    /// Writes another value in place of that of entry `index`.
+    pub(crate) fn replace_value(&mut self, collection: Collection<'d>, index: usize, new: &New) {
+        let rendered = new.render(self.manner(collection.is_flow(), Style::Plain));
+        self.replace(collection.value(index).span(), rendered);
+    }
+
+    /// Sets a key of a map: another value for one that is there, else one more entry.
+    pub(crate) fn set(
+        &mut self,
+        table: Collection<'d>,
+        key: &str,
+        value: New,
+    ) -> Result<(), SourceError> {
+        let index = table.entries().iter().position(|entry| entry.key == key);
+        match (index, &value) {
+            (Some(index), New::Text(text)) if !table.value(index).is_null() => {
+                self.replace_text(table, index, text)
+            }
+            (Some(index), _) => {
+                let entry = &table.entries()[index];
+                let colon = self.document.after_colon(entry)?;
+                let rendered = value.render(self.manner(table.is_flow(), Style::Plain));
+                self.replace(colon..entry.value.span.end.max(colon), format!(" {rendered}"));
+                Ok(())
+            }
+            (None, _) => {
+                let new = NewEntry { key: Some(key.to_owned()), value };
+                self.push(table, &new)
+            }
+        }
+    }
+
+    /// Takes a key out of a map, if it is there.
+    pub(crate) fn unset(&mut self, table: Collection<'d>, key: &str) -> Result<(), SourceError> {
+        match table.entries().iter().position(|entry| entry.key == key) {
+            Some(index) => self.take(table, index),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets or removes a mark in the comment behind entry `index`, which ends its line.
+    pub(crate) fn mark(&mut self, collection: Collection<'d>, index: usize, mark: &str, on: bool) {
+        let text = self.document.text;
+        let end = collection.span(index).end;
+        let Some(comment) = self.document.comment_after(end) else {
+            if on {
+                self.insert(end, format!(" # {mark}"));
+            }
+            return;
+        };
+        let comment = comment.start..comment.start + text[comment].trim_end().len();
+        let words = text[comment.clone()].trim_start_matches('#').trim();
+        let others = match words.strip_prefix(mark) {
+            Some(rest) if rest.is_empty() || rest.starts_with(';') => {
+                rest[rest.len().min(1)..].trim()
+            }
+            _ => words,
+        };
+        match (on, others) {
+            (true, "") => self.replace(comment, format!("# {mark}")),
+            (true, others) => self.replace(comment, format!("# {mark}; {others}")),
+            (false, "") => {
+                let before = text[..comment.start].trim_end_matches([' ', '\t']).len();
+                self.replace(before..comment.end, "");
+            }
+            (false, others) => self.replace(comment, format!("# {others}")),
+        }
+    }
+
+    fn replace(&mut self, range: Range<usize>, text: impl Into<String>) {
+        self.splices.push((range, text.into()));
+    }
+
+    fn insert(&mut self, at: usize, text: impl Into<String>) {
+        self.replace(at..at, text);
+    }
+
+    fn manner(&self, flow: bool, style: Style) -> Manner {
+        Manner { format: self.document.format, flow, style }
+    }
+
+    /// An entry's text on one line, with its key if it has one.
+    fn entry_text(&self, new: &NewEntry, manner: Manner) -> String {
+        let value = new.value.render(manner);
+        match &new.key {
+            Some(key) => format!("{}: {value}", render_key(key, manner)),
+            None => value,
+        }
+    }
+}

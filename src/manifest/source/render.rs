@@ -1,0 +1,137 @@
+//! New values as text: quoted only where the format demands it, or as their neighbours are.
+//!
+//! Whether text may stand unquoted is found out by reading it back, not by rules of its own.
+
+use std::path::Path;
+
+use super::node::{Kind, Node, Style, is_bool, is_number};
+use super::{Document, Format};
+
+/// A value that is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum New {
+    Text(String),
+    Flag(bool),
+    Table(Vec<(&'static str, New)>),
+}
+
+/// How and where a value is to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) format: Format,
+    /// Whether it stands inside brackets, where more characters need quotes.
+    pub(crate) flow: bool,
+    /// The quotes that its neighbours have.
+    pub(crate) style: Style,
+}
+
+impl New {
+    /// The value on one line.
+    pub(crate) fn render(&self, manner: Manner) -> String {
+        match self {
+            Self::Text(text) => render_text(text, manner),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Table(pairs) => {
+                let inside = Manner { flow: true, style: Style::Plain, ..manner };
+                let pairs: Vec<String> = pairs
+                    .iter()
+                    .map(|(key, value)| {
+                        format!("{}: {}", render_key(key, inside), value.render(inside))
+                    })
+                    .collect();
+                format!("{{{}}}", pairs.join(", "))
+            }
+        }
+    }
+}
+
+/// A text as a value.
+pub(crate) fn render_text(text: &str, manner: Manner) -> String {
+    let fits_single = !text.contains(|character: char| character.is_control());
+    match (manner.format, manner.style) {
+        (Format::Yaml, Style::SingleQuoted) if fits_single => {
+            format!("'{}'", text.replace('\'', "''"))
+        }
+        (Format::Yaml, Style::Plain | Style::Block) if reads_back(text, manner.flow) => {
+            text.to_owned()
+        }
+        _ => quoted(text),
+    }
+}
+
+/// A text as a key.
+pub(crate) fn render_key(text: &str, manner: Manner) -> String {
+    let plain = manner.format == Format::Yaml && reads_back(text, true);
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
+/// Whether an unquoted text is read as the very same text by this and any other reader of YAML.
+fn reads_back(text: &str, flow: bool) -> bool {
+    let other_meaning = is_number(text)
+        || is_bool(text)
+        || matches!(
+            &*text.to_ascii_lowercase(),
+            "" | "~" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"
+        );
+    if other_meaning || text.contains(|character: char| character.is_control()) {
+        return false;
+    }
+    let line = if flow { format!("[{text}]") } else { format!("- {text}") };
+    let Ok(document) = Document::read(Path::new(""), &line) else { return false };
+    let is_it = |item: &Node<'_>| matches!(&item.kind, Kind::Scalar { text: read, style: Style::Plain } if read == text);
+    match &document.node().kind {
+        Kind::List { items, .. } => matches!(items.as_slice(), [item] if is_it(item)),
+        _ => false,
+    }
+}
+
+/// A text in double quotes, as YAML and JSON both read it.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("text is always JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, block: &str, flow: &str) {
+        let manner = Manner { format: Format::Yaml, flow: false, style: Style::Plain };
+        assert_eq!(render_text(text, manner), block);
+        assert_eq!(render_text(text, Manner { flow: true, ..manner }), flow);
+        assert_eq!(render_text(text, Manner { format: Format::Json, ..manner }), quoted(text));
+    }
+
+    #[test]
+    fn quotes_stand_only_where_they_must() {
+        check("aws#^1.0.6", "aws#^1.0.6", "aws#^1.0.6");
+        check(
+            "https://hub.mu.com/aws#^1",
+            "https://hub.mu.com/aws#^1",
+            "https://hub.mu.com/aws#^1",
+        );
+        check("a#>1, <=3", "a#>1, <=3", "\"a#>1, <=3\"");
+        check("a #b", "\"a #b\"", "\"a #b\"");
+        check("^1.0", "^1.0", "^1.0");
+        check("~1.5", "~1.5", "~1.5");
+        check(">=1.2 <2", "\">=1.2 <2\"", "\">=1.2 <2\"");
+        check("*", "\"*\"", "\"*\"");
+        check("1.2", "\"1.2\"", "\"1.2\"");
+        check("1.2.3", "1.2.3", "1.2.3");
+        check("no", "\"no\"", "\"no\"");
+        check("", "\"\"", "\"\"");
+        check("a\tb", "\"a\\tb\"", "\"a\\tb\"");
+        check("./x", "./x", "./x");
+    }
+
+    #[test]
+    fn neighbours_set_the_style() {
+        let manner = Manner { format: Format::Yaml, flow: false, style: Style::SingleQuoted };
+        assert_eq!(render_text("it's", manner), "'it''s'");
+        assert_eq!(render_text("a", Manner { style: Style::DoubleQuoted, ..manner }), "\"a\"");
+        let table =
+            New::Table(vec![("ref", New::Text("a#1".into())), ("prerelease", New::Flag(true))]);
+        assert_eq!(table.render(manner), "{ref: a#1, prerelease: true}");
+        let json = Manner { format: Format::Json, ..manner };
+        assert_eq!(table.render(json), "{\"ref\": \"a#1\", \"prerelease\": true}");
+    }
+}
