@@ -68,33 +68,39 @@ impl Name {
 
     /// A name for a folder of this machine, whose path may hold anything: what no name may hold
     /// is written as `_` and two hexadecimal digits a byte, what is too long for a segment goes on
-    /// in the next, and `.` and `..` are left out.
+    /// after `_/`, and `.` and `..` are left out.
     pub(super) fn from_folder(path: &str) -> Self {
         let mut name = String::with_capacity(path.len());
         for segment in path.split('/').filter(|segment| !matches!(*segment, "" | "." | "..")) {
-            let segment = match segment.trim_end_matches(GIT_MARK) {
-                "" => segment,
-                unmarked => unmarked,
-            };
-            let mut length = MAX_SEGMENT;
-            for byte in segment.bytes() {
-                if length > MAX_SEGMENT - ESCAPE {
-                    name.push_str(if name.is_empty() { "" } else { "/" });
-                    length = 0;
-                }
-                let start = name.len();
-                if fits(byte, length == 0) {
-                    name.push(char::from(byte));
-                } else {
-                    name.push_str(&format!("_{byte:02x}"));
-                }
-                length += name.len() - start;
+            if !name.is_empty() {
+                name.push('/');
             }
+            push_segment(&mut name, segment);
         }
         if name.is_empty() {
             name.push('_');
         }
         Self(name.into())
+    }
+}
+
+fn push_segment(name: &mut String, segment: &str) {
+    let segment = match segment.trim_end_matches(GIT_MARK) {
+        // A folder that is called `.git` is marked by nothing.
+        "" => GIT_MARK,
+        unmarked => unmarked,
+    };
+    let mut start = name.len();
+    for byte in segment.bytes() {
+        if name.len() - start + ESCAPE >= MAX_SEGMENT {
+            name.push_str("_/");
+            start = name.len();
+        }
+        if fits(byte, name.len() == start) {
+            name.push(char::from(byte));
+        } else {
+            name.push_str(&format!("_{byte:02x}"));
+        }
     }
 }
 

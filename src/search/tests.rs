@@ -274,6 +274,18 @@ fn ports_are_part_of_the_place() {
 }
 
 #[test]
+fn no_name_leads_into_the_folder_of_mu() {
+    let path = World::new().search_path();
+    for reference in ["/.mu/packs/a", "git+file:///.mu/packs/a.git"] {
+        let [first, second, ..] = path.places(&wanted(reference).id);
+        assert!(first.folder.ends_with("w/localhost/_2emu/packs/a"), "{first}");
+        assert!(second.folder.ends_with("w/_2emu/packs/a"), "{second}");
+    }
+    assert!(Reference::parse(".mu/packs/a").is_err());
+    assert!(Reference::parse("a/.mu").is_err());
+}
+
+#[test]
 fn the_runtime_may_keep_its_packs_in_bin() {
     World::new().with("mu/bin/packs/aws/ec2", "").check("aws/ec2", "mu/bin/packs/aws/ec2");
     let both = World::new().with("mu/bin/packs/aws/ec2", "").with("mu/lib/packs/aws/vpc", "");

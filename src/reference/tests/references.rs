@@ -113,6 +113,10 @@ fn reads_folders_of_this_machine() {
         "git+file:///tmp/.tmpA1/r.git/sub#v1",
         "localhost/tmp/_2etmpA1/r/sub | tmp/.tmpA1/r.git/sub | git+file:///tmp/.tmpA1/r.git/sub#v1",
     );
+    check("//.git.git", "localhost/_2egit | //.git.git | file:////.git.git#latest");
+    let long = format!("/{}", "a".repeat(121) + ".git.b" + &"c".repeat(200));
+    let id = Reference::parse(&long).expect("is a reference").id(&Defaults::default());
+    assert_eq!(PackageId::parse(id.as_str()).as_ref(), Ok(&id));
     for (text, folder) in [("./x", Some("./x")), ("file:///a", Some("/a")), ("x", None)] {
         assert_eq!(Reference::parse(text).expect(text).local(), folder);
     }
