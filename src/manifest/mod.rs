@@ -20,7 +20,7 @@ pub use self::locate::{JSON_NAME, Loaded, ManifestError, YAML_NAME, misspelt};
 pub(crate) use self::locate::{manifest_name, misspelt_name, read_text_if_there};
 pub(crate) use self::read::{globs, one_of, unversioned};
 pub use self::requirement::Requirement;
-use self::source::render::quoted;
+pub(crate) use self::source::render::quoted;
 use self::source::{Document, SourceError};
 pub use self::types::{
     API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Warning,
