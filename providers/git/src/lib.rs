@@ -1,1 +1,37 @@
-//! x
+//! Packages in Git repositories: over https, http, ssh, `git://`, and on this machine.
+//!
+//! | module | what it knows |
+//! | --- | --- |
+//! | `root`, `remote_url` | which repository a location means, and which URLs are accepted |
+//! | `transport` | how bytes get to a server and back: http, `ssh`, `git upload-pack`, plain TCP |
+//! | `wire` | Git's protocol, for reading |
+//! | `database` | one bare repository in the cache for each remote; on disk: `NAME-HASH.git`, `.git.lock` beside it, and `NAME-HASH.history.git` with commits alone |
+//! | `repository`, `repositories` | what is listed, what is here, what must be fetched |
+//! | `listing`, `version` | the releases that refs are |
+//! | `commit`, `snapshot`, `manifest` | finding and reading one commit |
+//! | `export`, `gitmodules` | its files, submodules included |
+//!
+//! Packs and objects are libgit2's business, the network is not: none of its transports is used.
+//! Nothing is ever checked out, and no code of a repository runs. What a release depends on is not
+//! known here, nor is what its manifest says.
+
+mod commit;
+mod database;
+mod export;
+mod failure;
+mod gitmodules;
+mod listing;
+mod manifest;
+mod programs;
+mod provider;
+mod remote_url;
+mod repositories;
+mod repository;
+mod root;
+mod snapshot;
+mod transport;
+mod version;
+mod wire;
+mod words;
+
+pub use crate::provider::{GitOptions, GitProvider};

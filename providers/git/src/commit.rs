@@ -1,0 +1,78 @@
+//! Finds the commit that a revision means: full, or the first digits of one.
+
+use std::collections::BTreeSet;
+
+use git2::Oid;
+use mu_provider::{ErrorKind, Progress, ProviderError};
+
+use crate::repository::Repository;
+
+/// Fewer digits than Git itself would print are anything but certain.
+const SHORTEST: usize = 7;
+const FULL: usize = 40;
+
+/// The commit of a release, as its listing or a lock has it.
+pub(crate) fn parse(commit: Option<&str>) -> Option<Oid> {
+    commit.filter(|hex| hex.len() == FULL).and_then(|hex| Oid::from_str(hex).ok())
+}
+
+/// Finds the commit that `revision` means, and sees to it that it is in the database.
+pub(crate) fn find(
+    repository: &Repository,
+    revision: &str,
+    progress: &dyn Progress,
+) -> Result<Oid, ProviderError> {
+    let prefix = revision.to_ascii_lowercase();
+    let is_hex = prefix.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if !is_hex || !(SHORTEST..=FULL).contains(&prefix.len()) {
+        let text = format!("`{revision}` is no commit of `{}`", repository.remote());
+        return Err(ProviderError::new(ErrorKind::NotFound, text)
+            .hint(format!("a commit is written with {SHORTEST} to {FULL} hex digits")));
+    }
+    if let Some(commit) = parse(Some(&prefix)) {
+        if !repository.has_commit(commit) && !repository.is_offline() {
+            // A ref that leads there tells its version too, and every server gives what refs lead to.
+            repository.advertisement(progress)?;
+        }
+        repository.ensure(commit, progress)?;
+        return Ok(commit);
+    }
+    if let Some(commit) = only(repository, &prefix, repository.commits_beginning(&prefix))? {
+        return Ok(commit);
+    }
+    let listed =
+        if repository.is_offline() { None } else { Some(repository.advertisement(progress)?) };
+    let refs = listed.iter().flat_map(|listed| listed.refs());
+    let tips =
+        refs.map(|other| other.commit).filter(|commit| commit.to_string().starts_with(&prefix));
+    let mut found = only(repository, &prefix, tips.collect())?;
+    if found.is_none() {
+        found = only(repository, &prefix, repository.search(&prefix, progress)?)?;
+    }
+    let commit = found.ok_or_else(|| repository.no_such_commit(&prefix))?;
+    repository.ensure(commit, progress)?;
+    Ok(commit)
+}
+
+/// The only one of `commits`, or none; several are an error that names them.
+fn only(
+    repository: &Repository,
+    prefix: &str,
+    commits: BTreeSet<Oid>,
+) -> Result<Option<Oid>, ProviderError> {
+    const NAMED: usize = 5;
+    if commits.len() < 2 {
+        return Ok(commits.into_iter().next());
+    }
+    let mut names: Vec<String> =
+        commits.iter().take(NAMED).map(|commit| format!("`{commit}`")).collect();
+    if commits.len() > NAMED {
+        names.push(format!("{} more", commits.len() - NAMED));
+    }
+    let text = format!(
+        "several commits of `{}` begin with {prefix}: {}",
+        repository.remote(),
+        names.join(", ")
+    );
+    Err(ProviderError::new(ErrorKind::NotFound, text).hint("write more digits"))
+}

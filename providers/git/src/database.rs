@@ -1,0 +1,347 @@
+//! One bare repository in the cache for each remote: what was fetched of it, and nothing else.
+//!
+//! Its promise: a commit that is there is there with all its files. Packs are written beside and moved
+//! into place, so it holds after a kill at any moment. Reading needs no lock; writing needs
+//! [`Database::lock`], which other processes respect. Git itself can read what lies here, but it is
+//! never configured, checked out, or pushed to.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use git2::{ErrorCode, Indexer, ObjectType, Odb, Oid};
+use mu_provider::{ErrorKind, Progress, ProviderError};
+
+use crate::transport::ReceiveError;
+use crate::wire::{Advertisement, Boundary};
+
+/// Why an object could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ObjectError {
+    /// It is not there.
+    #[error("the object {0} is not in the database")]
+    Missing(Oid),
+    /// It is there, but is not what its name says.
+    #[error("the object {0} is damaged")]
+    Damaged(Oid, #[source] git2::Error),
+    /// It is something else than what refers to it says.
+    #[error("the object {0} is no {1}")]
+    Kind(Oid, ObjectType),
+    /// It is larger than is accepted.
+    #[error("the object {0} has {1} bytes, over the limit of {2}")]
+    TooLarge(Oid, u64, u64),
+}
+
+/// Bounds on what a remote may send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Bytes of one pack.
+    pub(crate) pack: u64,
+    /// Bytes of one file.
+    pub(crate) file: u64,
+}
+
+/// The bare repository of one remote.
+pub(crate) struct Database {
+    folder: PathBuf,
+    bounds: Bounds,
+    /// `None` until the folder is there and somebody reads.
+    objects: RwLock<Option<Odb<'static>>>,
+}
+
+/// Held by the one who writes; given up when dropped.
+#[derive(Debug)]
+pub(crate) struct Lock(#[expect(dead_code, reason = "closing the file gives up the lock")] File);
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Database").field(&self.folder).finish()
+    }
+}
+
+impl Database {
+    /// The database in `folder`, which need not be there yet.
+    pub(crate) fn new(folder: PathBuf, bounds: Bounds) -> Self {
+        Self { folder, bounds, objects: RwLock::new(None) }
+    }
+
+    /// Whether anything was ever fetched.
+    pub(crate) fn exists(&self) -> bool {
+        self.packs().is_dir()
+    }
+
+    /// Whether a commit is there.
+    pub(crate) fn has_commit(&self, commit: Oid) -> Result<bool, ObjectError> {
+        self.with_objects(|objects| match objects.map(|objects| objects.read_header(commit)) {
+            None => Ok(false),
+            Some(Ok((_, kind))) => Ok(kind == ObjectType::Commit),
+            Some(Err(error)) if error.code() == ErrorCode::NotFound => Ok(false),
+            Some(Err(error)) => Err(ObjectError::Damaged(commit, error)),
+        })
+    }
+
+    /// Whether a commit was fetched once but cannot be read: something here is damaged.
+    pub(crate) fn lost(&self, commit: Oid) -> bool {
+        self.oids(REFS).contains(&commit) && !matches!(self.has_commit(commit), Ok(true))
+    }
+
+    /// Reads an object, whose content is compared with its name.
+    pub(crate) fn read<T>(
+        &self,
+        oid: Oid,
+        kind: ObjectType,
+        with: &mut dyn FnMut(&[u8]) -> T,
+    ) -> Result<T, ObjectError> {
+        self.with_objects(|objects| {
+            let objects = objects.ok_or(ObjectError::Missing(oid))?;
+            let failed = |error: git2::Error| match error.code() {
+                ErrorCode::NotFound => ObjectError::Missing(oid),
+                _ => ObjectError::Damaged(oid, error),
+            };
+            let (size, found) = objects.read_header(oid).map_err(failed)?;
+            if found != kind {
+                return Err(ObjectError::Kind(oid, kind));
+            }
+            if size as u64 > self.bounds.file {
+                return Err(ObjectError::TooLarge(oid, size as u64, self.bounds.file));
+            }
+            let object = objects.read(oid).map_err(failed)?;
+            Ok(with(object.data()))
+        })
+    }
+
+    /// The commits whose names begin with `prefix`, in order.
+    pub(crate) fn commits_beginning(&self, prefix: &str) -> BTreeSet<Oid> {
+        let mut found = BTreeSet::new();
+        self.with_objects(|objects| {
+            let Some(objects) = objects else { return };
+            // What cannot be read is as good as not there: it will be fetched again.
+            let _ = objects.foreach(|oid| {
+                if oid.to_string().starts_with(prefix) {
+                    found.insert(*oid);
+                }
+                true
+            });
+            found.retain(|oid| {
+                objects.read_header(*oid).is_ok_and(|(_, kind)| kind == ObjectType::Commit)
+            });
+        });
+        found
+    }
+
+    /// What the remote listed when something was last fetched.
+    pub(crate) fn advertisement(&self) -> Option<Advertisement> {
+        let text = fs::read_to_string(self.folder.join(ADVERTISEMENT)).ok()?;
+        Advertisement::parse(&text).ok()
+    }
+
+    /// Waits until no other process writes here.
+    pub(crate) fn lock(&self, waiting: impl FnOnce()) -> Result<Lock, ProviderError> {
+        let mut path = self.folder.clone().into_os_string();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| cannot_write(parent, error))?;
+        }
+        let file = File::options().create(true).append(true).open(&path);
+        let file = file.map_err(|error| cannot_write(&path, error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                waiting();
+                file.lock().map_err(|error| cannot_write(&path, error))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(cannot_write(&path, error)),
+        }
+        Ok(Lock(file))
+    }
+
+    /// Makes the folders if need be, and sweeps out what a killed process left.
+    pub(crate) fn prepare(&self, _lock: &Lock, remote: &str) -> Result<(), ProviderError> {
+        let packs = self.packs();
+        if !packs.is_dir() {
+            for folder in [packs.clone(), self.folder.join("refs")] {
+                fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
+            }
+            let config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+            self.write("config", config)?;
+            self.write("description", &format!("what mu fetched of {remote}\n"))?;
+            return self.write("HEAD", "ref: refs/heads/none\n");
+        }
+        let entries = fs::read_dir(&packs).map_err(|error| cannot_write(&packs, error))?;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let orphan = name.ends_with(".idx") && !path.with_extension("pack").exists();
+            if name.starts_with("pack_") || name.ends_with(".lock") || orphan {
+                // Somebody who may not delete it can still use the database.
+                let _ = fs::remove_file(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a pack. `commits` are what was asked for; all of it is there afterwards.
+    pub(crate) fn receive(
+        &self,
+        _lock: &Lock,
+        commits: &[Oid],
+        boundary: &Boundary,
+        pack: &mut dyn Read,
+        progress: &dyn Progress,
+    ) -> Result<(), ReceiveError> {
+        // First, so that no commit is ever taken to have parents that are not there.
+        let mut shallow: BTreeSet<Oid> = self.shallow().into_iter().collect();
+        shallow.retain(|commit| !boundary.unshallow.contains(commit));
+        shallow.extend(&boundary.shallow);
+        self.write(SHALLOW, &lines(&shallow, |commit| commit.to_string()))
+            .map_err(ReceiveError::Refused)?;
+
+        self.index(pack, progress)?;
+
+        let mut fetched: BTreeSet<Oid> = self.fetched().into_iter().collect();
+        fetched.extend(commits);
+        let refs = lines(&fetched, |commit| format!("{commit} refs/mu/{commit}"));
+        self.write(REFS, &format!("# pack-refs with: peeled fully-peeled sorted \n{refs}"))
+            .map_err(ReceiveError::Refused)
+    }
+
+    /// Keeps what the remote listed, for those who may not ask it.
+    pub(crate) fn remember(
+        &self,
+        _lock: &Lock,
+        listed: &Advertisement,
+    ) -> Result<(), ProviderError> {
+        self.write(ADVERTISEMENT, &listed.to_text())
+    }
+
+    /// Throws everything away, because it cannot be read.
+    pub(crate) fn discard(&self, _lock: &Lock) -> Result<(), ProviderError> {
+        // Waits for those who read, and closes the packs: libgit2 knows them by their paths.
+        *self.objects.write().unwrap_or_else(PoisonError::into_inner) = None;
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(cannot_write(&self.folder, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Commits that were asked for and came with all that belongs to them.
+    pub(crate) fn fetched(&self) -> Vec<Oid> {
+        self.oids(REFS).into_iter().filter(|oid| self.has_commit(*oid).unwrap_or(false)).collect()
+    }
+
+    /// Commits whose parents are not here.
+    pub(crate) fn shallow(&self) -> Vec<Oid> {
+        self.oids(SHALLOW)
+    }
+
+    fn oids(&self, name: &str) -> Vec<Oid> {
+        let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        text.lines().filter_map(|line| Oid::from_str(line.get(..40)?).ok()).collect()
+    }
+
+    fn index(&self, pack: &mut dyn Read, progress: &dyn Progress) -> Result<(), ReceiveError> {
+        let refuse = |text: &str| {
+            let place = self.folder.display();
+            ProviderError::new(
+                ErrorKind::Integrity,
+                format!("the pack for `{place}` is refused: {text}"),
+            )
+        };
+        let broken = |error: git2::Error| match error.class() {
+            git2::ErrorClass::Os => {
+                ReceiveError::Refused(cannot_write(&self.folder, io::Error::other(error)))
+            }
+            _ => ReceiveError::Refused(refuse("it is damaged").because(error)),
+        };
+        self.open();
+        let objects = self.guard();
+        let objects = objects.as_ref();
+        let mut indexer = Indexer::new(objects, &self.packs(), 0, false).map_err(broken)?;
+        let mut buffer = vec![0; 256 << 10];
+        let mut done = 0_u64;
+        loop {
+            let count = match pack.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(ReceiveError::Source(error)),
+            };
+            done += count as u64;
+            if done > self.bounds.pack {
+                let text = format!("it has more than {} bytes", self.bounds.pack);
+                return Err(ReceiveError::Refused(refuse(&text)));
+            }
+            progress.bytes(done, None);
+            indexer.write_all(&buffer[..count]).map_err(|error| {
+                match error.downcast::<git2::Error>() {
+                    Ok(error) => broken(error),
+                    Err(error) => ReceiveError::Refused(cannot_write(&self.folder, error)),
+                }
+            })?;
+        }
+        indexer.commit().map_err(broken)?;
+        match objects {
+            Some(objects) => objects.refresh().map_err(broken),
+            None => Ok(()),
+        }
+    }
+
+    fn packs(&self) -> PathBuf {
+        self.folder.join("objects").join("pack")
+    }
+
+    fn with_objects<T>(&self, with: impl FnOnce(Option<&Odb<'static>>) -> T) -> T {
+        self.open();
+        with(self.guard().as_ref())
+    }
+
+    fn guard(&self) -> RwLockReadGuard<'_, Option<Odb<'static>>> {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the objects if they are there and nobody has.
+    fn open(&self) {
+        if self.guard().is_some() || !self.exists() {
+            return;
+        }
+        let opened = Odb::new().and_then(|objects| {
+            let path = self.folder.join("objects");
+            let path = path.to_str().ok_or_else(|| git2::Error::from_str("not UTF-8"))?;
+            objects.add_disk_alternate(path)?;
+            Ok(objects)
+        });
+        let mut slot = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() {
+            // What cannot be opened is as good as not there; writing will say why.
+            *slot = opened.ok();
+        }
+    }
+
+    /// Replaces a small file as a whole.
+    fn write(&self, name: &str, text: &str) -> Result<(), ProviderError> {
+        let path = self.folder.join(name);
+        let beside = self.folder.join(format!("{name}.new"));
+        fs::write(&beside, text)
+            .and_then(|()| fs::rename(&beside, &path))
+            .map_err(|error| cannot_write(&path, error))
+    }
+}
+
+/// Where Git keeps the commits that history ends at.
+const SHALLOW: &str = "shallow";
+/// Where Git keeps refs that seldom change.
+const REFS: &str = "packed-refs";
+/// What the remote listed; Git does not know this file.
+const ADVERTISEMENT: &str = "mu-listing";
+
+fn lines(oids: &BTreeSet<Oid>, line: impl Fn(&Oid) -> String) -> String {
+    oids.iter().map(|oid| line(oid) + "\n").collect()
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> ProviderError {
+    ProviderError::new(ErrorKind::Io, format!("cannot write `{}`", path.display())).because(error)
+}

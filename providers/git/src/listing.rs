@@ -1,0 +1,289 @@
+//! The releases that a repository's refs are, for one package in it.
+//!
+//! One line a tag, one a branch. Versions come first, ascending, then other tags, then branches.
+//! Nothing is fetched for it: what a release depends on stands in its manifest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use git2::Oid;
+use mu_provider::{Location, Release};
+use semver::Version;
+use sha2::{Digest as _, Sha256};
+
+use crate::version;
+use crate::wire::{Advertisement, Ref};
+
+/// Raised when the same refs are listed otherwise than before, so that no old listing is kept.
+const FORMAT: &str = "mu git listing 1";
+
+/// What package in a repository is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Package<'call> {
+    folder: &'call str,
+    lenient: bool,
+}
+
+impl<'call> Package<'call> {
+    /// The package in `folder`, with what `location` says of its versions.
+    pub(crate) fn new(folder: &'call str, location: &Location) -> Self {
+        Self { folder, lenient: location.lenient }
+    }
+
+    /// What a listing depends on, in short.
+    pub(crate) fn validator(self, listed: &Advertisement) -> String {
+        let mut hash = Sha256::new();
+        hash.update(format!("{FORMAT}\n{}\n{}\n", self.folder, self.lenient));
+        hash.update(listed.to_text());
+        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The releases.
+    pub(crate) fn releases(self, listed: &Advertisement) -> Vec<Release> {
+        let mut sorted = Sorted::default();
+        let prefix = format!("{}/", self.folder);
+        let own = |tag: &Ref| {
+            tag.tag()?.strip_prefix(&prefix).filter(|_| prefix != "/").map(str::to_owned)
+        };
+        let tags = listed.refs().iter().filter(|other| other.tag().is_some());
+        // Tags of the folder go first: they win over others of the same name.
+        let is_own = |tag: &&Ref| own(tag).is_some();
+        for tag in tags.clone().filter(is_own) {
+            let short = own(tag).unwrap_or_default();
+            match version::parse(&short, self.lenient) {
+                Some(version) => sorted.add_version(version, tag, &short),
+                None => sorted.add_tag(tag, Some(&short)),
+            }
+        }
+        let has_own_versions = !sorted.versions.is_empty();
+        for tag in tags.filter(|tag| !is_own(tag)) {
+            let name = tag.tag().unwrap_or_default();
+            match version::parse(name, self.lenient) {
+                Some(version) if !has_own_versions => sorted.add_version(version, tag, name),
+                _ => sorted.add_tag(tag, None),
+            }
+        }
+        for branch in listed.refs() {
+            sorted.add_branch(branch, listed.default_branch());
+        }
+        sorted.finish(listed)
+    }
+
+    /// The release that a commit is: the highest version whose tag leads to exactly it.
+    pub(crate) fn release_of(self, commit: Oid, listed: Option<&Advertisement>) -> Release {
+        let hex = commit.to_string();
+        let releases = listed.map(|listed| self.releases(listed)).unwrap_or_default();
+        let mut versions = releases.into_iter().rev().filter(|release| !release.version.is_empty());
+        versions
+            .find(|release| release.commit.as_ref() == Some(&hex))
+            .unwrap_or(Release { commit: Some(hex), ..Release::default() })
+    }
+}
+
+/// A version and what was listed for it.
+struct Versioned {
+    release: Release,
+    /// How faithfully its tag spells the version: `v1.2.3` before `1.2.3` before `v1.2`.
+    rank: u8,
+}
+
+/// Releases by kind, in their order.
+#[derive(Default)]
+struct Sorted {
+    versions: BTreeMap<Version, Versioned>,
+    tags: Vec<Release>,
+    branches: Vec<Release>,
+    names: BTreeSet<String>,
+    has_tip: bool,
+}
+
+impl Sorted {
+    fn add_version(&mut self, version: Version, tag: &Ref, short: &str) {
+        let spelled = short.strip_prefix('v').unwrap_or(short) == version.to_string();
+        let rank = match (spelled, short.starts_with('v')) {
+            (true, true) => 0,
+            (true, false) => 1,
+            (false, _) => 2,
+        };
+        let mut release = self.release(tag, &[]);
+        release.version = version.to_string();
+        match self.versions.entry(version) {
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(Versioned { release, rank });
+            }
+            std::collections::btree_map::Entry::Occupied(mut entry) => {
+                let there = entry.get_mut();
+                if there.release.commit == release.commit {
+                    there.release.tags.append(&mut release.tags);
+                } else {
+                    // Two tags claim one version: the other one stays a name.
+                    if rank < there.rank {
+                        there.rank = rank;
+                        std::mem::swap(&mut there.release, &mut release);
+                    }
+                    release.version = String::new();
+                    self.tags.push(release);
+                }
+            }
+        }
+    }
+
+    fn add_tag(&mut self, tag: &Ref, short: Option<&str>) {
+        let release = self.release(tag, short.as_slice());
+        // A tag whose name the folder's own one took cannot be named at all.
+        if !release.tags.is_empty() {
+            self.tags.push(release);
+        }
+    }
+
+    fn add_branch(&mut self, branch: &Ref, default: Option<&str>) {
+        if branch.branch().is_none() {
+            return;
+        }
+        let mut release = self.release(branch, &[]);
+        release.tip = default == Some(branch.name.as_str());
+        self.has_tip |= release.tip;
+        // A branch whose name a tag took can only be reached if it is the tip.
+        if !release.tags.is_empty() || release.tip {
+            self.branches.push(release);
+        }
+    }
+
+    /// A release with the names that no earlier one has.
+    fn release(&mut self, other: &Ref, more: &[&str]) -> Release {
+        let name = other.tag().or(other.branch()).unwrap_or_default();
+        let names = std::iter::once(name).chain(more.iter().copied());
+        let names = names.filter(|name| self.names.insert((*name).to_owned()));
+        Release {
+            tags: names.map(str::to_owned).collect(),
+            commit: Some(other.commit.to_string()),
+            reference: Some(other.name.clone()),
+            ..Release::default()
+        }
+    }
+
+    fn finish(self, listed: &Advertisement) -> Vec<Release> {
+        let detached = listed.head().filter(|_| !self.has_tip).map(|head| Release {
+            commit: Some(head.to_string()),
+            reference: Some("HEAD".to_owned()),
+            tip: true,
+            ..Release::default()
+        });
+        let versions = self.versions.into_values().map(|version| version.release);
+        versions.chain(self.tags).chain(self.branches).chain(detached).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mu_provider::SafeUrl;
+
+    use super::*;
+
+    /// What a listing says, in short: `VERSION TAGS COMMIT'S FIRST DIGIT`.
+    fn check(folder: &str, lenient: bool, refs: &[(&str, u8)], expected: &[&str]) {
+        let hex = |digit: u8| digit.to_string().repeat(40);
+        let text: String =
+            refs.iter().map(|(name, digit)| format!("{} {name}\n", hex(*digit))).collect();
+        let listed = Advertisement::parse(&text).expect("is a listing");
+        let mut location = Location::new(SafeUrl::parse("https://h/r").expect("is a URL"), "");
+        location.lenient = lenient;
+        let releases = Package::new(folder, &location).releases(&listed);
+        let found: Vec<String> = releases
+            .iter()
+            .map(|release| {
+                let tip = if release.tip { " tip" } else { "" };
+                let commit = release.commit.as_ref().expect("all have one");
+                format!("{} {} {}{tip}", release.version, release.tags.join(","), &commit[..1])
+            })
+            .collect();
+        assert_eq!(found, expected, "{refs:?}");
+    }
+
+    #[test]
+    fn versions_ascend_then_come_tags_and_branches() {
+        check(
+            "",
+            false,
+            &[
+                ("HEAD", 3),
+                ("refs/heads/main", 3),
+                ("refs/heads/dev", 4),
+                ("refs/tags/v1.10.0", 2),
+                ("refs/tags/1.9.0", 1),
+                ("refs/tags/v1", 2),
+                ("refs/tags/sub/v9.0.0", 5),
+            ],
+            &[
+                "1.9.0 1.9.0 1",
+                "1.10.0 v1.10.0 2",
+                " sub/v9.0.0 5",
+                " v1 2",
+                " dev 4",
+                " main 3 tip",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_folders_own_tags_are_its_only_versions() {
+        let refs = [
+            ("refs/tags/v1.0.0", 1),
+            ("refs/tags/beta", 2),
+            ("refs/tags/a/b/v1.0.0", 3),
+            ("refs/tags/a/b/beta", 4),
+            ("refs/tags/a/v2.0.0", 5),
+        ];
+        check(
+            "a/b",
+            false,
+            &refs,
+            &["1.0.0 a/b/v1.0.0 3", " a/b/beta,beta 4", " a/v2.0.0 5", " v1.0.0 1"],
+        );
+        check(
+            "c",
+            false,
+            &refs,
+            &["1.0.0 v1.0.0 1", " a/b/beta 4", " a/b/v1.0.0 3", " a/v2.0.0 5", " beta 2"],
+        );
+    }
+
+    #[test]
+    fn a_tag_wins_over_a_branch_of_its_name() {
+        check("", false, &[("refs/heads/x", 1), ("refs/tags/x", 2)], &[" x 2"]);
+        check(
+            "",
+            false,
+            &[("HEAD", 1), ("refs/heads/x", 1), ("refs/tags/x", 2)],
+            &[" x 2", "  1 tip"],
+        );
+    }
+
+    #[test]
+    fn one_version_is_listed_once() {
+        let same = [("refs/tags/1.0.0", 1), ("refs/tags/v1.0.0", 1)];
+        check("", false, &same, &["1.0.0 1.0.0,v1.0.0 1"]);
+        let other = [("refs/tags/1.0.0", 1), ("refs/tags/v1.0.0", 2)];
+        check("", false, &other, &["1.0.0 v1.0.0 2", " 1.0.0 1"]);
+        let lenient = [("refs/tags/v1", 1), ("refs/tags/1.0.0", 2), ("refs/tags/1.28", 3)];
+        check("", true, &lenient, &["1.0.0 1.0.0 2", "1.28.0 1.28 3", " v1 1"]);
+    }
+
+    #[test]
+    fn a_detached_head_is_a_tip() {
+        check("", false, &[("HEAD", 1), ("refs/heads/x", 2)], &[" x 2", "  1 tip"]);
+        check("", false, &[], &[]);
+    }
+
+    #[test]
+    fn a_commit_is_the_highest_version_that_leads_to_it() {
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let text = format!("{one} refs/tags/v1.0.0\n{one} refs/tags/v1.1.0\n{two} refs/tags/x\n");
+        let listed = Advertisement::parse(&text).expect("is a listing");
+        let location = Location::new(SafeUrl::parse("https://h/r").expect("is a URL"), "");
+        let package = Package::new("", &location);
+        let oid = |hex: &str| Oid::from_str(hex).expect("is an object name");
+        assert_eq!(package.release_of(oid(&one), Some(&listed)).version, "1.1.0");
+        let unversioned = package.release_of(oid(&two), Some(&listed));
+        assert_eq!((unversioned.version.as_str(), unversioned.commit), ("", Some(two)));
+    }
+}

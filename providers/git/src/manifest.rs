@@ -1,0 +1,58 @@
+//! The manifest of a package in a commit, found and read, but not understood.
+
+use mu_provider::{ErrorKind, ManifestFile, ProviderError};
+
+use crate::snapshot::{Kind, Snapshot};
+
+/// A manifest longer than this was not written by a person.
+const LONGEST: usize = 1 << 20;
+
+const NAMES: [&str; 2] = ["Mu.yaml", "Mu.json"];
+
+/// The manifest in `folder`, if there is one.
+pub(crate) fn read(
+    snapshot: &Snapshot<'_>,
+    folder: &str,
+) -> Result<Option<ManifestFile>, ProviderError> {
+    let entries = snapshot.folder(folder)?;
+    let place = || {
+        let slash = if folder.is_empty() { "" } else { "/" };
+        format!(
+            "`{}` at commit {}, `{folder}{slash}",
+            snapshot.repository.remote(),
+            snapshot.commit
+        )
+    };
+    let named = |name: &str| entries.iter().find(|entry| entry.name == name.as_bytes());
+    let (name, entry) = match NAMES.map(named) {
+        [Some(_), Some(_)] => {
+            return Err(ProviderError::new(
+                ErrorKind::Manifest,
+                format!("there are both {}Mu.yaml` and `Mu.json`", place()),
+            )
+            .hint("a package has one manifest: remove one of them"));
+        }
+        [Some(entry), None] => (NAMES[0], entry),
+        [None, Some(entry)] => (NAMES[1], entry),
+        [None, None] => {
+            if named("mu.yaml").is_some() {
+                let text =
+                    format!("{}mu.yaml` is not read: a manifest's name is `Mu.yaml`", place());
+                snapshot.progress.warning(&text);
+            }
+            return Ok(None);
+        }
+    };
+    let refuse = |why: &str| {
+        ProviderError::new(ErrorKind::Manifest, format!("{}{name}` cannot be read: {why}", place()))
+    };
+    if !matches!(entry.kind, Kind::File | Kind::Executable) {
+        return Err(refuse("it is not a file"));
+    }
+    let text = snapshot.blob(entry.oid, &mut |data| match data.len() {
+        ..=LONGEST => String::from_utf8(data.to_vec()).map_err(|_| "it is not UTF-8"),
+        _ => Err("it is too long"),
+    })?;
+    let text = text.map_err(refuse)?;
+    Ok(Some(ManifestFile { name: name.to_owned(), text }))
+}

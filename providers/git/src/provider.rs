@@ -1,0 +1,187 @@
+//! The provider itself: the trait's verbs, each a few calls to what knows how.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use git2::Oid;
+use mu_provider::http::Http;
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    TreeWriter,
+};
+
+use crate::commit;
+use crate::database::Bounds;
+use crate::export::Export;
+use crate::listing::Package;
+use crate::manifest;
+use crate::programs::Programs;
+use crate::repositories::{Repositories, Settled};
+use crate::snapshot::Snapshot;
+use crate::transport::Transports;
+
+/// What the provider needs to know of the world.
+#[derive(Clone)]
+pub struct GitOptions {
+    /// The folder for bare repositories, one for each remote. It may be shared by processes.
+    pub cache: PathBuf,
+    /// Whether nothing may be connected to. Repositories of this machine can be read all the same.
+    pub offline: bool,
+    /// The environment for `git` and `ssh`, `PATH` and `HOME` among it. `GIT_SSH_COMMAND` and `GIT_SSH`
+    /// are respected.
+    pub variables: BTreeMap<String, String>,
+    /// Git's setting `core.sshCommand`.
+    pub ssh_command: Option<String>,
+    /// The client that all providers share.
+    pub http: Arc<Http>,
+    /// How many bytes one fetch may bring.
+    pub largest_pack: u64,
+    /// How many bytes one file may have.
+    pub largest_file: u64,
+}
+
+impl GitOptions {
+    /// The usual options: with the given cache and client, no environment, and as offline as the client.
+    pub fn new(cache: impl Into<PathBuf>, http: &Arc<Http>) -> Self {
+        Self {
+            cache: cache.into(),
+            offline: http.options().offline,
+            variables: BTreeMap::new(),
+            ssh_command: None,
+            http: Arc::clone(http),
+            largest_pack: 4 << 30,
+            largest_file: 1 << 30,
+        }
+    }
+}
+
+impl std::fmt::Debug for GitOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The variables may hold tokens.
+        formatter
+            .debug_struct("GitOptions")
+            .field("cache", &self.cache)
+            .field("offline", &self.offline)
+            .field("largest_pack", &self.largest_pack)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Serves packages from Git repositories.
+#[derive(Debug)]
+pub struct GitProvider {
+    repositories: Repositories,
+}
+
+impl GitProvider {
+    /// A provider that has not connected to anything.
+    pub fn new(options: GitOptions) -> Self {
+        let programs = Programs::new(&options.variables, options.ssh_command);
+        let transports = Transports::new(&options.http, programs);
+        let bounds = Bounds { pack: options.largest_pack, file: options.largest_file };
+        Self { repositories: Repositories::new(options.cache, options.offline, bounds, transports) }
+    }
+
+    fn settle_release(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<(Settled, Oid), ProviderError> {
+        let commit = commit::parse(release.commit.as_deref()).ok_or_else(|| {
+            let text = format!("a release of `{}` names no commit", location.describe());
+            ProviderError::new(ErrorKind::NotFound, text)
+        })?;
+        Ok((self.repositories.settle(location, Some(commit), progress)?, commit))
+    }
+}
+
+impl Provider for GitProvider {
+    fn name(&self) -> &str {
+        "git"
+    }
+
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        let progress = &mu_provider::Silent;
+        let settled = self.repositories.settle(location, None, progress);
+        match settled.and_then(|settled| settled.repository.advertisement(progress)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let settled = self.repositories.settle(location, None, progress);
+        let listed = settled.and_then(|settled| {
+            let listed = settled.repository.advertisement(progress)?;
+            Ok((settled, listed))
+        });
+        let (settled, listed) = match listed {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Listing::Absent { tried: self.repositories.tried(location) });
+            }
+            Err(error) => return Err(error),
+        };
+        let package = Package::new(&settled.folder, location);
+        let now = package.validator(&listed);
+        if validator == Some(now.as_str()) {
+            return Ok(Listing::Unchanged { max_age: 0 });
+        }
+        let mut lines = Vec::new();
+        for release in package.releases(&listed) {
+            serde_json::to_writer(&mut lines, &release)
+                .expect("a release is only text and numbers");
+            lines.push(b'\n');
+        }
+        Ok(Listing::Found(Found {
+            lines,
+            validator: Some(now),
+            max_age: 0,
+            location: settled.location(location),
+        }))
+    }
+
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        let full = commit::parse(Some(revision));
+        let settled = self.repositories.settle(location, full, progress)?;
+        let commit = commit::find(&settled.repository, revision, progress)?;
+        let listed = settled.repository.known_advertisement();
+        Ok(Package::new(&settled.folder, location).release_of(commit, listed.as_deref()))
+    }
+
+    fn manifest(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        let (settled, commit) = self.settle_release(location, release, progress)?;
+        let snapshot = Snapshot::open(&settled.repository, commit, progress)?;
+        manifest::read(&snapshot, &settled.folder)
+    }
+
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let (settled, commit) = self.settle_release(location, release, progress)?;
+        let snapshot = Snapshot::open(&settled.repository, commit, progress)?;
+        Export::new(&self.repositories, tree, progress).run(snapshot, &settled.folder)
+    }
+}

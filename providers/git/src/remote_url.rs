@@ -1,0 +1,347 @@
+//! The URL of a repository: what is accepted, and how each transport reads it.
+//!
+//! Everything hostile that a URL can do to a program it is handed to ends here: options disguised as
+//! hosts, helpers (`ext::`), passwords, and plain http to other machines.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use mu_provider::{ErrorKind, ProviderError, SafeUrl};
+use url::Url;
+
+/// How a repository is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Scheme {
+    Https,
+    Http,
+    Ssh,
+    Git,
+    File,
+}
+
+/// The URL of one repository, checked.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct RemoteUrl {
+    scheme: Scheme,
+    url: SafeUrl,
+    /// For ssh in the form of scp: the path as it was written, below the home folder.
+    relative: Option<String>,
+    insecure: bool,
+}
+
+/// Hosts whose repositories are the first two segments, with or without `.git`.
+pub(crate) const KNOWN_HOSTS: [&str; 4] =
+    ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
+
+impl RemoteUrl {
+    /// Checks a URL that the user or a registry wrote.
+    ///
+    /// `insecure` allows plain http to other machines.
+    pub(crate) fn new(url: &SafeUrl, insecure: bool) -> Result<Self, ProviderError> {
+        let text = url.as_url().as_str();
+        let url = match text.strip_prefix("git+") {
+            Some(plain) => {
+                SafeUrl::parse(plain).map_err(|error| refused(url, "no URL").because(error))?
+            }
+            None => url.clone(),
+        };
+        let scheme = match url.scheme() {
+            "https" => Scheme::Https,
+            "http" => Scheme::Http,
+            "ssh" => Scheme::Ssh,
+            "git" => Scheme::Git,
+            "file" => Scheme::File,
+            _ => return Err(refused(&url, "Git is not reached that way")),
+        };
+        let remote = Self { scheme, url, relative: None, insecure };
+        remote.check()?;
+        Ok(remote)
+    }
+
+    /// Checks the URL of a submodule, which the repository `parent` holds.
+    ///
+    /// Relative ones are seen from the parent; local ones and plain http are for parents alike.
+    pub(crate) fn submodule(parent: &Self, text: &str) -> Result<Self, ProviderError> {
+        let refuse = |why: &str| {
+            let text = crate::words::printable(text.as_bytes());
+            ProviderError::new(
+                ErrorKind::Refused,
+                format!("the submodule URL `{text}` of `{parent}` is refused: {why}"),
+            )
+        };
+        if text.starts_with("./") || text.starts_with("../") {
+            return parent.relative(text).ok_or_else(|| refuse("it leads out of its host"))?;
+        }
+        let remote = if let Some((user_and_host, path)) = scp_form(text) {
+            let url = SafeUrl::parse(&format!("ssh://{user_and_host}/{path}"))
+                .map_err(|error| refuse("it is no URL").because(error))?;
+            let relative = (!path.starts_with('/')).then(|| path.to_owned());
+            Self { relative, ..Self::new(&url, false)? }
+        } else {
+            let url = if text.starts_with('/') {
+                Url::from_file_path(text).map(SafeUrl::from).map_err(|()| refuse("it is no path"))
+            } else {
+                SafeUrl::parse(text).map_err(|error| refuse("it is no URL").because(error))
+            }?;
+            let same_host = url.host_and_port() == parent.url.host_and_port();
+            Self::new(&url, parent.insecure && same_host)?
+        };
+        remote.check()?;
+        match remote.scheme {
+            Scheme::File if parent.scheme != Scheme::File => {
+                Err(refuse("a repository elsewhere may not name folders of this machine"))
+            }
+            Scheme::Http if !matches!(parent.scheme, Scheme::Http | Scheme::File) => {
+                Err(refuse("plain http is less safe than how the repository itself came"))
+            }
+            _ => Ok(remote),
+        }
+    }
+
+    /// Follows `./` and `../` as `git submodule` does: from the repository, not from its folder.
+    fn relative(&self, text: &str) -> Option<Result<Self, ProviderError>> {
+        let mut path = match &self.relative {
+            Some(path) => path.as_str(),
+            None => self.url.as_url().path(),
+        }
+        .trim_end_matches('/');
+        let mut rest = text;
+        loop {
+            if let Some(after) = rest.strip_prefix("./") {
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix("../") {
+                path = path.rsplit_once('/')?.0;
+                rest = after;
+            } else {
+                break;
+            }
+        }
+        if rest.is_empty() || rest.split('/').any(|segment| segment == "..") {
+            return None;
+        }
+        let path = format!("{path}/{rest}");
+        let mut url = self.url.as_url().clone();
+        url.set_path(&path);
+        let relative = self.relative.as_ref().map(|_| path.trim_start_matches('/').to_owned());
+        let remote = Self { url: url.into(), relative, ..self.clone() };
+        Some(remote.check().map(|()| remote))
+    }
+
+    fn check(&self) -> Result<(), ProviderError> {
+        let url = self.url.as_url();
+        let host = url.host_str().unwrap_or_default();
+        if url.password().is_some() {
+            return Err(refused(&self.url, "it holds a password").hint(
+                "leave the password out; credentials come from `mu login` or Git's credential helpers",
+            ));
+        }
+        if host.is_empty() != (self.scheme == Scheme::File) {
+            return Err(refused(&self.url, "only local repositories have no host"));
+        }
+        let path = self.path();
+        for (what, text) in [("host", host), ("user", url.username()), ("path", path.as_str())] {
+            if text.starts_with('-') {
+                return Err(refused(&self.url, &format!("its {what} looks like an option")));
+            }
+            if text.chars().any(char::is_control) {
+                return Err(refused(&self.url, &format!("its {what} has control characters")));
+            }
+        }
+        if self.scheme == Scheme::Http && !self.insecure && !self.url.is_loopback() {
+            return Err(refused(&self.url, "plain http is open to everybody on the way").hint(
+                "use https, or allow it with `--allow-insecure` or `insecure: true` for the registry",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The URL for connections over http, and for a settled location.
+    pub(crate) fn url(&self) -> &SafeUrl {
+        &self.url
+    }
+
+    /// Whether plain http to other machines was allowed.
+    pub(crate) fn insecure(&self) -> bool {
+        self.insecure
+    }
+
+    /// Host without port, in lower case.
+    pub(crate) fn host(&self) -> &str {
+        self.url.as_url().host_str().unwrap_or_default()
+    }
+
+    pub(crate) fn port(&self) -> Option<u16> {
+        self.url.as_url().port()
+    }
+
+    pub(crate) fn user(&self) -> Option<&str> {
+        Some(self.url.as_url().username()).filter(|user| !user.is_empty())
+    }
+
+    /// The path as the program at the other end takes it.
+    pub(crate) fn path(&self) -> String {
+        if let Some(path) = &self.relative {
+            return path.clone();
+        }
+        let path = decode(self.url.as_url().path());
+        // `ssh://host/~user/x` is below a home folder, as Git has it.
+        match path.strip_prefix('/') {
+            Some(home) if home.starts_with('~') && self.scheme != Scheme::File => home.to_owned(),
+            _ => path,
+        }
+    }
+
+    /// The repository's folder, if it is on this machine.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        (self.scheme == Scheme::File).then(|| self.url.as_url().to_file_path().ok()).flatten()
+    }
+
+    /// What tells this repository from others: spellings that certainly mean the same are one.
+    pub(crate) fn key(&self) -> String {
+        let mut url = self.url.as_url().clone();
+        let path = url.path().trim_end_matches('/');
+        let known = KNOWN_HOSTS.contains(&self.host());
+        let path = if known { path.strip_suffix(".git").unwrap_or(path) } else { path }.to_owned();
+        url.set_path(&path);
+        match &self.relative {
+            Some(_) => format!("{url} below home"),
+            None => url.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for RemoteUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.relative, self.user()) {
+            (Some(path), Some(user)) => write!(formatter, "{user}@{}:{path}", self.host()),
+            (Some(path), None) => write!(formatter, "{}:{path}", self.host()),
+            (None, _) => self.url.fmt(formatter),
+        }
+    }
+}
+
+impl fmt::Debug for RemoteUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// `user@host:path`, which is no URL: the user and host, and the path.
+fn scp_form(text: &str) -> Option<(&str, &str)> {
+    let (host, path) = text.split_once(':')?;
+    let is_scp = !host.contains('/') && !host.is_empty() && !path.starts_with("//");
+    // `ext::sh -c …` names a program to run; whatever else has two colons is no better.
+    (is_scp && !path.starts_with(':') && !path.is_empty()).then_some((host, path))
+}
+
+fn refused(url: &SafeUrl, why: &str) -> ProviderError {
+    ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: {why}"))
+}
+
+/// Undoes `%20` and its like; what is not UTF-8 afterwards stays as it was.
+fn decode(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        let digit = |index: usize| char::from(*after.get(index)?).to_digit(16);
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).expect("two hex digits fit a byte"));
+                rest = &after[2..];
+            }
+            _ => bytes.push(*first),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote(text: &str) -> Result<RemoteUrl, ProviderError> {
+        RemoteUrl::new(&SafeUrl::parse(text).expect("is a URL"), false)
+    }
+
+    #[test]
+    fn accepts_what_git_is_reached_by() {
+        for (text, path) in [
+            ("https://example.com/a/b.git", "/a/b.git"),
+            ("git+https://example.com/a", "/a"),
+            ("http://127.0.0.1:8080/a", "/a"),
+            ("ssh://git@example.com:2222/~ada/x%20y", "~ada/x y"),
+            ("git://example.com/a", "/a"),
+            ("git+file:///srv/ec2.git", "/srv/ec2.git"),
+        ] {
+            assert_eq!(remote(text).expect("is accepted").path(), path, "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_could_do_harm() {
+        for (text, why) in [
+            ("http://example.com/a", "plain http"),
+            ("https://ada:hunter2@example.com/a", "password"),
+            ("ssh://-oProxyCommand=x/a", "option"),
+            ("ssh://-oProxyCommand=x@example.com/a", "option"),
+            ("ssh://example.com/%0a", "control"),
+            ("ftp://example.com/a", "not reached that way"),
+            ("ext::sh -c x", "not reached that way"),
+            ("file://example.com/a", "no host"),
+        ] {
+            let error = remote(text).expect_err(text);
+            assert_eq!(error.kind(), ErrorKind::Refused);
+            assert!(error.to_string().contains(why), "{error}");
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+        }
+        let url = SafeUrl::parse("http://example.com/a").expect("is a URL");
+        assert!(RemoteUrl::new(&url, true).is_ok());
+    }
+
+    #[test]
+    fn submodules_are_seen_from_their_parent() {
+        for (parent, text, expected) in [
+            ("https://example.com/a/b.git", "../c.git", Some("https://example.com/a/c.git")),
+            ("https://example.com/a/b.git/", "../../d", Some("https://example.com/d")),
+            ("https://example.com/a/b", "./c", Some("https://example.com/a/b/c")),
+            ("https://example.com/a", "../../../d", None),
+            ("https://example.com/a", "../x/../../d", None),
+            ("https://example.com/a", "git@example.org:x/y", Some("git@example.org:x/y")),
+            ("https://example.com/a", "ssh://example.org/x", Some("ssh://example.org/x")),
+            ("https://example.com/a", "http://localhost/x", None),
+            ("https://example.com/a", "/etc", None),
+            ("https://example.com/a", "file:///etc", None),
+            ("https://example.com/a", "ext::sh -c x", None),
+            ("https://example.com/a", "--upload-pack=x:y", None),
+            ("https://example.com/a", "-x:y", None),
+            ("https://example.com/a", "host:-x", None),
+            ("http://localhost/a", "http://localhost:1/x", Some("http://localhost:1/x")),
+            ("file:///srv/a", "../b", Some("file:///srv/b")),
+            ("file:///srv/a", "/srv/c", Some("file:///srv/c")),
+        ] {
+            let parent = remote(parent).expect("is accepted");
+            let found = RemoteUrl::submodule(&parent, text);
+            assert_eq!(
+                found.as_ref().ok().map(ToString::to_string).as_deref(),
+                expected,
+                "{text} {found:?}"
+            );
+        }
+        let parent = remote("https://example.com/a").expect("is accepted");
+        let scp = RemoteUrl::submodule(&parent, "git@example.org:x/y").expect("is accepted");
+        let beside = RemoteUrl::submodule(&scp, "../z").expect("is accepted");
+        assert_eq!((scp.path(), beside.path()), ("x/y".to_owned(), "x/z".to_owned()));
+    }
+
+    #[test]
+    fn one_repository_has_one_key() {
+        let key = |text| remote(text).expect("is accepted").key();
+        assert_eq!(key("https://github.com/a/b.git"), key("https://github.com/a/b/"));
+        assert_ne!(key("https://example.com/a/b.git"), key("https://example.com/a/b"));
+    }
+}

@@ -1,0 +1,199 @@
+//! The repositories that this process has to do with, and how a location becomes one of them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use git2::Oid;
+use mu_provider::{ErrorKind, Location, Progress, ProviderError};
+use sha2::{Digest as _, Sha256};
+
+use crate::database::{Bounds, Database};
+use crate::remote_url::{RemoteUrl, Scheme};
+use crate::repository::Repository;
+use crate::root::{self, Candidate};
+use crate::transport::Transports;
+
+/// A location whose repository is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    pub(crate) repository: Arc<Repository>,
+    /// The package's folder inside it.
+    pub(crate) folder: String,
+}
+
+impl Settled {
+    /// The location as it is from now on.
+    pub(crate) fn location(&self, location: &Location) -> Location {
+        Location {
+            root: self.repository.remote().url().clone(),
+            path: String::new(),
+            folder: Some(self.folder.clone()),
+            ..location.clone()
+        }
+    }
+}
+
+/// All repositories of this process.
+#[derive(Debug)]
+pub(crate) struct Repositories {
+    cache: PathBuf,
+    offline: bool,
+    bounds: Bounds,
+    transports: Arc<Transports>,
+    opened: Mutex<HashMap<String, Arc<Repository>>>,
+    settled: Mutex<HashMap<Location, Settled>>,
+}
+
+impl Repositories {
+    pub(crate) fn new(
+        cache: PathBuf,
+        offline: bool,
+        bounds: Bounds,
+        transports: Transports,
+    ) -> Self {
+        Self {
+            cache,
+            offline,
+            bounds,
+            transports: Arc::new(transports),
+            opened: Mutex::default(),
+            settled: Mutex::default(),
+        }
+    }
+
+    /// The repository at a URL.
+    pub(crate) fn at(&self, remote: &RemoteUrl, progress: &dyn Progress) -> Arc<Repository> {
+        let key = remote.key();
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(repository) = opened.get(&key) {
+            return Arc::clone(repository);
+        }
+        if remote.scheme() == Scheme::Git && !remote.url().is_loopback() {
+            progress.warning(&format!(
+                "`{remote}` is neither encrypted nor authenticated: what comes may have been changed on its way"
+            ));
+        }
+        let name = folder_name(remote);
+        let database =
+            |ending: &str| Database::new(self.cache.join(format!("{name}{ending}")), self.bounds);
+        let repository = Arc::new(Repository::new(
+            remote.clone(),
+            Arc::clone(&self.transports),
+            self.offline,
+            database(".git"),
+            database(".history.git"),
+        ));
+        opened.insert(key, Arc::clone(&repository));
+        repository
+    }
+
+    /// Finds out which repository a location means, asking for each in turn where the text does not say.
+    ///
+    /// With a `commit`, a repository whose database has it is found without asking anybody.
+    pub(crate) fn settle(
+        &self,
+        location: &Location,
+        commit: Option<Oid>,
+        progress: &dyn Progress,
+    ) -> Result<Settled, ProviderError> {
+        let settled =
+            self.settled.lock().unwrap_or_else(PoisonError::into_inner).get(location).cloned();
+        if let Some(settled) = settled {
+            return Ok(settled);
+        }
+        let candidates = root::candidates(location)?;
+        let settled = match <[Candidate; 1]>::try_from(candidates) {
+            Ok([only]) => self.settled(only, progress),
+            Err(candidates) => self.choose(candidates, location, commit, progress)?,
+        };
+        let mut known = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(known.entry(location.clone()).or_insert(settled).clone())
+    }
+
+    /// What was asked for, or would be, to settle a location.
+    pub(crate) fn tried(&self, location: &Location) -> Vec<String> {
+        match root::candidates(location) {
+            Ok(candidates) => {
+                candidates.iter().map(|candidate| candidate.remote.to_string()).collect()
+            }
+            Err(_) => vec![location.describe()],
+        }
+    }
+
+    fn settled(&self, candidate: Candidate, progress: &dyn Progress) -> Settled {
+        let repository = self.at(&candidate.remote, progress);
+        Settled { repository, folder: candidate.folder }
+    }
+
+    fn choose(
+        &self,
+        candidates: Vec<Candidate>,
+        location: &Location,
+        commit: Option<Oid>,
+        progress: &dyn Progress,
+    ) -> Result<Settled, ProviderError> {
+        let all: Vec<Settled> =
+            candidates.into_iter().map(|candidate| self.settled(candidate, progress)).collect();
+        let here = all.iter().find(|settled| match commit {
+            Some(commit) => settled.repository.has_commit(commit),
+            None => settled.repository.is_offline() && settled.repository.was_fetched(),
+        });
+        if let Some(settled) = here {
+            return Ok(settled.clone());
+        }
+        let mut unauthorized = None;
+        for settled in &all {
+            match settled.repository.advertisement(progress) {
+                Ok(_) => return Ok(settled.clone()),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                // Some hosts ask for credentials for whatever is not there.
+                Err(error) if error.kind() == ErrorKind::Auth => {
+                    unauthorized.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(unauthorized.unwrap_or_else(|| {
+            let place = location.describe();
+            ProviderError::new(
+                ErrorKind::NotFound,
+                format!("there is no Git repository at `{place}`"),
+            )
+            .hint("end the repository's own part with `.git` if it has folders below")
+        }))
+    }
+}
+
+/// The name of a repository's folder in the cache: readable, and unlike every other's.
+fn folder_name(remote: &RemoteUrl) -> String {
+    let hash = Sha256::digest(remote.key());
+    let hash: String = hash.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
+    let path = remote.path();
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let last = last.strip_suffix(".git").unwrap_or(last);
+    let readable: String = last
+        .chars()
+        .filter(|character| character.is_ascii_alphanumeric() || matches!(character, '-' | '_'))
+        .take(40)
+        .collect();
+    format!("{readable}-{hash}")
+}
+
+#[cfg(test)]
+mod tests {
+    use mu_provider::SafeUrl;
+
+    use super::*;
+
+    #[test]
+    fn folders_in_the_cache_are_readable_and_harmless() {
+        let name = |text: &str| {
+            let url = SafeUrl::parse(text).expect("is a URL");
+            folder_name(&RemoteUrl::new(&url, false).expect("is accepted"))
+        };
+        assert!(name("https://example.com/a/infra.git").starts_with("infra-"));
+        assert!(name("https://example.com/a/%2e%2e%2f..%21").len() < 70);
+        assert_ne!(name("https://example.com/a"), name("https://example.org/a"));
+    }
+}

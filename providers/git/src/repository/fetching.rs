@@ -1,0 +1,171 @@
+//! Fetching commits without their history, several at once where several are wanted.
+
+use std::collections::BTreeSet;
+
+use git2::Oid;
+use mu_provider::{ErrorKind, Progress, ProviderError};
+
+use super::{Repository, Talk, locked};
+use crate::database::{Database, Lock};
+use crate::wire::FetchRequest;
+
+/// How many commits the remote is told that are here already: enough that it sends only what differs.
+const MOST_HAVES: usize = 64;
+
+impl Repository {
+    /// Sees to it that a commit is in the database, with all its files.
+    pub(crate) fn ensure(&self, commit: Oid, progress: &dyn Progress) -> Result<(), ProviderError> {
+        if self.has_commit(commit) {
+            return Ok(());
+        }
+        self.check_online(|| format!("the commit {commit}"))?;
+        locked(&self.wanted).insert(commit);
+        let mut talk = self.talk();
+        let batch = {
+            let mut wanted = locked(&self.wanted);
+            if self.has_commit(commit) {
+                wanted.remove(&commit);
+                return Ok(());
+            }
+            // An earlier batch that failed may have taken it already.
+            wanted.insert(commit);
+            std::mem::take(&mut *wanted)
+        };
+        let result = self.fetch(&mut talk, &batch, progress);
+        match result {
+            // One of the others may be to blame.
+            Err(_) if batch.len() > 1 => self.fetch(&mut talk, &[commit].into(), progress),
+            result => result,
+        }
+    }
+
+    /// Fetches commits, and only them: the caller holds the talk, so nobody else does the same.
+    pub(super) fn fetch(
+        &self,
+        talk: &mut Talk,
+        commits: &BTreeSet<Oid>,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let lock = self.lock(&self.database, progress)?;
+        let mut missing: Vec<Oid> =
+            commits.iter().copied().filter(|commit| !self.has_commit(*commit)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        if missing.iter().any(|commit| self.database.lost(*commit)) {
+            self.database.discard(&lock)?;
+            missing = commits.iter().copied().collect();
+        }
+        self.database.prepare(&lock, &self.remote.to_string())?;
+        let result = self.fetch_tips(talk, &lock, &missing, progress);
+        let is_here = |commit: &&Oid| self.has_commit(**commit);
+        match result {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Ok(()) if missing.iter().all(|commit| is_here(&commit)) => {}
+            // The server does not give single commits, or does not have them.
+            _ => {
+                let history = self.fetch_history_locked(talk, &lock, progress)?;
+                let lost =
+                    missing.iter().find(|commit| !history.has_commit(**commit).unwrap_or(false));
+                if let Some(commit) = lost {
+                    return Err(self.no_such_commit(&commit.to_string()));
+                }
+                if !missing.iter().all(|commit| is_here(&commit)) {
+                    self.fetch_whole(talk, &self.database, &lock, false, progress)?;
+                }
+            }
+        }
+        match self.listed.get() {
+            Some(listed) => self.database.remember(&lock, listed),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks for the commits themselves, none of their parents.
+    fn fetch_tips(
+        &self,
+        talk: &mut Talk,
+        lock: &Lock,
+        commits: &[Oid],
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let any = self.with_session(talk, progress, |session| Ok(session.gives_any_commit()))?;
+        if !any {
+            self.listed(talk, progress)?;
+        }
+        let mut wants = self.wants(commits, any);
+        if wants.is_none() {
+            return Err(self.no_such_commit("of that name at a branch or tag"));
+        }
+        loop {
+            let request = FetchRequest {
+                wants: wants.take().unwrap_or_default(),
+                ..self.request(&self.database)
+            };
+            let result = self.receive(talk, &self.database, lock, &request, commits, progress);
+            match result {
+                // Some servers take a tag's name for a want, but not the commit behind it.
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound && self.listed.get().is_none() =>
+                {
+                    self.listed(talk, progress)?;
+                    wants = self.wants(commits, false);
+                    if wants.is_none() {
+                        return Err(error);
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// What to ask for to get `commits`: the refs that lead to them, else themselves if that is
+    /// allowed; `None` if one cannot be asked for.
+    fn wants(&self, commits: &[Oid], any: bool) -> Option<Vec<Oid>> {
+        let refs = self.listed.get().map(|listed| listed.refs()).unwrap_or_default();
+        let wants: Option<BTreeSet<Oid>> = commits
+            .iter()
+            .map(|commit| {
+                let mut leading = refs.iter().filter(|other| other.commit == *commit);
+                let tip = leading.clone().find(|other| other.target == *commit).or(leading.next());
+                tip.map(|tip| tip.target).or(any.then_some(*commit))
+            })
+            .collect();
+        wants.map(|wants| wants.into_iter().collect())
+    }
+
+    pub(super) fn request(&self, database: &Database) -> FetchRequest {
+        let mut haves = database.fetched();
+        haves.truncate(MOST_HAVES);
+        FetchRequest { haves, shallow: database.shallow(), ..FetchRequest::default() }
+    }
+
+    pub(super) fn receive(
+        &self,
+        talk: &mut Talk,
+        database: &Database,
+        lock: &Lock,
+        request: &FetchRequest,
+        commits: &[Oid],
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let mut attempt = |request: &FetchRequest| {
+            self.with_session(talk, progress, |session| {
+                let mut receive = |boundary: &_, pack: &mut dyn std::io::Read| {
+                    database.receive(lock, commits, boundary, pack, progress)
+                };
+                session.fetch(request, &mut receive, progress)
+            })
+        };
+        match attempt(request) {
+            // What is here does not fit to what came: without it all of it comes.
+            Err(error) if error.kind() == ErrorKind::Integrity && !request.haves.is_empty() => {
+                database.discard(lock)?;
+                database.prepare(lock, &self.remote.to_string())?;
+                let (haves, shallow) = (Vec::new(), Vec::new());
+                attempt(&FetchRequest { haves, shallow, ..request.clone() })
+            }
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Fetching the history of all branches and tags: to find a commit by its first digits, or one that
+//! the server does not give by itself.
+
+use std::collections::BTreeSet;
+
+use git2::Oid;
+use mu_provider::{Progress, ProviderError};
+
+use super::{Repository, Talk};
+use crate::database::{Database, Lock};
+use crate::wire::{Depth, FetchRequest};
+
+impl Repository {
+    /// The commits of the whole history that begin so.
+    pub(crate) fn search(
+        &self,
+        prefix: &str,
+        progress: &dyn Progress,
+    ) -> Result<BTreeSet<Oid>, ProviderError> {
+        self.check_online(|| format!("a commit that begins with {prefix}"))?;
+        let mut talk = self.talk();
+        let history = self.fetch_history(&mut talk, progress)?;
+        Ok(history.commits_beginning(prefix))
+    }
+
+    /// Fetches the history of all branches and tags, without files where the server can leave them
+    /// out; returns where it is.
+    fn fetch_history(
+        &self,
+        talk: &mut Talk,
+        progress: &dyn Progress,
+    ) -> Result<&Database, ProviderError> {
+        let lock = self.lock(&self.database, progress)?;
+        self.database.prepare(&lock, &self.remote.to_string())?;
+        self.fetch_history_locked(talk, &lock, progress)
+    }
+
+    pub(super) fn fetch_history_locked(
+        &self,
+        talk: &mut Talk,
+        lock: &Lock,
+        progress: &dyn Progress,
+    ) -> Result<&Database, ProviderError> {
+        let bare = self.with_session(talk, progress, |session| Ok(session.gives_commits_only()))?;
+        let database = if bare { &self.history } else { &self.database };
+        if talk.history_is_here {
+            return Ok(database);
+        }
+        if bare {
+            let lock = self.lock(database, progress)?;
+            database.prepare(&lock, &self.remote.to_string())?;
+            self.fetch_whole(talk, database, &lock, true, progress)?;
+        } else {
+            self.fetch_whole(talk, database, lock, false, progress)?;
+        }
+        talk.history_is_here = true;
+        Ok(database)
+    }
+
+    pub(super) fn fetch_whole(
+        &self,
+        talk: &mut Talk,
+        database: &Database,
+        lock: &Lock,
+        commits_only: bool,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let listed = self.listed(talk, progress)?;
+        let targets: BTreeSet<Oid> = listed.refs().iter().map(|other| other.target).collect();
+        let commits: BTreeSet<Oid> = listed.refs().iter().map(|other| other.commit).collect();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let request = FetchRequest {
+            wants: targets.into_iter().collect(),
+            depth: Depth::Whole,
+            commits_only,
+            ..self.request(database)
+        };
+        let commits: Vec<Oid> = commits.into_iter().collect();
+        self.receive(talk, database, lock, &request, &commits, progress)
+    }
+}

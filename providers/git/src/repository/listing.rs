@@ -1,0 +1,56 @@
+//! Listing a remote's branches and tags, once per process.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mu_provider::{ErrorKind, Progress, ProviderError};
+
+use super::{FailedListing, Repository, Talk, locked};
+use crate::failure::Failure;
+use crate::wire::Advertisement;
+
+impl Repository {
+    /// Branches and tags, asked for once per process.
+    pub(crate) fn advertisement(
+        &self,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Advertisement>, ProviderError> {
+        if let Some(listed) = self.listed.get() {
+            return Ok(Arc::clone(listed));
+        }
+        let arrived = self.listings.load(Ordering::SeqCst);
+        let mut failed = locked(&self.listing);
+        match failed.as_ref() {
+            // It failed while this caller waited, or will fail in the same way as often as it is asked.
+            Some(FailedListing { before, failure })
+                if *before >= arrived || failure.kind() == ErrorKind::NotFound =>
+            {
+                return Err(failure.to_error());
+            }
+            _ => {}
+        }
+        self.listed(&mut self.talk(), progress).inspect_err(|error| {
+            let before = self.listings.fetch_add(1, Ordering::SeqCst);
+            *failed = Some(FailedListing { before, failure: Failure::new(error) });
+        })
+    }
+
+    /// Branches and tags as far as they are known without asking anybody.
+    pub(crate) fn known_advertisement(&self) -> Option<Arc<Advertisement>> {
+        self.listed.get().cloned().or_else(|| self.database.advertisement().map(Arc::new))
+    }
+
+    pub(super) fn listed(
+        &self,
+        talk: &mut Talk,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Advertisement>, ProviderError> {
+        if let Some(listed) = self.listed.get() {
+            return Ok(Arc::clone(listed));
+        }
+        self.check_online(|| "the list of versions".to_owned())?;
+        let listed =
+            self.with_session(talk, progress, |session| session.advertisement(progress))?;
+        Ok(Arc::clone(self.listed.get_or_init(|| Arc::new(listed))))
+    }
+}

@@ -1,0 +1,159 @@
+//! One remote repository: what it lists, and what of it is in the database or must be fetched.
+//!
+//! Any number of threads may ask at once. One of them talks to the remote at a time; what the others
+//! want meanwhile goes into one request. The remote is listed once per process.
+
+mod fetching;
+mod history;
+mod listing;
+mod reading;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use git2::Oid;
+use mu_provider::{ErrorKind, Progress, ProviderError};
+
+use crate::database::{Database, Lock};
+use crate::failure::Failure;
+use crate::remote_url::{RemoteUrl, Scheme};
+use crate::transport::{Session, Transports};
+use crate::wire::Advertisement;
+
+/// One remote repository.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    remote: RemoteUrl,
+    transports: Arc<Transports>,
+    offline: bool,
+    database: Database,
+    /// Commits without their files, for finding the one that begins so.
+    history: Database,
+    listed: OnceLock<Arc<Advertisement>>,
+    /// Why the last listing failed. Whoever lists holds this, and takes `talk` only after it.
+    listing: Mutex<Option<FailedListing>>,
+    listings: AtomicU64,
+    wanted: Mutex<BTreeSet<Oid>>,
+    talk: Mutex<Talk>,
+}
+
+/// A listing that failed.
+#[derive(Debug)]
+struct FailedListing {
+    /// How many listings there were before it.
+    before: u64,
+    failure: Failure,
+}
+
+/// What belongs to the one who talks to the remote.
+#[derive(Debug, Default)]
+struct Talk {
+    session: Option<Box<dyn Session>>,
+    history_is_here: bool,
+    was_repaired: bool,
+}
+
+impl Repository {
+    /// A repository that has not been asked for anything.
+    pub(crate) fn new(
+        remote: RemoteUrl,
+        transports: Arc<Transports>,
+        offline: bool,
+        database: Database,
+        history: Database,
+    ) -> Self {
+        // What is on this machine can be read without a network.
+        let offline = offline && remote.scheme() != Scheme::File;
+        Self {
+            remote,
+            transports,
+            offline,
+            database,
+            history,
+            listed: OnceLock::new(),
+            listing: Mutex::default(),
+            listings: AtomicU64::new(0),
+            wanted: Mutex::default(),
+            talk: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn remote(&self) -> &RemoteUrl {
+        &self.remote
+    }
+
+    /// Whether the remote may not be asked.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    /// Whether anything of it was ever fetched.
+    pub(crate) fn was_fetched(&self) -> bool {
+        self.database.exists()
+    }
+
+    /// Whether a commit is in the database.
+    pub(crate) fn has_commit(&self, commit: Oid) -> bool {
+        // A damaged one is fetched again, so it is as good as not there.
+        self.database.has_commit(commit).unwrap_or(false)
+    }
+
+    /// The commits in the database that begin so.
+    pub(crate) fn commits_beginning(&self, prefix: &str) -> BTreeSet<Oid> {
+        self.database.commits_beginning(prefix)
+    }
+
+    fn check_online(&self, what: impl FnOnce() -> String) -> Result<(), ProviderError> {
+        if !self.offline {
+            return Ok(());
+        }
+        let text =
+            format!("{} of `{}` is not in the cache, and mu is offline", what(), self.remote);
+        Err(ProviderError::new(ErrorKind::Offline, text))
+    }
+
+    fn talk(&self) -> MutexGuard<'_, Talk> {
+        locked(&self.talk)
+    }
+
+    fn lock(&self, database: &Database, progress: &dyn Progress) -> Result<Lock, ProviderError> {
+        database.lock(|| {
+            progress.waiting(&format!("another mu process is fetching `{}`", self.remote));
+        })
+    }
+
+    /// Calls `call` with an open session; a connection that breaks off is made anew, once.
+    fn with_session<T>(
+        &self,
+        talk: &mut Talk,
+        progress: &dyn Progress,
+        mut call: impl FnMut(&mut dyn Session) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let mut again = true;
+        loop {
+            let session = match &mut talk.session {
+                Some(session) if session.is_open() => session,
+                slot => slot.insert(self.transports.open(&self.remote, progress)?),
+            };
+            match call(session.as_mut()) {
+                Err(error) if error.kind() == ErrorKind::Network && again => {
+                    progress.waiting(&format!("{error}; trying once more"));
+                    talk.session = None;
+                    again = false;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// The error for a commit that the remote does not have.
+    pub(crate) fn no_such_commit(&self, commit: &str) -> ProviderError {
+        ProviderError::new(ErrorKind::NotFound, format!("`{}` has no commit {commit}", self.remote))
+            .hint("commits that no branch or tag leads to any more cannot be fetched everywhere")
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,164 @@
+//! Where in a location the repository ends and the folder inside it begins.
+//!
+//! This is about text only; asking the places that it names is done elsewhere.
+
+use mu_provider::{ErrorKind, Location, ProviderError, SafeUrl};
+
+use crate::remote_url::{KNOWN_HOSTS, RemoteUrl, Scheme};
+
+/// A repository that may be there, and the package's folder inside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) remote: RemoteUrl,
+    pub(crate) folder: String,
+}
+
+/// The repositories that a location can mean, in the order in which to ask for them.
+///
+/// There is one if the location says where the repository ends: it is settled, a segment ends in
+/// `.git`, or the host is one whose repositories are all two segments deep. Otherwise the longest
+/// comes first; forms that few servers need (`.git` added, a path below the home folder) come last.
+pub(crate) fn candidates(location: &Location) -> Result<Vec<Candidate>, ProviderError> {
+    let candidate = |url: &SafeUrl, folder: &str| -> Result<Candidate, ProviderError> {
+        Ok(Candidate { remote: RemoteUrl::new(url, location.insecure)?, folder: folder.to_owned() })
+    };
+    if let Some(folder) = &location.folder {
+        check_folder(location, folder)?;
+        return Ok(vec![candidate(&location.root, folder)?]);
+    }
+    check_folder(location, &location.path)?;
+    let root = location.root.as_url().path().trim_matches('/');
+    let segments: Vec<&str> =
+        root.split('/').chain(location.path.split('/')).filter(|part| !part.is_empty()).collect();
+    let split = |length: usize, ending: &str| {
+        let (repository, folder) = segments.split_at(length);
+        let mut url = location.root.as_url().clone();
+        url.set_path(&format!("/{}{ending}", repository.join("/")));
+        candidate(&url.into(), &folder.join("/"))
+    };
+    let marked = segments.iter().position(|part| part.len() > 4 && part.ends_with(".git"));
+    if let Some(last) = marked {
+        return Ok(vec![split(last + 1, "")?]);
+    }
+    let shortest = root.split('/').filter(|part| !part.is_empty()).count().max(1);
+    if segments.len() < shortest {
+        return Err(not_a_repository(location, "it names no repository"));
+    }
+    if KNOWN_HOSTS.contains(&location.root.as_url().host_str().unwrap_or_default()) {
+        if segments.len() < 2 {
+            return Err(not_a_repository(location, "repositories there are two segments deep"));
+        }
+        return Ok(vec![split(2, "")?]);
+    }
+    let lengths = (shortest..=segments.len()).rev();
+    let mut found: Vec<Candidate> =
+        lengths.clone().map(|length| split(length, "")).collect::<Result<_, _>>()?;
+    if found[0].remote.scheme() == Scheme::Ssh {
+        for length in lengths.clone() {
+            let (repository, folder) = segments.split_at(length);
+            let mut url = location.root.as_url().clone();
+            url.set_path(&format!("/~/{}", repository.join("/")));
+            found.push(candidate(&url.into(), &folder.join("/"))?);
+        }
+    }
+    for length in lengths {
+        found.push(split(length, ".git")?);
+    }
+    Ok(found)
+}
+
+fn check_folder(location: &Location, folder: &str) -> Result<(), ProviderError> {
+    let fine = |part: &str| !matches!(part, "" | "." | "..") && !part.chars().any(char::is_control);
+    if folder.is_empty() || folder.split('/').all(fine) {
+        Ok(())
+    } else {
+        Err(not_a_repository(location, "its path has empty, `.` or `..` segments"))
+    }
+}
+
+fn not_a_repository(location: &Location, why: &str) -> ProviderError {
+    let place = location.describe();
+    ProviderError::new(ErrorKind::NotFound, format!("`{place}` is no Git repository: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(root: &str, path: &str, expected: &[(&str, &str)]) {
+        let location = Location::new(SafeUrl::parse(root).expect("is a URL"), path);
+        let found = candidates(&location).expect("names repositories");
+        let found: Vec<(String, &str)> =
+            found.iter().map(|one| (one.remote.to_string(), one.folder.as_str())).collect();
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(url, folder)| (&**url, *folder)).collect();
+        assert_eq!(found, expected, "{root} {path}");
+    }
+
+    #[test]
+    fn a_mark_or_a_known_host_leaves_one() {
+        check("https://example.com/", "g/r.git/s/d", &[("https://example.com/g/r.git", "s/d")]);
+        check("https://github.com/", "a/b/c/d", &[("https://github.com/a/b", "c/d")]);
+        check("https://github.com/", "a/b.git", &[("https://github.com/a/b.git", "")]);
+        check("https://gitlab.com/", "a/b/c.git/d", &[("https://gitlab.com/a/b/c.git", "d")]);
+        check("git+https://me.org/mono.git", "x/y", &[("https://me.org/mono.git", "x/y")]);
+        check("file:///", "srv/ec2.git/x", &[("file:///srv/ec2.git", "x")]);
+    }
+
+    #[test]
+    fn elsewhere_the_longest_comes_first() {
+        check(
+            "https://example.com/",
+            "a/b/c",
+            &[
+                ("https://example.com/a/b/c", ""),
+                ("https://example.com/a/b", "c"),
+                ("https://example.com/a", "b/c"),
+                ("https://example.com/a/b/c.git", ""),
+                ("https://example.com/a/b.git", "c"),
+                ("https://example.com/a.git", "b/c"),
+            ],
+        );
+        check(
+            "ssh://git@example.com/",
+            "a",
+            &[
+                ("ssh://git@example.com/a", ""),
+                ("ssh://git@example.com/~/a", ""),
+                ("ssh://git@example.com/a.git", ""),
+            ],
+        );
+        check(
+            "https://example.com/scm",
+            "a",
+            &[
+                ("https://example.com/scm/a", ""),
+                ("https://example.com/scm", "a"),
+                ("https://example.com/scm/a.git", ""),
+                ("https://example.com/scm.git", "a"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_settled_location_is_taken_at_its_word() {
+        let root = SafeUrl::parse("https://example.com/a").expect("is a URL");
+        let mut location = Location::new(root, "");
+        location.folder = Some("b/c".to_owned());
+        let found = candidates(&location).expect("names a repository");
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].remote.to_string().as_str(), &*found[0].folder),
+            ("https://example.com/a", "b/c")
+        );
+        location.folder = Some("../x".to_owned());
+        assert_eq!(candidates(&location).expect_err("is refused").kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_known_host_needs_two_segments() {
+        let root = SafeUrl::parse("https://github.com/").expect("is a URL");
+        let error = candidates(&Location::new(root, "a")).expect_err("names no repository");
+        assert!(error.to_string().contains("two segments"), "{error}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Credentials for repositories on web servers: stored tokens, and what Git's helpers know.
+//!
+//! They are looked up only after a server asked for them, and belong to one scheme, host and port.
+
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mu_provider::http::{Authorization, Http, Secret};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl};
+
+use crate::programs::Programs;
+use crate::remote_url::RemoteUrl;
+
+/// Knows where credentials come from, and which were accepted.
+#[derive(Debug)]
+pub(crate) struct GitCredentials {
+    http: Arc<Http>,
+    programs: Programs,
+    accepted: Mutex<HashMap<String, Authorization>>,
+}
+
+/// A user and a password that may be the right ones.
+#[derive(Debug, Clone)]
+pub(super) struct Offer {
+    user: String,
+    password: Secret,
+    from_helper: bool,
+}
+
+impl Offer {
+    pub(super) fn authorization(&self) -> Authorization {
+        Authorization::basic(&self.user, &self.password)
+    }
+}
+
+impl GitCredentials {
+    pub(crate) fn new(http: &Arc<Http>, programs: &Programs) -> Self {
+        Self { http: Arc::clone(http), programs: programs.clone(), accepted: Mutex::default() }
+    }
+
+    /// What the server of `url` accepted before in this process.
+    pub(super) fn known(&self, url: &SafeUrl) -> Authorization {
+        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        accepted.get(&origin(url)).cloned().unwrap_or(Authorization::Nothing)
+    }
+
+    /// What could be shown, each looked up when its turn comes.
+    pub(super) fn offers<'call>(
+        &'call self,
+        remote: &'call RemoteUrl,
+    ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
+        let url = remote.url();
+        // Over a line that others can read nothing is sent, so nothing is looked up.
+        let confidential = url.scheme() == "https" || url.is_loopback();
+        let stored = move || {
+            self.http.options().credentials.token(url).map(|token| Ok(offer_token(remote, &token)))
+        };
+        let helped = move || self.ask_helpers(remote).transpose();
+        [Source::Stored, Source::Helpers].into_iter().filter(move |_| confidential).filter_map(
+            move |source| match source {
+                Source::Stored => stored(),
+                Source::Helpers => helped(),
+            },
+        )
+    }
+
+    /// Remembers whether an offer was accepted, and tells the helper that it came from.
+    pub(super) fn judge(&self, remote: &RemoteUrl, offer: &Offer, accepted: bool) {
+        if accepted {
+            let mut known = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+            known.insert(origin(remote.url()), offer.authorization());
+        }
+        if offer.from_helper {
+            let verb = if accepted { "approve" } else { "reject" };
+            let mut question = question(remote, Some(&offer.user));
+            question.push_str(&format!("password={}\n\n", offer.password.expose()));
+            // A helper that cannot store or forget changes nothing about this answer.
+            let _ = self.run(verb, &question);
+        }
+    }
+
+    fn ask_helpers(&self, remote: &RemoteUrl) -> Result<Option<Offer>, ProviderError> {
+        let mut question = question(remote, remote.user());
+        question.push('\n');
+        let answer = self.run("fill", &question).map_err(|reason| {
+            ProviderError::new(
+                ErrorKind::Auth,
+                format!("Git's credential helper for `{remote}` failed"),
+            )
+            .because(reason)
+        })?;
+        let value = |key: &str| {
+            let mut lines = answer.lines();
+            lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).map(str::to_owned)
+        };
+        Ok(match (value("username"), value("password")) {
+            (Some(user), Some(password)) => {
+                Some(Offer { user, password: Secret::new(password), from_helper: true })
+            }
+            _ => None,
+        })
+    }
+
+    /// Runs `git credential VERB`; where Git is not installed there are no helpers either.
+    fn run(&self, verb: &str, question: &str) -> Result<String, String> {
+        /// Helpers that would ask the user in a window are not waited for.
+        const PATIENCE: Duration = Duration::from_secs(30);
+        let mut command = self.programs.command("git");
+        command.args(["-c", "credential.interactive=false", "credential", verb]);
+        command.env("GCM_INTERACTIVE", "never").stderr(std::process::Stdio::null());
+        let Ok(mut child) = command.spawn() else { return Ok(String::new()) };
+        let (Some(mut input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Ok(String::new());
+        };
+        // One that reads nothing may still answer.
+        let _ = input.write_all(question.as_bytes());
+        drop(input);
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || {
+            let mut answer = String::new();
+            let read = output.read_to_string(&mut answer);
+            // Nobody listens after the time is over.
+            let _ = sender.send(read.map(|_| answer).unwrap_or_default());
+        });
+        let answer = receiver.recv_timeout(PATIENCE);
+        let _ = child.kill();
+        let _ = child.wait();
+        answer.map_err(|_| format!("it did not answer for {} s", PATIENCE.as_secs()))
+    }
+}
+
+/// Where credentials come from, in the order in which they are tried.
+#[derive(Clone, Copy)]
+enum Source {
+    Stored,
+    Helpers,
+}
+
+/// A stored token as user and password. Hosts look at the password alone, but some want a certain user.
+fn offer_token(remote: &RemoteUrl, token: &Secret) -> Offer {
+    let text = token.expose();
+    let (user, password) = match (text.split_once(':'), remote.host()) {
+        (Some((user, password)), _) => (user, password),
+        (None, "bitbucket.org") => ("x-token-auth", text),
+        (None, "gitlab.com") => ("oauth2", text),
+        (None, _) => (remote.user().unwrap_or("x-access-token"), text),
+    };
+    Offer { user: user.to_owned(), password: Secret::new(password), from_helper: false }
+}
+
+/// What Git's helpers are asked, without the empty line at the end.
+fn question(remote: &RemoteUrl, user: Option<&str>) -> String {
+    let url = remote.url();
+    let path = remote.path();
+    let mut text = format!(
+        "protocol={}\nhost={}\npath={}\n",
+        url.scheme(),
+        url.host_and_port(),
+        path.trim_start_matches('/')
+    );
+    if let Some(user) = user {
+        text.push_str(&format!("username={user}\n"));
+    }
+    text
+}
+
+fn origin(url: &SafeUrl) -> String {
+    url.as_url().origin().ascii_serialization()
+}

@@ -1,0 +1,55 @@
+//! Repositories of this machine: by `git upload-pack` where there is Git, else by libgit2.
+
+use std::io;
+use std::path::Path;
+
+use mu_provider::{ErrorKind, ProviderError};
+
+use super::pipe::{self, Ending};
+use super::{Session, describe, not_a_repository, without_git};
+use crate::programs::Programs;
+use crate::remote_url::RemoteUrl;
+use crate::wire::WireError;
+
+/// Begins a conversation with a repository of this machine.
+pub(super) fn open(
+    remote: &RemoteUrl,
+    programs: &Programs,
+) -> Result<Box<dyn Session>, ProviderError> {
+    let folder = remote.folder().filter(|folder| is_repository(folder));
+    let folder = folder.ok_or_else(|| not_a_repository(remote))?;
+    let mut command = programs.command("git");
+    command.arg("upload-pack").arg(&folder).env("GIT_PROTOCOL", "version=2");
+    match pipe::open(remote, command, explain) {
+        Ok(session) => session,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => without_git::open(remote, &folder),
+        Err(error) => {
+            Err(ProviderError::new(ErrorKind::Io, format!("cannot run `git` to read `{remote}`"))
+                .because(error))
+        }
+    }
+}
+
+/// Whether a folder looks like a repository, bare or with files around it.
+fn is_repository(folder: &Path) -> bool {
+    folder.join(".git").exists()
+        || (folder.join("HEAD").is_file() && folder.join("objects").is_dir())
+}
+
+fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
+    let Ending { words, error, .. } = ending;
+    if !matches!(error, WireError::Cut | WireError::Io(_)) {
+        return describe(remote, error);
+    }
+    if words.contains("dubious ownership") {
+        return ProviderError::new(
+            ErrorKind::Refused,
+            format!("the Git repository `{remote}` belongs to somebody else"),
+        )
+        .because(words)
+        .hint("to trust it, `git config --global --add safe.directory` its folder");
+    }
+    let reason = if words.is_empty() { error.to_string() } else { words };
+    ProviderError::new(ErrorKind::Io, format!("cannot read the Git repository `{remote}`"))
+        .because(reason)
+}

@@ -1,0 +1,83 @@
+//! The `git://` protocol: a plain connection, without encryption and without credentials.
+
+use std::io::{self, BufReader, Read, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use mu_provider::{ErrorKind, Progress, ProviderError};
+
+use super::{Link, Session, connected::Connected, describe};
+use crate::remote_url::RemoteUrl;
+use crate::wire::{Handshake, PacketReader, PacketWriter, WireError};
+
+const PORT: u16 = 9418;
+const CONNECTING: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(120);
+
+#[derive(Debug)]
+struct Connection {
+    remote: RemoteUrl,
+    input: TcpStream,
+    output: BufReader<TcpStream>,
+}
+
+/// Begins a conversation with a `git daemon`.
+pub(super) fn open(remote: &RemoteUrl) -> Result<Box<dyn Session>, ProviderError> {
+    let port = remote.port().unwrap_or(PORT);
+    let input = connect(remote.host(), port).map_err(|error| {
+        ProviderError::new(ErrorKind::Network, format!("cannot connect to `{remote}`"))
+            .because(error)
+    })?;
+    let mut greeting = PacketWriter::default();
+    let (path, host) = (remote.path(), remote.host());
+    greeting.data(format!("git-upload-pack {path}\0host={host}:{port}\0\0version=2\0").as_bytes());
+    let greet = |mut input: TcpStream| -> Result<(Connection, Handshake), WireError> {
+        input.write_all(&greeting.into_bytes())?;
+        let output = BufReader::with_capacity(64 << 10, input.try_clone()?);
+        let mut connection = Connection { remote: remote.clone(), input, output };
+        let handshake = Handshake::read(&mut PacketReader::new(&mut connection.output))?;
+        Ok((connection, handshake))
+    };
+    let (connection, handshake) = greet(input).map_err(|error| match error {
+        // A daemon that was not told to explain itself hangs up on everything it does not export.
+        WireError::Cut => super::not_a_repository(remote).because(WireError::Cut),
+        error => describe(remote, error),
+    })?;
+    Ok(Box::new(Connected::new(remote, connection, handshake)))
+}
+
+fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECTING) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(SILENCE))?;
+                stream.set_write_timeout(Some(SILENCE))?;
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+impl Link for Connection {
+    fn request(
+        &mut self,
+        request: Vec<u8>,
+        _progress: &dyn Progress,
+    ) -> Result<Box<dyn Read + '_>, ProviderError> {
+        self.input.write_all(&request).map_err(|error| describe(&self.remote, error.into()))?;
+        Ok(Box::new(&mut self.output))
+    }
+
+    fn explain(&mut self, error: WireError) -> ProviderError {
+        describe(&self.remote, error)
+    }
+
+    fn is_stateless(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,164 @@
+//! Over http and https, by the client that all providers share: "smart" http, as every host has it.
+
+use std::io::{BufReader, Read};
+use std::sync::Arc;
+
+use mu_provider::http::{Authorization, Http, Request, Response};
+use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
+
+use super::connected::Connected;
+use super::credentials::GitCredentials;
+use super::{Link, Session, describe, not_a_repository};
+use crate::remote_url::{KNOWN_HOSTS, RemoteUrl};
+use crate::wire::{Handshake, PacketReader, WireError};
+
+/// Some hosts answer only what calls itself so.
+const USER_AGENT: &str = concat!("git/2.0 (mu/", env!("CARGO_PKG_VERSION"), ")");
+const SERVICE: &str = "/info/refs?service=git-upload-pack";
+
+/// What is needed to ask one repository.
+#[derive(Debug)]
+struct Connection {
+    http: Arc<Http>,
+    remote: RemoteUrl,
+    /// Where the repository is, after redirects.
+    base: SafeUrl,
+    authorization: Authorization,
+}
+
+/// Begins a conversation with a repository on a web server.
+pub(super) fn open(
+    remote: &RemoteUrl,
+    http: &Arc<Http>,
+    credentials: &GitCredentials,
+    progress: &dyn Progress,
+) -> Result<Box<dyn Session>, ProviderError> {
+    let base = remote.url().as_url().as_str().trim_end_matches('/');
+    let url = SafeUrl::parse(&format!("{base}{SERVICE}"))
+        .map_err(|error| not_a_repository(remote).because(error))?;
+    let ask = |authorization: &Authorization| {
+        common(http.get(&url), remote, authorization).allow(401).send(progress)
+    };
+    let mut authorization = credentials.known(remote.url());
+    let mut response = ask(&authorization)?;
+    let mut offers = credentials.offers(remote);
+    while response.status() == 401 && same_origin(response.url(), &url) {
+        let Some(offer) = offers.next() else { break };
+        let offer = offer?;
+        authorization = offer.authorization();
+        response = ask(&authorization)?;
+        credentials.judge(remote, &offer, response.status() != 401);
+    }
+    if response.status() == 401 {
+        return Err(unauthorized(remote, response.url(), &url, &authorization));
+    }
+    let kind = response.header("content-type").unwrap_or_default().to_owned();
+    let base = response.url().to_owned();
+    let base = base.as_url().as_str().strip_suffix(SERVICE).map(SafeUrl::parse);
+    let Some(Ok(base)) = base.filter(|_| kind == "application/x-git-upload-pack-advertisement")
+    else {
+        return Err(other_kind(remote, response));
+    };
+    let mut packets = PacketReader::new(BufReader::with_capacity(64 << 10, response));
+    let handshake = Handshake::read(&mut packets).map_err(|error| describe(remote, error))?;
+    // What one host was shown is not for another that it redirects to.
+    if !same_origin(&base, &url) {
+        authorization = Authorization::Nothing;
+    }
+    let link = Connection { http: Arc::clone(http), remote: remote.clone(), base, authorization };
+    Ok(Box::new(Connected::new(remote, link, handshake)))
+}
+
+fn common<'http>(
+    request: Request<'http>,
+    remote: &RemoteUrl,
+    authorization: &Authorization,
+) -> Request<'http> {
+    request
+        .header("user-agent", USER_AGENT)
+        .header("git-protocol", "version=2")
+        .authorization(authorization.clone())
+        .insecure(remote.insecure())
+}
+
+/// The error for a repository that wants credentials and got none that it takes.
+fn unauthorized(
+    remote: &RemoteUrl,
+    answered: &SafeUrl,
+    asked: &SafeUrl,
+    shown: &Authorization,
+) -> ProviderError {
+    let host = remote.url().host_and_port();
+    if !same_origin(answered, asked) {
+        let place = answered.host_and_port();
+        return ProviderError::new(
+            ErrorKind::Auth,
+            format!("`{remote}` redirects to `{place}`, which wants credentials"),
+        )
+        .hint("credentials are not taken along to another host: use its URL instead");
+    }
+    if KNOWN_HOSTS.contains(&remote.host()) && *shown == Authorization::Nothing {
+        return not_a_repository(remote)
+            .because("the host wants credentials, as it does for everything that is not there")
+            .hint(format!(
+                "if the repository is private, store a token with `mu login {host}`, or use ssh"
+            ));
+    }
+    let error = match shown {
+        Authorization::Nothing => format!("`{remote}` wants credentials, and there are none"),
+        _ => format!("`{remote}` does not accept the credentials for `{host}`"),
+    };
+    ProviderError::new(ErrorKind::Auth, error)
+        .hint(format!("store a token with `mu login {host}`, or set up a Git credential helper"))
+}
+
+/// The error for a place that answers, but not as a repository.
+fn other_kind(remote: &RemoteUrl, response: Response) -> ProviderError {
+    let mut start = Vec::new();
+    // Nothing is lost if the rest does not come.
+    let _ = response.take(41).read_to_end(&mut start);
+    let dumb = start.len() == 41
+        && start[40] == b'\t'
+        && start[..40].iter().all(|byte| byte.is_ascii_hexdigit());
+    if dumb {
+        return ProviderError::new(
+            ErrorKind::Protocol,
+            format!("`{remote}` is served as plain files, without Git's own service"),
+        )
+        .hint("serve it with `git http-backend`, or use another protocol");
+    }
+    not_a_repository(remote).because("it answers, but not as a Git repository")
+}
+
+fn same_origin(left: &SafeUrl, right: &SafeUrl) -> bool {
+    left.as_url().origin() == right.as_url().origin()
+}
+
+impl Link for Connection {
+    fn request(
+        &mut self,
+        request: Vec<u8>,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn Read + '_>, ProviderError> {
+        let url = SafeUrl::parse(&format!("{}/git-upload-pack", self.base.as_url().as_str()))
+            .map_err(|error| not_a_repository(&self.remote).because(error))?;
+        let response = common(self.http.post(&url), &self.remote, &self.authorization)
+            .header("content-type", "application/x-git-upload-pack-request")
+            .header("accept", "application/x-git-upload-pack-result")
+            .body(request)
+            .send(progress)?;
+        if response.header("content-type") != Some("application/x-git-upload-pack-result") {
+            let error = WireError::Malformed("its type is another");
+            return Err(describe(&self.remote, error));
+        }
+        Ok(Box::new(response))
+    }
+
+    fn explain(&mut self, error: WireError) -> ProviderError {
+        describe(&self.remote, error)
+    }
+
+    fn is_stateless(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,125 @@
+//! A link to a program that this process started: `ssh`, or `git upload-pack`.
+
+use std::io::{self, BufReader, Read, Write as _};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use mu_provider::{Progress, ProviderError};
+
+use super::{Link, Session, connected::Connected};
+use crate::remote_url::RemoteUrl;
+use crate::wire::{Handshake, PacketReader, WireError};
+use crate::words::printable;
+
+/// How a program ended, for whoever knows what it means.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// Its exit code, if it ended by itself.
+    pub(super) code: Option<i32>,
+    /// The end of what it wrote to its standard error.
+    pub(super) words: String,
+    /// What was noticed in the conversation.
+    pub(super) error: WireError,
+}
+
+/// Turns the ending of a program into an error.
+pub(super) type Explain = fn(&RemoteUrl, Ending) -> ProviderError;
+
+/// A running program.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    remote: RemoteUrl,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    words: Receiver<Vec<u8>>,
+    explain: Explain,
+}
+
+/// Starts `command` and begins a conversation with it.
+///
+/// The outer error is that the program could not be started.
+pub(super) fn open(
+    remote: &RemoteUrl,
+    mut command: Command,
+    explain: Explain,
+) -> io::Result<Result<Box<dyn Session>, ProviderError>> {
+    let mut child = command.spawn()?;
+    let (Some(input), Some(output), Some(words)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(io::Error::other("a program without pipes"));
+    };
+    let mut pipe = Pipe {
+        remote: remote.clone(),
+        child,
+        input: Some(input),
+        output: BufReader::with_capacity(64 << 10, output),
+        words: collect(words),
+        explain,
+    };
+    Ok(match Handshake::read(&mut PacketReader::new(&mut pipe.output)) {
+        Ok(handshake) => Ok(Box::new(Connected::new(remote, pipe, handshake))),
+        Err(error) => Err(pipe.explain(error)),
+    })
+}
+
+/// Keeps the end of what a program writes to its standard error, so that it never blocks there.
+fn collect(mut words: ChildStderr) -> Receiver<Vec<u8>> {
+    const KEPT: usize = 4 << 10;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        let mut buffer = [0; 1 << 10];
+        while let Ok(count @ 1..) = words.read(&mut buffer) {
+            kept.extend_from_slice(&buffer[..count]);
+            let surplus = kept.len().saturating_sub(KEPT);
+            kept.drain(..surplus);
+        }
+        // Nobody listens if the conversation went well.
+        let _ = sender.send(kept);
+    });
+    receiver
+}
+
+impl Link for Pipe {
+    fn request(
+        &mut self,
+        request: Vec<u8>,
+        _progress: &dyn Progress,
+    ) -> Result<Box<dyn Read + '_>, ProviderError> {
+        let sent = match &mut self.input {
+            Some(input) => input.write_all(&request).and_then(|()| input.flush()),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        match sent {
+            Ok(()) => Ok(Box::new(&mut self.output)),
+            Err(error) => Err(self.explain(error.into())),
+        }
+    }
+
+    fn explain(&mut self, error: WireError) -> ProviderError {
+        // What the program says last is worth a moment, but a child of its own may keep the pipe open.
+        const MOMENT: Duration = Duration::from_secs(2);
+        self.input = None;
+        let words = self.words.recv_timeout(MOMENT).unwrap_or_default();
+        // A program that ended already keeps its code.
+        let _ = self.child.kill();
+        let code = self.child.wait().ok().and_then(|status| status.code());
+        (self.explain)(&self.remote, Ending { code, words: printable(&words), error })
+    }
+
+    fn is_stateless(&self) -> bool {
+        false
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        self.input = None;
+        // It has nothing left to do, and an error here would change nothing.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,174 @@
+//! Over ssh, by the user's own `ssh`: agent, known hosts and configuration are as everywhere else.
+
+use std::process::Command;
+
+use mu_provider::{ErrorKind, ProviderError};
+
+use super::pipe::{self, Ending};
+use super::{Session, describe};
+use crate::programs::Programs;
+use crate::remote_url::RemoteUrl;
+use crate::wire::WireError;
+
+/// Which options an ssh program takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Variant {
+    OpenSsh,
+    Putty,
+    /// None at all: host and command.
+    Simple,
+}
+
+/// Begins a conversation over ssh.
+pub(super) fn open(
+    remote: &RemoteUrl,
+    programs: &Programs,
+) -> Result<Box<dyn Session>, ProviderError> {
+    let (command, name) = command(remote, programs)?;
+    pipe::open(remote, command, explain).map_err(|error| {
+        ProviderError::new(ErrorKind::Network, format!("cannot run `{name}` to reach `{remote}`"))
+            .because(error)
+            .hint("install OpenSSH, or name another program in GIT_SSH_COMMAND")
+    })?
+}
+
+fn command(remote: &RemoteUrl, programs: &Programs) -> Result<(Command, String), ProviderError> {
+    let line = programs.variable("GIT_SSH_COMMAND").or(programs.ssh_command());
+    let line = line.filter(|line| !line.trim().is_empty());
+    let program = programs.variable("GIT_SSH").filter(|program| !program.is_empty());
+    let (mut command, name) = match (line, program) {
+        (Some(line), _) => {
+            let mut shell = programs.command("sh");
+            shell.arg("-c").arg(format!("{line} \"$@\"")).arg(line);
+            (shell, line.split_whitespace().next().unwrap_or(line))
+        }
+        (None, Some(program)) => (programs.command(program), program),
+        (None, None) => (programs.command("ssh"), "ssh"),
+    };
+    match variant(name, programs.variable("GIT_SSH_VARIANT")) {
+        Variant::OpenSsh => {
+            command.args(["-o", "BatchMode=yes", "-o", "SendEnv=GIT_PROTOCOL"]);
+            if let Some(port) = remote.port() {
+                command.arg("-p").arg(port.to_string());
+            }
+            command.arg("--");
+        }
+        Variant::Putty => {
+            command.arg("-batch");
+            if let Some(port) = remote.port() {
+                command.arg("-P").arg(port.to_string());
+            }
+        }
+        Variant::Simple if remote.port().is_some() => {
+            return Err(ProviderError::new(
+                ErrorKind::Refused,
+                format!("`{remote}` has a port, and `{name}` is not known to take one"),
+            )
+            .hint("say which options it takes in GIT_SSH_VARIANT: `ssh` or `plink`"));
+        }
+        Variant::Simple => {}
+    }
+    match remote.user() {
+        Some(user) => command.arg(format!("{user}@{}", remote.host())),
+        None => command.arg(remote.host()),
+    };
+    command.arg(format!("git-upload-pack {}", quote(&remote.path())));
+    command.env("GIT_PROTOCOL", "version=2");
+    Ok((command, name.to_owned()))
+}
+
+fn variant(name: &str, said: Option<&str>) -> Variant {
+    let program = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
+    let program = program.strip_suffix(".exe").unwrap_or(&program);
+    match said.filter(|said| !said.is_empty() && *said != "auto").unwrap_or(program) {
+        "ssh" => Variant::OpenSsh,
+        "plink" | "putty" | "tortoiseplink" => Variant::Putty,
+        _ => Variant::Simple,
+    }
+}
+
+/// Quotes for the shell at the other end, exactly as Git does: some servers parse it themselves.
+fn quote(path: &str) -> String {
+    format!("'{}'", path.replace('\'', r"'\''").replace('!', r"'\!'"))
+}
+
+fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
+    let Ending { code, words, error } = ending;
+    if !matches!(error, WireError::Cut | WireError::Io(_)) {
+        return describe(remote, error);
+    }
+    /// What ssh itself fails with; anything else is the command's.
+    const SSH_FAILED: i32 = 255;
+    let reason = if words.is_empty() { error.to_string() } else { words };
+    let failed = |kind, what: &str| ProviderError::new(kind, format!("{what} `{remote}`"));
+    match code {
+        Some(SSH_FAILED) if reason.contains("Host key verification failed") => {
+            failed(ErrorKind::Auth, "ssh does not know the host of")
+                .hint(format!("connect by hand once: `ssh {}`", remote.host()))
+        }
+        Some(SSH_FAILED) if reason.contains("Permission denied") => failed(
+            ErrorKind::Auth,
+            "ssh was not let in to",
+        )
+        .hint(
+            "mu never asks for a passphrase: add the key to ssh-agent, and to the host's account",
+        ),
+        None | Some(0 | SSH_FAILED) => failed(ErrorKind::Network, "ssh could not reach"),
+        Some(127) => failed(ErrorKind::Protocol, "there is no git at the host of"),
+        Some(_) => failed(ErrorKind::NotFound, "there is no Git repository at"),
+    }
+    .because(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use mu_provider::SafeUrl;
+
+    use super::*;
+
+    fn arguments(url: &str, variables: &[(&str, &str)]) -> Vec<String> {
+        let variables: BTreeMap<String, String> = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let programs = Programs::new(&variables, None);
+        let url = SafeUrl::parse(url).expect("is a URL");
+        let remote = RemoteUrl::new(&url, false).expect("is accepted");
+        let (command, _) = command(&remote, &programs).expect("is a command");
+        std::iter::once(command.get_program())
+            .chain(command.get_args())
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn each_program_gets_its_own_options() {
+        let url = "ssh://git@example.com:22/a'b!.git";
+        let path = r"git-upload-pack '/a'\''b'\!'.git'";
+        let options = ["-o", "BatchMode=yes", "-o", "SendEnv=GIT_PROTOCOL"];
+        assert_eq!(
+            arguments(url, &[]),
+            [&["ssh"], &options[..], &["-p", "22", "--", "git@example.com", path]].concat()
+        );
+        assert_eq!(
+            arguments(url, &[("GIT_SSH", "/opt/plink.exe")]),
+            ["/opt/plink.exe", "-batch", "-P", "22", "git@example.com", path]
+        );
+        let line = "ssh -i key";
+        assert_eq!(
+            arguments("ssh://example.com/~ada/x", &[("GIT_SSH_COMMAND", line), ("GIT_SSH", "no")]),
+            [
+                &["sh", "-c", "ssh -i key \"$@\"", line],
+                &options[..],
+                &["--", "example.com", "git-upload-pack '~ada/x'"]
+            ]
+            .concat()
+        );
+        assert_eq!(
+            arguments("ssh://example.com/x", &[("GIT_SSH", "wrapper")]),
+            ["wrapper", "example.com", "git-upload-pack '/x'"]
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Repositories of this machine, read by libgit2 because there is no Git.
+//!
+//! libgit2's own local transport copies whole histories; here it only packs the commits that are
+//! wanted. It is still slower than Git.
+
+use std::path::Path;
+
+use git2::{ObjectType, Repository, RepositoryOpenFlags};
+use mu_provider::{ErrorKind, Progress, ProviderError};
+
+use super::{Receive, ReceiveError, Session};
+use crate::remote_url::RemoteUrl;
+use crate::wire::{Advertisement, Boundary, Depth, FetchRequest};
+
+struct Local {
+    remote: RemoteUrl,
+    repository: Repository,
+}
+
+impl std::fmt::Debug for Local {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Local").field(&self.remote).finish()
+    }
+}
+
+/// Opens the repository in `folder`.
+pub(super) fn open(remote: &RemoteUrl, folder: &Path) -> Result<Box<dyn Session>, ProviderError> {
+    let none: [&Path; 0] = [];
+    let repository = Repository::open_ext(folder, RepositoryOpenFlags::NO_SEARCH, none)
+        .map_err(|error| failed(remote, error))?;
+    Ok(Box::new(Local { remote: remote.clone(), repository }))
+}
+
+fn failed(remote: &RemoteUrl, error: git2::Error) -> ProviderError {
+    let kind = match error.code() {
+        git2::ErrorCode::NotFound => ErrorKind::NotFound,
+        git2::ErrorCode::Owner => ErrorKind::Refused,
+        _ => ErrorKind::Io,
+    };
+    ProviderError::new(kind, format!("cannot read the Git repository `{remote}`")).because(error)
+}
+
+impl Local {
+    fn text(&self) -> Result<String, git2::Error> {
+        let mut text = String::new();
+        if let Ok(head) = self.repository.head()
+            && let Some(commit) = head.target()
+        {
+            text.push_str(&format!("{commit} HEAD"));
+            if let Some(name) = head.name().ok().filter(|_| head.is_branch()) {
+                text.push_str(&format!(" symref-target:{name}"));
+            }
+            text.push('\n');
+        }
+        for reference in self.repository.references()? {
+            let reference = reference?.resolve()?;
+            let (Ok(name), Some(target)) = (reference.name(), reference.target()) else { continue };
+            let commit = reference.peel(ObjectType::Any)?.id();
+            text.push_str(&format!("{target} {name} peeled:{commit}\n"));
+        }
+        Ok(text)
+    }
+
+    fn pack(&self, request: &FetchRequest) -> Result<(Boundary, Vec<u8>), git2::Error> {
+        let mut builder = self.repository.packbuilder()?;
+        let mut boundary = Boundary::default();
+        let mut walk = self.repository.revwalk()?;
+        for want in &request.wants {
+            let object = self.repository.find_object(*want, None)?;
+            if object.kind() == Some(ObjectType::Tag) {
+                builder.insert_object(object.id(), None)?;
+            }
+            let commit = object.peel_to_commit()?;
+            walk.push(commit.id())?;
+            if request.depth == Depth::One {
+                builder.insert_commit(commit.id())?;
+                boundary.shallow.extend((commit.parent_count() > 0).then_some(commit.id()));
+            }
+        }
+        if request.depth == Depth::Whole {
+            builder.insert_walk(&mut walk)?;
+            boundary.unshallow.clone_from(&request.shallow);
+        }
+        let mut pack = Vec::new();
+        builder.foreach(|bytes| {
+            pack.extend_from_slice(bytes);
+            true
+        })?;
+        Ok((boundary, pack))
+    }
+}
+
+impl Session for Local {
+    fn advertisement(&mut self, _progress: &dyn Progress) -> Result<Advertisement, ProviderError> {
+        let text = self.text().map_err(|error| failed(&self.remote, error))?;
+        Advertisement::parse(&text).map_err(|error| super::describe(&self.remote, error))
+    }
+
+    fn gives_any_commit(&self) -> bool {
+        true
+    }
+
+    fn gives_commits_only(&self) -> bool {
+        false
+    }
+
+    fn fetch(
+        &mut self,
+        request: &FetchRequest,
+        receive: &mut Receive<'_>,
+        _progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let (boundary, pack) = self.pack(request).map_err(|error| failed(&self.remote, error))?;
+        receive(&boundary, &mut pack.as_slice()).map_err(|error| match error {
+            ReceiveError::Source(error) => super::describe(&self.remote, error.into()),
+            ReceiveError::Refused(error) => error,
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,16 @@
+//! Git's wire protocol, as far as a reader of repositories needs it: versions 0 and 2, fetching only.
+//!
+//! libgit2 speaks version 0 alone, which lists every ref of a remote on every connection and cannot
+//! ask for a commit that is not a ref's tip; its transports are global, and registering one is unsafe.
+//! So the conversation is held here, and libgit2 gets what it is good at: packs and objects. Nothing
+//! here knows how bytes reach the server.
+
+mod fetch;
+mod handshake;
+mod packet;
+mod refs;
+
+pub(crate) use self::fetch::{Boundary, Depth, FetchRequest, PackReader};
+pub(crate) use self::handshake::{Capabilities, Handshake};
+pub(crate) use self::packet::{Packet, PacketReader, PacketWriter, WireError};
+pub(crate) use self::refs::{Advertisement, Ref, read_listing, write_listing_request};

@@ -1,0 +1,251 @@
+//! The refs of a remote: asked for, read, and put in order.
+//!
+//! Only HEAD, branches and tags are kept. Names are a server's words: they are compared and shown,
+//! never made into paths.
+
+use std::io::Read;
+
+use git2::Oid;
+
+use super::{Capabilities, PacketReader, PacketWriter, WireError};
+
+/// One branch or tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ref {
+    /// Its full name, `refs/tags/v1.2.0`.
+    pub(crate) name: String,
+    /// What it points to: an annotated tag's own object, else the commit.
+    pub(crate) target: Oid,
+    /// The commit in the end.
+    pub(crate) commit: Oid,
+}
+
+impl Ref {
+    /// The tag's name, if it is one.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.name.strip_prefix("refs/tags/")
+    }
+
+    /// The branch's name, if it is one.
+    pub(crate) fn branch(&self) -> Option<&str> {
+        self.name.strip_prefix("refs/heads/")
+    }
+}
+
+/// The branches and tags of a remote, sorted by name, and its HEAD.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Advertisement {
+    refs: Vec<Ref>,
+    head: Option<Oid>,
+    default_branch: Option<String>,
+}
+
+impl Advertisement {
+    /// Branches and tags, sorted by name.
+    pub(crate) fn refs(&self) -> &[Ref] {
+        &self.refs
+    }
+
+    /// The commit that HEAD points to.
+    pub(crate) fn head(&self) -> Option<Oid> {
+        self.head
+    }
+
+    /// The full name of the branch that HEAD is, said by the server or guessed by its commit.
+    pub(crate) fn default_branch(&self) -> Option<&str> {
+        if let Some(branch) = &self.default_branch {
+            return Some(branch);
+        }
+        let head = self.head?;
+        let at_head = |name: &&str| {
+            self.refs.iter().any(|other| other.name == **name && other.commit == head)
+        };
+        ["refs/heads/main", "refs/heads/master"].iter().find(|name| at_head(name)).copied().or_else(
+            || {
+                let mut branches = self.refs.iter().filter(|other| other.branch().is_some());
+                branches.find(|branch| branch.commit == head).map(|branch| branch.name.as_str())
+            },
+        )
+    }
+
+    /// The text that [`Advertisement::parse`] reads.
+    pub(crate) fn to_text(&self) -> String {
+        let mut text = String::new();
+        if let Some(head) = self.head {
+            text.push_str(&format!("{head} HEAD"));
+            if let Some(branch) = &self.default_branch {
+                text.push_str(&format!(" symref-target:{branch}"));
+            }
+            text.push('\n');
+        }
+        for Ref { name, target, commit } in &self.refs {
+            text.push_str(&format!("{target} {name}"));
+            if target != commit {
+                text.push_str(&format!(" peeled:{commit}"));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Reads what was kept of an earlier conversation.
+    pub(crate) fn parse(text: &str) -> Result<Self, WireError> {
+        let mut refs = RefsBuilder::default();
+        text.lines().try_for_each(|line| refs.add_listed(line.as_bytes()))?;
+        Ok(refs.finish())
+    }
+}
+
+/// Asks a server of version 2 for its branches and tags.
+pub(crate) fn write_listing_request(capabilities: &Capabilities) -> Vec<u8> {
+    let mut request = PacketWriter::default();
+    request.line("command=ls-refs");
+    super::fetch::write_common(&mut request, capabilities);
+    request.delimiter();
+    for argument in
+        ["peel", "symrefs", "ref-prefix HEAD", "ref-prefix refs/heads/", "ref-prefix refs/tags/"]
+    {
+        request.line(argument);
+    }
+    request.flush();
+    request.into_bytes()
+}
+
+/// Reads the answer to [`write_listing_request`].
+pub(crate) fn read_listing(
+    reader: &mut PacketReader<impl Read>,
+) -> Result<Advertisement, WireError> {
+    let mut refs = RefsBuilder::default();
+    while let Some(line) = reader.read()?.line() {
+        refs.add_listed(line)?;
+    }
+    Ok(refs.finish())
+}
+
+/// Collects refs as their lines come.
+#[derive(Debug, Default)]
+pub(super) struct RefsBuilder {
+    refs: Vec<Ref>,
+    head: Option<Oid>,
+    default_branch: Option<String>,
+    seen: usize,
+}
+
+impl RefsBuilder {
+    /// Far above any repository that packages are published from.
+    const MOST: usize = 1_000_000;
+
+    pub(super) fn head_is(&mut self, branch: &[u8]) {
+        self.default_branch = text(branch).filter(|name| name.starts_with("refs/heads/"));
+    }
+
+    /// A line of version 0: `OID NAME`, the commit of an annotated tag in a line after it.
+    pub(super) fn add_line(&mut self, line: &[u8]) -> Result<(), WireError> {
+        let (oid, name) = split(line)?;
+        if let Some(tag) = name.strip_suffix(b"^{}") {
+            if let Some(last) = self.refs.last_mut()
+                && last.name.as_bytes() == tag
+            {
+                last.commit = oid;
+            }
+            return Ok(());
+        }
+        self.add(oid, name, None)
+    }
+
+    /// A line of version 2: `OID NAME`, then attributes.
+    fn add_listed(&mut self, line: &[u8]) -> Result<(), WireError> {
+        let mut words = line.split(|byte| *byte == b' ');
+        let (Some(oid), Some(name)) = (words.next(), words.next()) else {
+            return Err(WireError::Malformed("a ref without a name"));
+        };
+        if oid == b"unborn" {
+            return Ok(());
+        }
+        let mut peeled = None;
+        for attribute in words {
+            if let Some(commit) = attribute.strip_prefix(b"peeled:") {
+                peeled = Some(parse_oid(commit)?);
+            } else if let Some(branch) = attribute.strip_prefix(b"symref-target:")
+                && name == b"HEAD"
+            {
+                self.head_is(branch);
+            }
+        }
+        self.add(parse_oid(oid)?, name, peeled)
+    }
+
+    fn add(&mut self, target: Oid, name: &[u8], peeled: Option<Oid>) -> Result<(), WireError> {
+        self.seen += 1;
+        if self.seen > Self::MOST {
+            return Err(WireError::Malformed("more refs than are accepted"));
+        }
+        if name == b"HEAD" {
+            self.head = Some(target);
+            return Ok(());
+        }
+        let kept = name.starts_with(b"refs/heads/") || name.starts_with(b"refs/tags/");
+        // A name that is not UTF-8 cannot be written in a reference either.
+        if let Some(name) = text(name).filter(|_| kept) {
+            self.refs.push(Ref { name, target, commit: peeled.unwrap_or(target) });
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Advertisement {
+        self.refs.sort_by(|left, right| left.name.cmp(&right.name));
+        self.refs.dedup_by(|left, right| left.name == right.name);
+        let Self { refs, head, default_branch, .. } = self;
+        Advertisement { refs, head, default_branch }
+    }
+}
+
+fn split(line: &[u8]) -> Result<(Oid, &[u8]), WireError> {
+    let space = line.iter().position(|byte| *byte == b' ');
+    let space = space.ok_or(WireError::Malformed("a ref without a name"))?;
+    Ok((parse_oid(&line[..space])?, &line[space + 1..]))
+}
+
+pub(super) fn parse_oid(hex: &[u8]) -> Result<Oid, WireError> {
+    std::str::from_utf8(hex)
+        .ok()
+        .filter(|hex| hex.len() == 40)
+        .and_then(|hex| Oid::from_str(hex).ok())
+        .ok_or(WireError::Malformed("an object name that is not 40 hex digits"))
+}
+
+fn text(name: &[u8]) -> Option<String> {
+    String::from_utf8(name.to_vec()).ok().filter(|name| !name.chars().any(char::is_control))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_branches_and_tags_and_knows_the_default_branch() {
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let text = format!(
+            "{one} HEAD symref-target:refs/heads/dev\n{two} refs/pull/1/head\n\
+             {two} refs/tags/v1 peeled:{one}\n{one} refs/heads/dev\n"
+        );
+        let refs = Advertisement::parse(&text).expect("is a listing");
+        let names: Vec<&str> = refs.refs().iter().map(|other| other.name.as_str()).collect();
+        assert_eq!(names, ["refs/heads/dev", "refs/tags/v1"]);
+        assert_eq!(refs.refs()[1].commit.to_string(), one);
+        assert_eq!(refs.refs()[1].target.to_string(), two);
+        assert_eq!(refs.default_branch(), Some("refs/heads/dev"));
+        assert_eq!(Advertisement::parse(&refs.to_text()).expect("is a listing"), refs);
+    }
+
+    #[test]
+    fn guesses_the_default_branch_by_its_commit() {
+        let (one, two) = ("1".repeat(40), "2".repeat(40));
+        let text = format!("{one} HEAD\n{one} refs/heads/a\n{one} refs/heads/master\n");
+        let refs = Advertisement::parse(&text).expect("is a listing");
+        assert_eq!(refs.default_branch(), Some("refs/heads/master"));
+        let text = format!("{one} HEAD\n{one} refs/heads/a\n{two} refs/heads/main\n");
+        let refs = Advertisement::parse(&text).expect("is a listing");
+        assert_eq!(refs.default_branch(), Some("refs/heads/a"));
+    }
+}

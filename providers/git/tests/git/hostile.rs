@@ -1,0 +1,172 @@
+//! Trees and answers that were made to do harm.
+
+use mu_provider::conformance::hostile::{Item, trees};
+use mu_provider::conformance::server::{Reply, TestServer};
+use mu_provider::{ErrorKind, Provider as _, ProviderError, Tree};
+
+use crate::support::{Origin, World, git_with_input, local, locked, told, written};
+
+/// Fetches a commit whose objects were put into the database as a server could send them: an honest
+/// `git upload-pack` refuses to serve some of them.
+fn fetch_as_sent(origin: &Origin, commit: &str) -> Result<Tree, ProviderError> {
+    let world = World::new();
+    let location = local(origin.folder());
+    let honest = origin.git(&["rev-parse", "main"]);
+    world.fetch(&location, &locked(&honest)).expect("is honest");
+    let objects = origin.git(&["cat-file", "--batch-check=%(objectname)", "--batch-all-objects"]);
+    let target = world.database().join("objects/pack/pack");
+    let target = target.to_str().expect("temporary folders are UTF-8");
+    git_with_input(
+        origin.folder(),
+        &["pack-objects", "--quiet", target],
+        (objects + "\n").as_bytes(),
+    );
+    crate::support::fetch(&world.again(|_| {}), &location, &locked(commit), &world.notes)
+}
+
+#[test]
+fn every_hostile_tree_is_refused() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("x", "1")]);
+    for hostile in trees() {
+        // Git has no paths, only names in trees, so a hostile path becomes trees in trees where it can.
+        let mut entries = Vec::new();
+        for (path, item) in &hostile.items {
+            let (mode, content) = match item {
+                Item::File(content) => ("100644", content),
+                Item::Link(target) => ("120000", target),
+            };
+            let mut oid = origin.object("blob", content.as_bytes());
+            let mut mode = mode;
+            let mut names: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+            while names.len() > 1 {
+                let name = names.pop().expect("there is one more");
+                oid = origin.object("tree", &origin.tree(&[(mode, name, &oid)]));
+                mode = "40000";
+            }
+            entries.push((mode, names[0].to_vec(), oid));
+        }
+        let entries: Vec<(&str, &[u8], &str)> =
+            entries.iter().map(|(mode, name, oid)| (*mode, &name[..], &oid[..])).collect();
+        let commit = origin.commit_raw(&origin.tree(&entries));
+        let error = fetch_as_sent(&origin, &commit).expect_err(hostile.name);
+        assert_eq!(error.kind(), ErrorKind::Integrity, "{}: {error}", hostile.name);
+    }
+}
+
+#[test]
+fn names_with_slashes_and_strange_modes_are_refused() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("x", "1")]);
+    let blob = origin.object("blob", b"hostile");
+    for (mode, name) in [
+        ("100644", &b"../x"[..]),
+        ("100644", b"/etc/passwd"),
+        ("100644", b"a/../../b"),
+        ("100644", b"..\\x"),
+        ("100644", b""),
+        ("40000", b"is-no-folder"),
+        ("020666", b"device"),
+        ("1", b"strange"),
+        ("104755", b"set-uid"),
+    ] {
+        let commit = origin.commit_raw(&origin.tree(&[(mode, name, &blob)]));
+        match fetch_as_sent(&origin, &commit) {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Integrity, "{mode}: {error:?}"),
+            // Bits that Git does not know are not written to the disk either.
+            Ok(tree) => assert_eq!((mode, tree.entries().len()), ("104755", 1)),
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_grows_without_end_is_refused() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("x", "1")]);
+    // Ten folders in ten folders, ten times over, all of them the same few objects, and no file at all.
+    let mut oid = origin.object("tree", b"");
+    let names: Vec<String> = (0..10).map(|number| format!("d{number}")).collect();
+    for _ in 0..10 {
+        let entries: Vec<(&str, &[u8], &str)> =
+            names.iter().map(|name| ("40000", name.as_bytes(), &oid[..])).collect();
+        oid = origin.object("tree", &origin.tree(&entries));
+    }
+    let commit = origin.git(&["commit-tree", &oid, "-m", "bomb"]);
+    origin.git(&["update-ref", "refs/heads/bomb", &commit]);
+    let world = World::new();
+    let error = world.fetch(&local(origin.folder()), &locked(&commit)).expect_err("is a bomb");
+    assert_eq!(error.kind(), ErrorKind::Integrity);
+    assert!(error.to_string().contains("number of its entries"), "{error}");
+}
+
+#[test]
+fn escapes_in_what_a_server_says_are_not_passed_on() {
+    let server = TestServer::start(|_, _| {
+        Reply::body("001aERR \x1b]0;owned\x07 denied\n")
+            .header("content-type", "application/x-git-upload-pack-advertisement")
+    });
+    let world = World::new();
+    let listing = world.provider.resolve(
+        &written(&server.url("").to_string(), "a.git"),
+        "0123456789abcdef0123456789abcdef01234567",
+        &world.notes,
+    );
+    let error = told(&listing.expect_err("is refused"));
+    assert!(error.contains("denied") && !error.contains('\x1b'), "{error}");
+}
+
+#[test]
+fn answers_that_are_nonsense_are_errors() {
+    for body in ["", "0000", "00", "zzzz", "000eversion 2\n", "000eversion 2\n0000", "0008abcd0000"]
+    {
+        let server = TestServer::start(move |_, _| {
+            Reply::body(body).header("content-type", "application/x-git-upload-pack-advertisement")
+        });
+        let world = World::new();
+        let location = written(&server.url("").to_string(), "a.git");
+        let error = world.provider.resolve(
+            &location,
+            "0123456789abcdef0123456789abcdef01234567",
+            &world.notes,
+        );
+        let error = error.expect_err("is nonsense");
+        let kinds = [ErrorKind::Protocol, ErrorKind::Network, ErrorKind::NotFound];
+        assert!(kinds.contains(&error.kind()), "{body}: {error:?}");
+    }
+}
+
+#[test]
+fn a_pack_with_other_content_than_its_names_is_refused() {
+    // A server that sends a pack, but not the one that was asked for.
+    let mut origin = Origin::new("wanted.git");
+    let wanted = origin.commit(&[("x", "wanted")]);
+    origin.add("other.git");
+    let other = origin.commit(&[("x", "other")]);
+    let backend = crate::support::HttpServer::start(origin.root());
+    let there = backend.root();
+    let (from, to) = (wanted.clone(), other.clone());
+    let server = TestServer::start(move |request, _| {
+        let http = mu_provider::http::Http::new(mu_provider::http::HttpOptions::default());
+        let path = request.path.replace("/wanted.git", "other.git");
+        let url = mu_provider::SafeUrl::parse(&format!("{there}{path}")).expect("is a URL");
+        let call = match request.method.as_str() {
+            "GET" => http.get(&url),
+            _ => {
+                let body =
+                    String::from_utf8(request.body.clone()).expect("is text").replace(&from, &to);
+                http.post(&url)
+                    .header("content-type", "application/x-git-upload-pack-request")
+                    .body(body.into_bytes())
+            }
+        };
+        let mut response =
+            call.header("git-protocol", "version=2").send(&mu_provider::Silent).expect("answers");
+        let mut body = Vec::new();
+        std::io::Read::read_to_end(&mut response, &mut body).expect("can be read");
+        Reply::body(body).header("content-type", response.header("content-type").expect("has one"))
+    });
+    let world = World::new();
+    let location = written(&server.url("").to_string(), "wanted.git");
+    let error = world.fetch(&location, &locked(&wanted)).expect_err("is another commit");
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
+}

@@ -1,0 +1,14 @@
+//! The provider against real Git: repositories made by `git`, served by `git http-backend`,
+//! `git daemon`, a stand-in for `ssh`, and the file system. No test needs the internet.
+
+mod commits;
+mod conformance;
+mod hostile;
+mod http;
+mod roots;
+mod sharing;
+mod submodules;
+mod support;
+mod transports;
+mod trees;
+mod versions;

@@ -1,0 +1,236 @@
+//! Many threads and processes, one cache; and a cache that was damaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+
+use mu_provider::{ErrorKind, Provider as _};
+
+use crate::support::{HttpServer, Origin, World, fetch, git, locked, manifest, written};
+
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("can be read");
+    let paths = entries.map(|entry| entry.expect("can be read").path());
+    paths.filter(|path| path.to_string_lossy().ends_with(ending)).collect()
+}
+
+#[test]
+fn many_threads_list_once_and_fetch_together() {
+    const THREADS: usize = 16;
+    let origin = Origin::new("r.git");
+    let commits: Vec<String> =
+        (0..THREADS).map(|number| origin.release(&format!("v1.0.{number}"))).collect();
+    let server = HttpServer::start(origin.root());
+    let world = World::new();
+    let location = written(&server.root(), "r.git");
+    let barrier = Barrier::new(THREADS);
+    std::thread::scope(|scope| {
+        for commit in &commits {
+            let (world, location, barrier) = (&world, &location, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                world.provider.list(location, None, &mu_provider::Silent).expect("can be listed");
+                manifest(&world.provider, location, &locked(commit));
+            });
+        }
+    });
+    let requests = server.requests();
+    let listings = requests.iter().filter(|line| line.starts_with("GET")).count();
+    assert_eq!(listings, 1, "{requests:?}");
+    assert!(requests.len() < THREADS, "what waits is fetched together: {requests:?}");
+}
+
+#[test]
+fn two_processes_share_a_database() {
+    let origin = Origin::new("r.git");
+    let commits: Vec<String> =
+        (0..8).map(|number| origin.release(&format!("v1.0.{number}"))).collect();
+    let server = HttpServer::start(origin.root());
+    let world = World::new();
+    let location = written(&server.root(), "r.git");
+    let providers = [world.again(|_| {}), world.again(|_| {})];
+    let barrier = Barrier::new(2);
+    std::thread::scope(|scope| {
+        for provider in &providers {
+            let (location, commits, barrier) = (&location, &commits, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                for commit in commits {
+                    fetch(provider, location, &locked(commit), &mu_provider::Silent)
+                        .expect("can be fetched");
+                }
+            });
+        }
+    });
+    git(&world.database(), &["fsck", "--full", "--strict"]);
+}
+
+#[test]
+fn waiting_for_another_process_is_told() {
+    let origin = Origin::new("r.git");
+    let commit = origin.release("v1.0.0");
+    let server = HttpServer::start(origin.root());
+    let world = World::new();
+    let location = written(&server.root(), "r.git");
+    world.fetch(&location, &locked(&commit)).expect("can be fetched");
+    let lock = files(&world.options.cache, ".git.lock").remove(0);
+    let lock = fs::File::open(lock).expect("is there");
+    lock.lock().expect("nobody else has it");
+    let next = origin.release("v1.1.0");
+    std::thread::scope(|scope| {
+        let (other, notes) = (world.again(|_| {}), world.notes.clone());
+        let (location, next) = (&location, &next);
+        let waiting = scope.spawn(move || fetch(&other, location, &locked(next), &notes));
+        while !world.notes.said().contains("another mu process is fetching") {
+            std::thread::yield_now();
+        }
+        drop(lock);
+        waiting.join().expect("no panic").expect("can be fetched");
+    });
+}
+
+#[test]
+fn fetches_are_shallow_and_later_ones_bring_only_what_is_new() {
+    let origin = Origin::new("r.git");
+    // Random enough that it does not shrink.
+    let mut state = 1_u64;
+    let noise: String = (0..40_000)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            char::from(b'a' + (state % 26) as u8)
+        })
+        .collect();
+    origin.commit(&[("noise", &noise)]);
+    for number in 0..20 {
+        origin.release(&format!("v1.0.{number}"));
+    }
+    for server in [HttpServer::start(origin.root()), HttpServer::start_old(origin.root())] {
+        let world = World::new();
+        let location = written(&server.root(), "r.git");
+        world.fetch(&location, &world.release(&location, "1.0.10")).expect("can be fetched");
+        let first = world.notes.received();
+        let count = git(&world.database(), &["count-objects", "-v"]);
+        assert!(count.contains("in-pack: 4\n"), "commit, tree and two files: {count}");
+        for version in ["1.0.11", "1.0.3"] {
+            world.fetch(&location, &world.release(&location, version)).expect("can be fetched");
+            let then = world.notes.received();
+            assert!(then * 10 < first, "{version}: {then} bytes after {first}");
+        }
+        let count = git(&world.database(), &["count-objects", "-v"]);
+        assert!(count.contains("in-pack: 10\n"), "three objects each: {count}");
+        git(&world.database(), &["fsck", "--full", "--strict"]);
+        assert!(git(&world.database(), &["log", "--all", "--oneline"]).lines().count() == 3);
+    }
+}
+
+#[test]
+fn a_damaged_database_is_fetched_again() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("a", "content of a\n"), ("b", &"content of b\n".repeat(100))]);
+    let commit = origin.release("v1.0.0");
+    let server = HttpServer::start(origin.root());
+    let location = written(&server.root(), "r.git");
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 5] = [
+        (".pack", |bytes| {
+            let middle = bytes.len() / 2;
+            bytes[middle..middle + 30].fill(0xaa);
+        }),
+        (".pack", |bytes| bytes.truncate(60)),
+        (".pack", Vec::clear),
+        (".idx", |bytes| bytes.truncate(100)),
+        (".idx", |bytes| bytes[1100..1120].fill(7)),
+    ];
+    for (number, (ending, damage)) in damages.into_iter().enumerate() {
+        let world = World::new();
+        // The provider goes: what a process has open, it need not read again.
+        let expected = fetch(&world.again(|_| {}), &location, &locked(&commit), &world.notes);
+        let expected = expected.expect("can be fetched");
+        let packs = world.database().join("objects/pack");
+        let path = files(&packs, ending).remove(0);
+        let mut bytes = fs::read(&path).expect("can be read");
+        damage(&mut bytes);
+        fs::remove_file(&path).expect("can be removed");
+        fs::write(&path, bytes).expect("can be written");
+        let offline = world.again(|options| options.offline = true);
+        let error = fetch(&offline, &location, &locked(&commit), &world.notes);
+        let error = error.expect_err(&format!("damage {number} is noticed"));
+        assert!(
+            matches!(error.kind(), ErrorKind::Integrity | ErrorKind::Offline),
+            "damage {number}: {error:?}"
+        );
+        drop(offline);
+        let provider = world.again(|_| {});
+        let tree = fetch(&provider, &location, &locked(&commit), &world.notes);
+        let tree = tree.unwrap_or_else(|error| panic!("damage {number}: {error:?}"));
+        assert_eq!(tree, expected, "damage {number}");
+        git(&world.database(), &["fsck", "--full", "--strict"]);
+    }
+}
+
+#[test]
+fn a_server_that_keeps_files_back_is_found_out() {
+    let origin = Origin::new("r.git");
+    let commit = origin.commit(&[("a", "content of a\n")]);
+    let server = HttpServer::start(origin.root());
+    let location = written(&server.root(), "r.git");
+    let world = World::new();
+    // As if the server had sent the commit alone.
+    let blob = origin.git(&["rev-parse", "HEAD:a"]);
+    world.fetch(&location, &locked(&commit)).expect("can be fetched");
+    let database = world.database();
+    for file in files(&database.join("objects/pack"), "") {
+        fs::remove_file(file).expect("can be removed");
+    }
+    let list = origin.git(&["rev-list", "--objects", "HEAD"]);
+    let list: String = list
+        .lines()
+        .filter(|line| !line.starts_with(&blob))
+        .map(|line| format!("{}\n", &line[..40]))
+        .collect();
+    let target = database.join("objects/pack/pack");
+    crate::support::git_with_input(
+        origin.folder(),
+        &["pack-objects", "--quiet", target.to_str().expect("is UTF-8")],
+        list.as_bytes(),
+    );
+    let provider = world.again(|_| {});
+    fetch(&provider, &location, &locked(&commit), &world.notes).expect("is fetched again");
+}
+
+#[test]
+fn what_a_killed_process_left_is_swept_out() {
+    let origin = Origin::new("r.git");
+    let commit = origin.release("v1.0.0");
+    let server = HttpServer::start(origin.root());
+    let location = written(&server.root(), "r.git");
+    let world = World::new();
+    world.fetch(&location, &locked(&commit)).expect("can be fetched");
+    let packs = world.database().join("objects/pack");
+    for name in ["pack_git2_abcdef", "pack-0123.idx", "pack-0123.idx.lock"] {
+        fs::write(packs.join(name), "half").expect("can be written");
+    }
+    let next = origin.release("v1.1.0");
+    fetch(&world.again(|_| {}), &location, &locked(&next), &world.notes).expect("can be fetched");
+    assert_eq!(
+        fs::read_dir(&packs).expect("can be read").count(),
+        4,
+        "two packs and their indices"
+    );
+}
+
+#[test]
+fn a_pack_over_the_limit_is_refused() {
+    let origin = Origin::new("r.git");
+    let commit = origin.release("v1.0.0");
+    let server = HttpServer::start(origin.root());
+    let world = World::with(|options| options.largest_pack = 100);
+    let error = world.fetch(&written(&server.root(), "r.git"), &locked(&commit));
+    let error = error.expect_err("is too large");
+    assert_eq!(error.kind(), ErrorKind::Integrity);
+    assert!(error.to_string().contains("more than 100 bytes"), "{error}");
+    let left = fs::read_dir(world.database().join("objects/pack")).expect("can be read").count();
+    assert_eq!(left, 0, "nothing half done stays");
+}

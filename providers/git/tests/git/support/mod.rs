@@ -1,0 +1,220 @@
+//! What the tests share: repositories, servers, and a provider with a cache of its own.
+
+mod origin;
+mod server;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use mu_provider::conformance::releases;
+use mu_provider::http::{Http, HttpOptions};
+use mu_provider::{
+    Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl, Silent,
+    Tree, TreeWriter,
+};
+use mu_provider_git::{GitOptions, GitProvider};
+use tempfile::TempDir;
+
+pub(crate) use self::origin::Origin;
+pub(crate) use self::server::{Daemon, HttpServer, fake_ssh};
+
+/// The environment of every `git` in the tests: no configuration but the tests' own.
+pub(crate) fn variables(home: &Path) -> BTreeMap<String, String> {
+    let path = std::env::var("PATH").expect("the tests find git on the path");
+    let home = home.to_str().expect("temporary folders are UTF-8").to_owned();
+    [
+        ("PATH", path),
+        ("HOME", home),
+        ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
+        ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
+        ("GIT_ALLOW_PROTOCOL", "file".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+/// Runs `git` in a folder and returns what it prints.
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
+    git_with_input(folder, arguments, b"")
+}
+
+/// Runs `git` in a folder with something on its standard input.
+pub(crate) fn git_with_input(folder: &Path, arguments: &[&str], input: &[u8]) -> String {
+    let mut command = Command::new("git");
+    command.args(arguments).current_dir(folder).env_clear().envs(variables(folder));
+    for role in ["AUTHOR", "COMMITTER"] {
+        command
+            .env(format!("GIT_{role}_NAME"), "Ada")
+            .env(format!("GIT_{role}_EMAIL"), "ada@example.com")
+            .env(format!("GIT_{role}_DATE"), "2026-01-01T00:00:00Z");
+    }
+    let mut child = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("git is installed");
+    std::io::Write::write_all(&mut child.stdin.take().expect("is piped"), input)
+        .expect("git reads");
+    let output = child.wait_with_output().expect("git ends");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {words}");
+    String::from_utf8(output.stdout).expect("git prints text").trim().to_owned()
+}
+
+/// A provider, its cache, and what it said.
+pub(crate) struct World {
+    pub(crate) folder: TempDir,
+    pub(crate) options: GitOptions,
+    pub(crate) provider: GitProvider,
+    pub(crate) notes: Notes,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut GitOptions)) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let http = Http::new(HttpOptions { retries: 0, ..HttpOptions::default() });
+        let mut options = GitOptions::new(folder.path().join("cache"), &http);
+        options.variables = variables(folder.path());
+        change(&mut options);
+        let provider = GitProvider::new(options.clone());
+        Self { folder, options, provider, notes: Notes::default() }
+    }
+
+    /// The same cache, seen by another process; `change` makes its options differ.
+    pub(crate) fn again(&self, change: impl FnOnce(&mut GitOptions)) -> GitProvider {
+        let mut options = self.options.clone();
+        change(&mut options);
+        GitProvider::new(options)
+    }
+
+    pub(crate) fn list(&self, location: &Location) -> Vec<Release> {
+        match self.provider.list(location, None, &self.notes).expect("can be listed") {
+            Listing::Found(found) => releases(&found.lines),
+            other => panic!("the repository is there: {other:?}"),
+        }
+    }
+
+    pub(crate) fn release(&self, location: &Location, version: &str) -> Release {
+        let mut releases = self.list(location).into_iter();
+        releases.find(|release| release.version == version).expect("the version is listed")
+    }
+
+    pub(crate) fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+    ) -> Result<Tree, ProviderError> {
+        fetch(&self.provider, location, release, &self.notes)
+    }
+
+    /// `PATH` of every file, `PATH -> …` of every link, of a release.
+    pub(crate) fn paths(&self, location: &Location, release: &Release) -> Vec<String> {
+        let tree = self.fetch(location, release).expect("can be fetched");
+        tree.entries().iter().map(|entry| entry.path.clone()).collect()
+    }
+
+    /// The databases in the cache.
+    pub(crate) fn databases(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.options.cache).map(|entries| {
+            entries
+                .map(|entry| entry.expect("can be read").path())
+                .filter(|path| path.is_dir())
+                .collect()
+        });
+        entries.unwrap_or_default()
+    }
+
+    /// The only database in the cache.
+    pub(crate) fn database(&self) -> PathBuf {
+        let mut databases = self.databases();
+        assert_eq!(databases.len(), 1, "{databases:?}");
+        databases.remove(0)
+    }
+}
+
+pub(crate) fn fetch(
+    provider: &GitProvider,
+    location: &Location,
+    release: &Release,
+    progress: &dyn Progress,
+) -> Result<Tree, ProviderError> {
+    let folder = tempfile::tempdir().expect("there is room");
+    let mut writer = TreeWriter::new(folder.path(), Limits::default());
+    mu_provider::Provider::fetch(provider, location, release, &mut writer, progress)?;
+    let tree = writer.finish()?;
+    assert_eq!(mu_provider::conformance::read_tree(folder.path()), tree);
+    Ok(tree)
+}
+
+/// A location as it is written in a reference.
+pub(crate) fn written(root: &str, path: &str) -> Location {
+    Location::new(SafeUrl::parse(root).expect("is a URL"), path)
+}
+
+/// A folder of this machine as a location.
+pub(crate) fn local(folder: &Path) -> Location {
+    let path = folder.to_str().expect("temporary folders are UTF-8");
+    written("git+file:///", path.trim_start_matches('/'))
+}
+
+/// A release as a lock has it.
+pub(crate) fn locked(commit: &str) -> Release {
+    Release { commit: Some(commit.to_owned()), ..Release::default() }
+}
+
+/// The manifest's text.
+pub(crate) fn manifest(provider: &GitProvider, location: &Location, release: &Release) -> String {
+    let file = provider.manifest(location, release, &Silent).expect("can be read");
+    file.expect("has a manifest").text
+}
+
+/// An error with its causes and hints, as a user reads it.
+pub(crate) fn told(error: &ProviderError) -> String {
+    let mut text = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        text.push_str(&format!(": {cause}"));
+        next = cause.source();
+    }
+    format!("{text} ({})", error.hints().join("; "))
+}
+
+/// What a provider said while it worked.
+#[derive(Default, Clone)]
+pub(crate) struct Notes(Arc<Mutex<(Vec<String>, u64)>>);
+
+impl Notes {
+    pub(crate) fn said(&self) -> String {
+        self.0.lock().expect("no test panicked").0.join("\n")
+    }
+
+    pub(crate) fn received(&self) -> u64 {
+        self.0.lock().expect("no test panicked").1
+    }
+
+    fn note(&self, text: &str) {
+        self.0.lock().expect("no test panicked").0.push(text.to_owned());
+    }
+}
+
+impl Progress for Notes {
+    fn bytes(&self, done: u64, _total: Option<u64>) {
+        self.0.lock().expect("no test panicked").1 = done;
+    }
+
+    fn waiting(&self, what: &str) {
+        self.note(what);
+    }
+
+    fn warning(&self, text: &str) {
+        self.note(text);
+    }
+}

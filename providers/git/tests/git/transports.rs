@@ -1,0 +1,151 @@
+//! What is particular to ssh, `git daemon` and local repositories.
+
+use std::fs;
+
+use mu_provider::{ErrorKind, Listing, Provider as _};
+
+use crate::support::{Daemon, Origin, World, fake_ssh, git, local, told, written};
+
+fn with_ssh(program: &str) -> World {
+    World::with(|options| {
+        options.variables.insert("GIT_SSH_COMMAND".to_owned(), program.to_owned());
+        options.variables.insert("GIT_SSH_VARIANT".to_owned(), "ssh".to_owned());
+    })
+}
+
+#[test]
+fn one_ssh_connection_lists_and_fetches() {
+    let origin = Origin::new("a/r.git");
+    origin.release("v1.0.0");
+    origin.release("v1.1.0");
+    let (program, log) = fake_ssh(origin.root(), origin.root());
+    let world = with_ssh(&program);
+    let location = written("ssh://git@example.com:2222/", "a/r.git");
+    for version in ["1.0.0", "1.1.0"] {
+        let release = world.release(&location, version);
+        world.fetch(&location, &release).expect("can be fetched");
+    }
+    let log = fs::read_to_string(log).expect("was called");
+    assert_eq!(
+        log,
+        "version=2 -o BatchMode=yes -o SendEnv=GIT_PROTOCOL -p 2222 -- git@example.com git-upload-pack '/a/r.git'\n"
+    );
+}
+
+#[test]
+fn a_program_may_stand_in_for_ssh() {
+    let origin = Origin::new("r.git");
+    origin.release("v1.0.0");
+    let (program, log) = fake_ssh(origin.root(), origin.root());
+    for with_setting in [true, false] {
+        let world = World::with(|options| {
+            if with_setting {
+                options.ssh_command = Some(format!("'{program}' -i key"));
+                options.variables.insert("GIT_SSH".to_owned(), "/nowhere".to_owned());
+            } else {
+                options.variables.insert("GIT_SSH".to_owned(), program.clone());
+            }
+        });
+        assert_eq!(world.list(&written("ssh://example.com/", "r.git")).len(), 2);
+    }
+    let log = fs::read_to_string(log).expect("was called");
+    let calls: Vec<&str> = log.lines().collect();
+    assert!(calls[0].starts_with("version=2 -i key "), "{log}");
+    assert_eq!(calls.len(), 2);
+}
+
+#[test]
+fn what_ssh_says_is_told() {
+    let world = |script: &str| {
+        let world = World::new();
+        let program = world.folder.path().join("failing");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("can be written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&program, mode).expect("can be executable");
+        let program = program.to_str().expect("is UTF-8").to_owned();
+        let provider = world.again(|options| {
+            options.variables.insert("GIT_SSH".to_owned(), program);
+        });
+        World { provider, ..world }
+    };
+    let location = written("ssh://git@example.com/", "a.git");
+    for (script, kind, words) in [
+        (
+            "echo 'git@example.com: Permission denied (publickey).' >&2; exit 255",
+            ErrorKind::Auth,
+            "Permission denied",
+        ),
+        ("echo 'Host key verification failed.' >&2; exit 255", ErrorKind::Auth, "Host key"),
+        (
+            "echo 'ssh: connect to host example.com port 22: refused' >&2; exit 255",
+            ErrorKind::Network,
+            "refused",
+        ),
+        ("echo 'sh: git-upload-pack: not found' >&2; exit 127", ErrorKind::Protocol, "not found"),
+        ("echo 'Welcome to our server'", ErrorKind::Protocol, "not Git's protocol"),
+    ] {
+        let error = world(script).provider.list(&location, None, &mu_provider::Silent);
+        let error = error.expect_err(script);
+        assert_eq!(error.kind(), kind, "{script}: {error:?}");
+        assert!(told(&error).contains(words), "{script}: {}", told(&error));
+    }
+    let absent = world("echo 'ERROR: Repository not found.' >&2; exit 1");
+    let listing =
+        absent.provider.list(&location, None, &mu_provider::Silent).expect("is an answer");
+    assert!(matches!(listing, Listing::Absent { .. }));
+}
+
+#[test]
+fn a_missing_ssh_is_explained() {
+    let world = World::with(|options| {
+        options.variables.insert("GIT_SSH".to_owned(), "/nowhere/ssh".to_owned());
+    });
+    let location = written("ssh://git@example.com/", "a.git");
+    let error = world.provider.list(&location, None, &world.notes).expect_err("cannot be run");
+    assert!(error.to_string().contains("/nowhere/ssh"), "{error}");
+}
+
+#[test]
+fn one_connection_to_a_daemon_lists_and_fetches() {
+    let origin = Origin::new("r.git");
+    origin.release("v1.0.0");
+    origin.release("v1.1.0");
+    let daemon = Daemon::start(origin.root());
+    let world = World::new();
+    let location = written(&daemon.root(), "r.git");
+    for version in ["1.0.0", "1.1.0"] {
+        world.fetch(&location, &world.release(&location, version)).expect("can be fetched");
+    }
+    assert_eq!(daemon.connections(), 1);
+}
+
+#[test]
+fn a_bare_repository_of_this_machine_and_a_worktree_are_the_same() {
+    let origin = Origin::new("r");
+    origin.release("v1.0.0");
+    let bare = origin.root().join("bare.git");
+    git(origin.root(), &["clone", "--quiet", "--bare", "r", "bare.git"]);
+    let worktree = origin.root().join("tree");
+    origin.git(&["worktree", "add", "--quiet", worktree.to_str().expect("is UTF-8"), "v1.0.0"]);
+    let world = World::new();
+    let digests: Vec<_> = [origin.folder(), &bare, &worktree]
+        .map(|folder| {
+            let location = local(folder);
+            let release = world.release(&location, "1.0.0");
+            world.fetch(&location, &release).expect("can be fetched").digest()
+        })
+        .into();
+    assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{digests:?}");
+}
+
+#[test]
+fn the_environment_of_a_hook_does_no_harm() {
+    let origin = Origin::new("r.git");
+    origin.release("v1.0.0");
+    let world = World::with(|options| {
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE"] {
+            options.variables.insert(name.to_owned(), "/nowhere".to_owned());
+        }
+    });
+    assert_eq!(world.list(&local(origin.folder())).len(), 2);
+}
