@@ -134,10 +134,12 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
 /// Whether TLS failed because of whom the other side is, which no second attempt changes.
 fn is_about_certificates(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = inner.and_then(|inner| inner.downcast_ref()).or_else(|| error.downcast_ref());
-        if let Some(rustls::Error::InvalidCertificate(_)) = tls {
+    while let Some(mut error) = next {
+        // An I/O error that wraps another one does not name it as its source.
+        while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            error = inner;
+        }
+        if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
             return true;
         }
         next = error.source();
