@@ -1,1 +1,167 @@
-//! x
+//! Hubs: package registries of static files, on any web server or in a folder.
+//!
+//! Text comes in as [`HubProvider::list`] (`root.rs` finds `hub.json`, `document.rs` reads a file if it
+//! has changed, `changes.rs` knows what has not, `index.rs` checks lines); files come in as
+//! [`HubProvider::fetch`] (`download.rs` gets an archive and compares its digest, `partial.rs` keeps
+//! large ones between attempts, [`archive`] unpacks). What the files mean is in [`wire`]. Nothing here
+//! writes to a hub.
+
+pub mod archive;
+mod changes;
+mod document;
+mod download;
+mod fetch;
+pub mod index;
+mod partial;
+mod root;
+pub mod wire;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_provider::http::Http;
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    SafeUrl, TreeWriter,
+};
+
+use crate::document::{Answer, Asking, Validator};
+use crate::root::{LONGEST_HUB_FILE, Root, Roots};
+
+/// What the provider works with.
+#[derive(Debug, Clone)]
+pub struct HubOptions {
+    /// The client, which also knows whether mu is offline.
+    pub http: Arc<Http>,
+    /// A folder for downloads that are not complete yet; made when it is needed.
+    pub downloads: PathBuf,
+    /// The largest archive that is accepted, in bytes.
+    pub largest_archive: u64,
+}
+
+impl HubOptions {
+    /// The usual limits.
+    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
+        Self { http, downloads: downloads.into(), largest_archive: 4 << 30 }
+    }
+}
+
+/// Serves packages from hubs.
+///
+/// It looks at each hub's `hub.json` once, so a new one is needed for a fresh look.
+#[derive(Debug)]
+pub struct HubProvider {
+    options: HubOptions,
+    roots: Roots,
+}
+
+impl HubProvider {
+    /// A provider that has not asked any hub yet.
+    pub fn new(options: HubOptions) -> Self {
+        Self { options, roots: Roots::default() }
+    }
+
+    fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Root>, ProviderError> {
+        let asking = Asking { limit: LONGEST_HUB_FILE, ..*asking };
+        self.roots.get(url, || Root::read(url.clone(), &asking))
+    }
+
+    fn asking<'call>(
+        &'call self,
+        location: &Location,
+        progress: &'call dyn Progress,
+    ) -> Asking<'call> {
+        Asking {
+            http: &self.options.http,
+            insecure: location.insecure,
+            limit: index::LONGEST_FILE,
+            progress,
+        }
+    }
+}
+
+impl Provider for HubProvider {
+    fn name(&self) -> &str {
+        "hub"
+    }
+
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        let asking =
+            Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
+        match asking.read(&Root::hub_file(&location.root.as_folder())?, None) {
+            Ok(Answer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
+            Ok(Answer::Absent | Answer::Unchanged { .. }) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let asking = self.asking(location, progress);
+        let root = self.root(&location.root.as_folder(), &asking)?;
+        let validator = validator.map(Validator::parse);
+        if let Some(generation) = validator.as_ref().and_then(|known| known.generation)
+            && root.is_unchanged(&location.path, generation, &asking)
+        {
+            return Ok(Listing::Unchanged { max_age: root.max_age });
+        }
+        let url = root.index(&location.path)?;
+        match asking.read(&url, validator.as_ref())? {
+            Answer::Unchanged { max_age } => Ok(Listing::Unchanged { max_age }),
+            Answer::Absent => Ok(Listing::Absent {
+                tried: vec![Root::hub_file(&root.url)?.to_string(), url.to_string()],
+            }),
+            Answer::Read(mut document) => {
+                if !document.is_aged {
+                    document.validator.generation = root.file.generation;
+                }
+                Ok(Listing::Found(Found {
+                    lines: index::check(document.bytes, &location.path, &url)?,
+                    validator: document.validator.to_text(),
+                    max_age: document.max_age,
+                    location: location.clone(),
+                }))
+            }
+        }
+    }
+
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        _progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        Err(ProviderError::new(
+            ErrorKind::NotFound,
+            format!(
+                "there is no commit `{revision}` of `{}`: a hub has no commits",
+                location.describe()
+            ),
+        ))
+    }
+
+    fn manifest(
+        &self,
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        // The index says all that selection needs; a line without dependencies has none.
+        Ok(None)
+    }
+
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        self.fetch_release(location, release, tree, progress)
+    }
+}

@@ -1,0 +1,95 @@
+//! The 512 bytes before each entry of a tar: fields, checksum, and what kind of entry follows.
+
+/// The size of a header, and what everything in a tar is padded to.
+pub(super) const BLOCK: usize = 512;
+
+/// A header whose checksum was right.
+pub(super) struct Header<'block> {
+    block: &'block [u8; BLOCK],
+}
+
+impl<'block> Header<'block> {
+    /// The header in `block`, if its checksum is right.
+    pub(super) fn new(block: &'block [u8; BLOCK]) -> Result<Self, &'static str> {
+        let sum = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+        // The checksum is over the header with spaces in the checksum's own place.
+        let actual = sum(&block[..148]) + 8 * u64::from(b' ') + sum(&block[156..]);
+        match number(&block[148..156]) {
+            Some(expected) if expected == actual => Ok(Self { block }),
+            _ => Err("the checksum of its header is wrong"),
+        }
+    }
+
+    /// The letter for the kind of entry.
+    pub(super) fn kind(&self) -> u8 {
+        self.block[156]
+    }
+
+    /// Bytes of content.
+    pub(super) fn size(&self) -> Result<u64, &'static str> {
+        number(&self.block[124..136]).ok_or("its size is no number")
+    }
+
+    /// Permission bits.
+    pub(super) fn mode(&self) -> Result<u64, &'static str> {
+        number(&self.block[100..108]).ok_or("its mode is no number")
+    }
+
+    /// The path.
+    pub(super) fn path(&self) -> Vec<u8> {
+        let name = text(&self.block[..100]);
+        // Old GNU headers have other things where POSIX has the beginning of a long path.
+        let is_posix = &self.block[257..263] == b"ustar\0";
+        let prefix = if is_posix { text(&self.block[345..500]) } else { b"" };
+        if prefix.is_empty() { name.to_vec() } else { [prefix, name].join(&b'/') }
+    }
+
+    /// Where a link leads.
+    pub(super) fn target(&self) -> &'block [u8] {
+        text(&self.block[157..257])
+    }
+}
+
+/// A field up to its first NUL.
+fn text(field: &[u8]) -> &[u8] {
+    field.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// A number: octal digits among spaces, or GNU's binary form where the first bit is set.
+fn number(field: &[u8]) -> Option<u64> {
+    if let [0x80, rest @ ..] = field {
+        let (high, low) = rest.split_at(rest.len().saturating_sub(8));
+        let start = 8_usize.saturating_sub(low.len());
+        let mut bytes = [0; 8];
+        bytes[start..].copy_from_slice(low);
+        return high.iter().all(|byte| *byte == 0).then(|| u64::from_be_bytes(bytes));
+    }
+    let digits = text(field).trim_ascii();
+    digits.iter().try_fold(0_u64, |number, digit| match digit {
+        b'0'..=b'7' => number.checked_mul(8)?.checked_add(u64::from(digit - b'0')),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_two_forms() {
+        for (field, expected) in [
+            (&b"0000644\0"[..], Some(0o644)),
+            (b"   644 \0", Some(0o644)),
+            (b"00000000012 ", Some(10)),
+            (b"\x80\0\0\0\0\0\0\0\0\0\x01\0", Some(256)),
+            (b"\x80\0\0\x01\0\0\0\0\0\0\0\0", None),
+            (b"\xff\xff\xff\xff\xff\xff\xff\xff", None),
+            (b"\0\0\0\0\0\0\0\0", Some(0)),
+            (b"12x\0", None),
+            (b"-1\0", None),
+            (b"77777777777777777777777777", None),
+        ] {
+            assert_eq!(number(field), expected, "{field:?}");
+        }
+    }
+}

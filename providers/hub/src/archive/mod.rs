@@ -1,0 +1,140 @@
+//! Unpacks a gzip'd tar into a tree, and refuses every archive that two readers could read differently.
+//!
+//! Archives are hostile. Paths, sizes and links are judged by the [`TreeWriter`]; here it is made
+//! sure that an archive says one thing only: one gzip member with nothing behind it, a checksum that
+//! fits each header, one name for each entry, a marker at the end. Whether the bytes are the expected
+//! ones has been settled before; this module hashes nothing and knows no network.
+
+mod header;
+mod pax;
+mod tar;
+
+use std::io::{self, BufRead, Read};
+
+use flate2::bufread::GzDecoder;
+use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
+
+/// Up to this size an archive is inflated as a whole, which is faster than piece by piece.
+const WHOLE: usize = 4 << 20;
+
+/// Why an archive was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// It cannot be inflated.
+    #[error("it is not gzip, or is damaged")]
+    Gzip(#[source] io::Error),
+    /// It breaks off.
+    #[error("it ends in the middle")]
+    Truncated,
+    /// Something follows its end.
+    #[error("something follows its end, which other tools may take for more files")]
+    Trailing,
+    /// An entry's header makes no sense, or could be read in two ways.
+    #[error("its entry {number} is malformed: {reason}")]
+    Entry {
+        /// Which one, counted from 1.
+        number: usize,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// It inflates to nothing of use.
+    #[error("it holds far more headers and padding than files")]
+    Bomb,
+    /// What is in it may not be in a package, or the disk refused it.
+    #[error(transparent)]
+    Tree(TreeError),
+    /// It could not be read from this machine's disk.
+    #[error("it cannot be read")]
+    Io(#[source] io::Error),
+}
+
+impl ArchiveError {
+    /// The error of a provider that got the archive from `place`.
+    pub fn at(self, place: &str) -> ProviderError {
+        let (kind, what) = match &self {
+            Self::Io(_) => (ErrorKind::Io, "cannot be unpacked"),
+            Self::Tree(error) if error.is_io() => (ErrorKind::Io, "cannot be unpacked"),
+            _ => (ErrorKind::Integrity, "is refused"),
+        };
+        ProviderError::new(kind, format!("the archive `{place}` {what}")).because(self)
+    }
+}
+
+impl From<TreeError> for ArchiveError {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Content { source, .. } => source.into(),
+            other => Self::Tree(other),
+        }
+    }
+}
+
+impl From<io::Error> for ArchiveError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Truncated,
+            // What flate2 says of anything that it cannot inflate.
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => Self::Gzip(error),
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// Unpacks an archive that is in memory.
+///
+/// # Errors
+///
+/// When the archive is damaged or hostile, or the disk refuses. What was written so far stays for the
+/// caller to remove.
+pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError> {
+    match inflated_size(archive) {
+        Some(size) if size <= WHOLE => {
+            tree.set_archive_size(archive.len() as u64);
+            let mut inflate = GzDecoder::new(archive);
+            // One byte more, so that the end is seen by the read that reaches it.
+            let mut bytes = vec![0; size + 1];
+            let length = fill(&mut inflate, &mut bytes)?;
+            if !inflate.get_ref().is_empty() {
+                return Err(ArchiveError::Trailing);
+            }
+            tar::unpack(&bytes[..length], tree)
+        }
+        _ => unpack_from(archive, archive.len() as u64, tree),
+    }
+}
+
+/// Unpacks an archive of `size` bytes piece by piece.
+///
+/// # Errors
+///
+/// As [`unpack`].
+pub fn unpack_from(
+    archive: impl BufRead,
+    size: u64,
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
+    tree.set_archive_size(size);
+    let mut inflate = GzDecoder::new(archive);
+    tar::unpack(io::BufReader::with_capacity(128 << 10, &mut inflate), tree)?;
+    if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
+}
+
+/// What the archive itself says that it inflates to. A hint: its end says whether it is true.
+fn inflated_size(archive: &[u8]) -> Option<usize> {
+    let last = archive.last_chunk::<4>()?;
+    usize::try_from(u32::from_le_bytes(*last)).ok()
+}
+
+/// Reads everything into `buffer`, which must be larger than that.
+fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
+    let mut filled = 0;
+    loop {
+        if filled == buffer.len() {
+            return Err(ArchiveError::Gzip(io::Error::other("its size is not the one it names")));
+        }
+        match reader.read(&mut buffer[filled..])? {
+            0 => return Ok(filled),
+            count => filled += count,
+        }
+    }
+}

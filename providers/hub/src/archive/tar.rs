@@ -1,0 +1,225 @@
+//! The entries of a tar, one after the other, into a tree.
+
+use std::collections::HashSet;
+use std::io::{self, Read};
+
+use mu_provider::TreeWriter;
+
+use super::ArchiveError;
+use super::header::{BLOCK, Header};
+use super::pax::{self, Extension};
+
+/// Bytes that may be no file's content: headers, extended headers, padding. The tree bounds the rest.
+const OVERHEAD: u64 = 16 << 20;
+
+/// How many more of them each entry allows.
+const OVERHEAD_OF_ENTRY: u64 = 8 << 10;
+
+/// The longest extended header, in bytes.
+const LONGEST_EXTENSION: u64 = 1 << 20;
+
+/// Unpacks what `reader` yields, to its end.
+pub(super) fn unpack(reader: impl Read, tree: &mut TreeWriter) -> Result<(), ArchiveError> {
+    let mut archive =
+        Archive { reader, tree, number: 0, folders: HashSet::new(), overhead: OVERHEAD };
+    let mut extension = Extension::default();
+    let mut block = [0; BLOCK];
+    while archive.next_block(&mut block)? {
+        archive.number += 1;
+        archive.entry(&block, &mut extension)?;
+    }
+    if extension.is_empty() {
+        archive.end()
+    } else {
+        Err(archive.malformed("nothing follows its extended header"))
+    }
+}
+
+struct Archive<'tree, R> {
+    reader: R,
+    tree: &'tree mut TreeWriter,
+    /// The entry that is being read, counted from 1.
+    number: usize,
+    /// Those that had an entry of their own.
+    folders: HashSet<Vec<u8>>,
+    /// Bytes that may still be no file's content.
+    overhead: u64,
+}
+
+impl<R: Read> Archive<'_, R> {
+    /// Reads the next header; `false` at the end's marker.
+    fn next_block(&mut self, block: &mut [u8; BLOCK]) -> Result<bool, ArchiveError> {
+        self.account(BLOCK as u64)?;
+        self.reader.read_exact(block)?;
+        Ok(!is_zero(block))
+    }
+
+    fn account(&mut self, overhead: u64) -> Result<(), ArchiveError> {
+        self.overhead = self.overhead.checked_sub(overhead).ok_or(ArchiveError::Bomb)?;
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        block: &[u8; BLOCK],
+        extension: &mut Extension,
+    ) -> Result<(), ArchiveError> {
+        let header = Header::new(block).map_err(|reason| self.malformed(reason))?;
+        let size = header.size().map_err(|reason| self.malformed(reason))?;
+        match header.kind() {
+            b'x' => {
+                let records = self.extension(size)?;
+                extension.read(&records).map_err(|reason| self.malformed(reason))
+            }
+            b'g' => {
+                let records = self.extension(size)?;
+                pax::check_global(&records).map_err(|reason| self.malformed(reason))
+            }
+            b'L' => {
+                let content = self.extension(size)?;
+                extension.set_path(&content).map_err(|reason| self.malformed(reason))
+            }
+            b'K' => {
+                let content = self.extension(size)?;
+                extension.set_target(&content).map_err(|reason| self.malformed(reason))
+            }
+            kind => self.item(kind, &header, size, std::mem::take(extension)),
+        }
+    }
+
+    /// Hands one file, folder or link to the tree.
+    fn item(
+        &mut self,
+        kind: u8,
+        header: &Header<'_>,
+        size: u64,
+        extension: Extension,
+    ) -> Result<(), ArchiveError> {
+        if extension.size.is_some_and(|other| other != size) {
+            return Err(self.malformed("its two sizes differ"));
+        }
+        let path = extension.path.unwrap_or_else(|| header.path());
+        if kind == b'5' && matches!(path.as_slice(), b"." | b"./") {
+            return Ok(());
+        }
+        let path = without_dot(&path);
+        self.overhead += OVERHEAD_OF_ENTRY;
+        let mode = header.mode().map_err(|reason| self.malformed(reason))?;
+        if mode & 0o7000 != 0 {
+            let what = "something with set-uid, set-gid or sticky bits";
+            return Err(self.tree.refuse(path, what).into());
+        }
+        if !matches!(kind, b'0' | b'\0') && size != 0 {
+            return Err(self.malformed("it has content, but is no file"));
+        }
+        match kind {
+            b'0' | b'\0' if path.ends_with(b"/") => {
+                Err(self.malformed("a file's path ends with a slash"))
+            }
+            b'0' | b'\0' => self.file(path, mode & 0o100 != 0, size),
+            b'5' => self.folder(path),
+            b'2' => {
+                let target = extension.target.as_deref().unwrap_or_else(|| header.target());
+                Ok(self.tree.symlink(path, target)?)
+            }
+            _ => Err(self.tree.refuse(path, special(kind)).into()),
+        }
+    }
+
+    fn folder(&mut self, path: &[u8]) -> Result<(), ArchiveError> {
+        self.tree.directory(path)?;
+        if self.folders.insert(path.strip_suffix(b"/").unwrap_or(path).to_vec()) {
+            return Ok(());
+        }
+        Err(self.malformed("its folder was there before"))
+    }
+
+    fn file(&mut self, path: &[u8], executable: bool, size: u64) -> Result<(), ArchiveError> {
+        let mut content = Content { reader: &mut self.reader, left: size };
+        self.tree.file(path, executable, &mut content)?;
+        self.skip_padding(size)
+    }
+
+    /// The content of an entry that describes the next one.
+    fn extension(&mut self, size: u64) -> Result<Vec<u8>, ArchiveError> {
+        if size > LONGEST_EXTENSION {
+            return Err(self.malformed("its extended header is too long"));
+        }
+        self.account(size)?;
+        let mut content = vec![0; usize::try_from(size).expect("1 MiB fits")];
+        self.reader.read_exact(&mut content)?;
+        self.skip_padding(size)?;
+        Ok(content)
+    }
+
+    fn skip_padding(&mut self, size: u64) -> Result<(), ArchiveError> {
+        let over = usize::try_from(size % BLOCK as u64).expect("is less than a block");
+        if over > 0 {
+            self.reader.read_exact(&mut [0; BLOCK][over..])?;
+        }
+        Ok(())
+    }
+
+    /// Reads what follows the first half of the end's marker: the second half, then zeros.
+    fn end(&mut self) -> Result<(), ArchiveError> {
+        let mut block = [0; BLOCK];
+        self.reader.read_exact(&mut block)?;
+        if !is_zero(&block) {
+            return Err(self.malformed("an empty header stands before it"));
+        }
+        let mut padding = [0; 8 << 10];
+        loop {
+            match self.reader.read(&mut padding)? {
+                0 => return Ok(()),
+                count if is_zero(&padding[..count]) => self.account(count as u64)?,
+                _ => return Err(ArchiveError::Trailing),
+            }
+        }
+    }
+
+    fn malformed(&self, reason: &'static str) -> ArchiveError {
+        ArchiveError::Entry { number: self.number, reason }
+    }
+}
+
+/// The content of one entry. That it breaks off is an error here, not an end.
+struct Content<'archive, R> {
+    reader: &'archive mut R,
+    left: u64,
+}
+
+impl<R: Read> Read for Content<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let want = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        if want == 0 {
+            return Ok(0);
+        }
+        match self.reader.read(&mut buffer[..want])? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            count => {
+                self.left -= count as u64;
+                Ok(count)
+            }
+        }
+    }
+}
+
+/// What an entry is that no package may hold.
+fn special(kind: u8) -> &'static str {
+    match kind {
+        b'1' => "a hard link",
+        b'3' | b'4' => "a device",
+        b'6' => "a named pipe",
+        b'S' => "a sparse file",
+        _ => "of an unknown kind",
+    }
+}
+
+/// A path as `tar -C folder .` writes it, without its `./`.
+fn without_dot(path: &[u8]) -> &[u8] {
+    path.strip_prefix(b"./").unwrap_or(path)
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
+}

@@ -1,0 +1,84 @@
+//! What changed in a hub that counts its changes, so that what did not change need not be asked for.
+//!
+//! This only saves requests: whenever something is missing or odd, the answer is "may have changed".
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::document::{Answer, Asking};
+use crate::root::{self, Root};
+use crate::wire;
+
+/// How many files of the log are read at most; beyond that, asking for single index files is as good.
+const MOST_FILES: u64 = 8;
+
+/// The longest file of the log, in bytes: 1,000 names.
+const LONGEST_FILE: u64 = 1 << 20;
+
+/// The part of a hub's log that was read so far.
+#[derive(Debug, Default)]
+pub(crate) struct Changes(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Name → the last generation that changed it.
+    last: HashMap<String, u64>,
+    /// The first generation that `last` tells of; `None` before anything was read.
+    since: Option<u64>,
+    /// Whether the log turned out to be of no use.
+    useless: bool,
+}
+
+impl Root {
+    /// Whether the index file of `name`, as it was in `generation`, is certain to be the same now.
+    pub(crate) fn is_unchanged(&self, name: &str, generation: u64, asking: &Asking<'_>) -> bool {
+        let Some(current) = self.file.generation else { return false };
+        if generation >= current {
+            return generation == current;
+        }
+        let Some(log) = self.file.log.as_deref() else { return false };
+        let mut known = self.changes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = generation + 1;
+        if !known.useless && known.since.is_none_or(|since| since > first) {
+            known.useless = self.read_log(log, first, current, &mut known, asking).is_none();
+        }
+        !known.useless && known.last.get(name).is_none_or(|last| *last <= generation)
+    }
+
+    /// Reads the log from generation `first` on, as far as it was not read yet.
+    fn read_log(
+        &self,
+        log: &str,
+        first: u64,
+        current: u64,
+        known: &mut Known,
+        asking: &Asking<'_>,
+    ) -> Option<()> {
+        let folder = root::below(&self.url, log).ok()?.as_folder();
+        // Generations of one file, from its last down to its first.
+        let mut last = known.since.map_or(current, |since| since - 1);
+        for _ in 0..MOST_FILES {
+            if last < first {
+                return Some(());
+            }
+            let (path, line) = wire::log_path(last);
+            let asking = Asking { limit: LONGEST_FILE, ..*asking };
+            let place = root::below(&folder, &path).ok()?;
+            let Ok(Answer::Read(document)) = asking.read(&place, None) else { return None };
+            let text = String::from_utf8(document.bytes).ok()?;
+            let lines: Vec<&str> = text.lines().collect();
+            if lines.len() <= line {
+                return None;
+            }
+            let start = last - line as u64;
+            // Lines after `last` were added since `hub.json` was read, and count as well.
+            for (generation, name) in (start..).zip(&lines) {
+                let entry = known.last.entry((*name).to_owned()).or_default();
+                *entry = generation.max(*entry);
+            }
+            known.since = Some(start);
+            last = start - 1;
+        }
+        (last < first).then_some(())
+    }
+}

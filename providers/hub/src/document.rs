@@ -1,0 +1,193 @@
+//! Reads one small file of a hub, from a web server or a folder, unless it is unchanged.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+
+use flate2::read::GzDecoder;
+use mu_provider::http::{Failure, Http, Response};
+use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
+use serde::{Deserialize, Serialize};
+
+/// What tells whether a file is still the same. It is kept by the caller, as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Validator {
+    /// The server's name for these bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    etag: Option<String>,
+    /// When they changed: the server's words, or seconds and nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    modified: Option<String>,
+    /// How many they are, where `modified` alone is not enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// The hub's generation before they were read: they are at least as new as that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) generation: Option<u64>,
+}
+
+impl Validator {
+    /// Reads what [`Validator::to_text`] wrote. Anything else says nothing about the file.
+    pub(crate) fn parse(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// The text to keep, if there is something to hold on to.
+    pub(crate) fn to_text(&self) -> Option<String> {
+        if *self == Self::default() {
+            return None;
+        }
+        Some(serde_json::to_string(self).expect("a few optional texts can be printed"))
+    }
+
+    fn of_response(response: &Response) -> Self {
+        let header = |name| response.header(name).map(str::to_owned);
+        Self { etag: header("etag"), modified: header("last-modified"), ..Self::default() }
+    }
+}
+
+/// A file as it was read.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) validator: Validator,
+    pub(crate) max_age: u32,
+    /// Whether it came from a cache on the way, and may be older than what the hub has now.
+    pub(crate) is_aged: bool,
+}
+
+/// What came of asking for a file.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Unchanged { max_age: u32 },
+    Absent,
+    Read(Document),
+}
+
+/// Asks for a file.
+pub(crate) struct Asking<'asked> {
+    pub(crate) http: &'asked Http,
+    /// Whether plain http was allowed for the hub.
+    pub(crate) insecure: bool,
+    /// The longest that is read.
+    pub(crate) limit: u64,
+    pub(crate) progress: &'asked dyn Progress,
+}
+
+impl Asking<'_> {
+    /// Reads the file at `url`, unless it is still what `validator` says.
+    pub(crate) fn read(
+        &self,
+        url: &SafeUrl,
+        validator: Option<&Validator>,
+    ) -> Result<Answer, ProviderError> {
+        match url.scheme() {
+            "file" => self.read_file(url, validator),
+            _ => self.download(url, validator),
+        }
+    }
+
+    fn download(
+        &self,
+        url: &SafeUrl,
+        validator: Option<&Validator>,
+    ) -> Result<Answer, ProviderError> {
+        let request = self.http.get(url).insecure(self.insecure).allow(404).allow(410);
+        let mut request = request.header("accept-encoding", "gzip");
+        if let Some(etag) = validator.and_then(|known| known.etag.as_deref()) {
+            request = request.header("if-none-match", etag);
+        }
+        if let Some(modified) = validator.and_then(|known| known.modified.as_deref()) {
+            request = request.header("if-modified-since", modified);
+        }
+        self.http.retry(self.progress, || {
+            let response = request.attempt()?;
+            let max_age = response.max_age();
+            match response.status() {
+                304 => return Ok(Answer::Unchanged { max_age }),
+                404 | 410 => return Ok(Answer::Absent),
+                _ => {}
+            }
+            let validator = Validator::of_response(&response);
+            let is_aged = response.header("age").is_some_and(|age| age.trim() != "0");
+            let is_gzip = response.header("content-encoding").is_some_and(|name| name == "gzip");
+            let mut bytes = response.bytes(self.limit, self.progress)?;
+            if is_gzip {
+                bytes = self.inflate(&bytes, url)?;
+            }
+            Ok(Answer::Read(Document { bytes, validator, max_age, is_aged }))
+        })
+    }
+
+    fn inflate(&self, bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, Failure> {
+        let mut inflated = Vec::new();
+        GzDecoder::new(bytes).take(self.limit + 1).read_to_end(&mut inflated).map_err(|error| {
+            let text = format!("the answer from `{url}` cannot be inflated");
+            ProviderError::new(ErrorKind::Protocol, text).because(error)
+        })?;
+        self.check_length(&inflated, url)?;
+        Ok(inflated)
+    }
+
+    fn read_file(
+        &self,
+        url: &SafeUrl,
+        validator: Option<&Validator>,
+    ) -> Result<Answer, ProviderError> {
+        let path = file_path(url)?;
+        let read = || -> io::Result<Answer> {
+            let mut file = File::open(&path)?;
+            let metadata = file.metadata()?;
+            let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let found = Validator {
+                modified: Some(format!("{}.{:09}", age.as_secs(), age.subsec_nanos())),
+                size: Some(metadata.len()),
+                ..Validator::default()
+            };
+            if validator
+                .is_some_and(|known| (&known.modified, known.size) == (&found.modified, found.size))
+            {
+                return Ok(Answer::Unchanged { max_age: 0 });
+            }
+            let mut bytes = Vec::new();
+            file.by_ref().take(self.limit + 1).read_to_end(&mut bytes)?;
+            Ok(Answer::Read(Document { bytes, validator: found, max_age: 0, is_aged: false }))
+        };
+        match read() {
+            Ok(Answer::Read(document)) => {
+                self.check_length(&document.bytes, url)?;
+                Ok(Answer::Read(document))
+            }
+            Ok(answer) => Ok(answer),
+            Err(error) if is_absence(&error) => Ok(Answer::Absent),
+            Err(error) => Err(unreadable(&path, error)),
+        }
+    }
+
+    fn check_length(&self, bytes: &[u8], url: &SafeUrl) -> Result<(), ProviderError> {
+        if bytes.len() as u64 <= self.limit {
+            return Ok(());
+        }
+        let text = format!("`{url}` is refused: it is longer than {} bytes", self.limit);
+        Err(ProviderError::new(ErrorKind::Protocol, text))
+    }
+}
+
+/// The path of a `file:` URL.
+pub(crate) fn file_path(url: &SafeUrl) -> Result<PathBuf, ProviderError> {
+    url.as_url().to_file_path().map_err(|()| {
+        ProviderError::new(ErrorKind::Refused, format!("`{url}` is no path on this machine"))
+    })
+}
+
+/// Whether an error says that there is no such file.
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The error for a file of this machine that is there and cannot be read.
+pub(crate) fn unreadable(path: &std::path::Path, error: io::Error) -> ProviderError {
+    ProviderError::new(ErrorKind::Io, format!("cannot read `{}`", path.display())).because(error)
+}

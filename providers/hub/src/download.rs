@@ -1,0 +1,322 @@
+//! Gets one archive from one URL, and settles whether its bytes are the expected ones.
+//!
+//! A small archive is read into memory, and read again if that breaks off. A large one goes through a
+//! file, and on from where it broke off. Neither is handed out before it was hashed as a whole.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read as _};
+use std::path::Path;
+
+use mu_provider::http::{Failure, Http, Response};
+use mu_provider::{ArchiveDigest, ErrorKind, Progress, ProviderError, SafeUrl, TreeWriter};
+use sha2::{Digest as _, Sha256};
+
+use crate::archive::{self, ArchiveError};
+use crate::document::{file_path, is_absence, unreadable};
+use crate::partial::Partial;
+
+/// Archives up to this size are held in memory.
+const SMALL: u64 = 8 << 20;
+
+/// What is known about an archive before it comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub(crate) digest: Option<ArchiveDigest>,
+    pub(crate) size: Option<u64>,
+    /// The largest that is accepted.
+    pub(crate) limit: u64,
+}
+
+/// An archive whose bytes are the expected ones.
+pub(crate) enum Archive {
+    Memory(Vec<u8>),
+    /// Through a file of ours, which is removed with this.
+    Partial(Partial),
+    /// A file of the hub, with its size.
+    File(File, u64),
+}
+
+impl Archive {
+    /// Unpacks it.
+    pub(crate) fn unpack(self, tree: &mut TreeWriter) -> Result<(), ArchiveError> {
+        match self {
+            Self::Memory(bytes) => archive::unpack(&bytes, tree),
+            Self::Partial(mut partial) => {
+                let size = partial.length();
+                let file = partial.reader().map_err(ArchiveError::Io)?;
+                archive::unpack_from(BufReader::with_capacity(256 << 10, file), size, tree)
+            }
+            Self::File(file, size) => {
+                archive::unpack_from(BufReader::with_capacity(256 << 10, file), size, tree)
+            }
+        }
+    }
+}
+
+/// How archives are got.
+pub(crate) struct Download<'call> {
+    pub(crate) http: &'call Http,
+    pub(crate) insecure: bool,
+    /// Where large downloads are kept until they are complete.
+    pub(crate) folder: &'call Path,
+    pub(crate) progress: &'call dyn Progress,
+}
+
+impl Download<'_> {
+    /// Gets the archive at `url`.
+    pub(crate) fn get(&self, url: &SafeUrl, wanted: Wanted) -> Result<Archive, ProviderError> {
+        if url.scheme() == "file" {
+            return read_file(url, wanted);
+        }
+        let mut partial = None;
+        // With a digest, whatever an earlier run has left is a part of the same archive.
+        if let Some(digest) = wanted.digest
+            && wanted.size.is_none_or(|size| size > SMALL)
+        {
+            partial = Partial::left_over(self.folder, &name(digest.as_bytes()), self.progress)?;
+        }
+        if let Some(left) = partial.as_mut() {
+            if wanted.digest == Some(left.digest()) {
+                return Ok(done(partial.take().expect("it was there a moment ago")));
+            }
+            if wanted.size.is_some_and(|size| left.length() >= size) {
+                left.clear()?;
+            }
+        }
+        let resumed = partial.as_ref().is_some_and(|left| left.length() > 0);
+        match self.download(url, wanted, partial) {
+            // What was left over may have been damaged, so that is not the last word.
+            Err(error) if resumed && error.kind() == ErrorKind::Integrity => {
+                self.download(url, wanted, None)
+            }
+            result => result,
+        }
+    }
+
+    fn download(
+        &self,
+        url: &SafeUrl,
+        wanted: Wanted,
+        mut partial: Option<Partial>,
+    ) -> Result<Archive, ProviderError> {
+        let mut etag = None;
+        let whole = self.http.retry(self.progress, || {
+            let response = self.ask(url, &mut partial, etag.as_deref())?;
+            wanted.check_size(url, start(&partial), response.length())?;
+            let length = response.length().or(wanted.size);
+            if partial.is_none() && length.is_some_and(|length| length <= SMALL) {
+                return self.read_small(response, wanted).map(Some);
+            }
+            etag = response.header("etag").filter(|tag| !tag.starts_with("W/")).map(str::to_owned);
+            if partial.is_none() {
+                partial = Some(self.new_partial(url, wanted)?);
+            }
+            let partial = partial.as_mut().expect("was made if it was not there");
+            self.read_large(response, wanted, partial).map(|()| None)
+        })?;
+        if let Some(bytes) = whole {
+            wanted.check(url, bytes.len() as u64, || Sha256::digest(&bytes).into())?;
+            return Ok(Archive::Memory(bytes));
+        }
+        let partial = done(partial.expect("a large archive is in a file"));
+        let Archive::Partial(held) = &partial else { return Ok(partial) };
+        wanted.check(url, held.length(), || *held.digest().as_bytes())?;
+        Ok(partial)
+    }
+
+    /// Asks for what is still missing. If the server does not go on where it broke off, what was got
+    /// so far is dropped.
+    fn ask(
+        &self,
+        url: &SafeUrl,
+        partial: &mut Option<Partial>,
+        etag: Option<&str>,
+    ) -> Result<Response, Failure> {
+        let start = start(partial);
+        if start > 0 {
+            let request = self.http.get(url).insecure(self.insecure).allow(416);
+            let mut request = request.header("range", format!("bytes={start}-"));
+            if let Some(etag) = etag {
+                request = request.header("if-range", etag);
+            }
+            let response = request.attempt()?;
+            let range = response.header("content-range").unwrap_or_default();
+            if response.status() == 206 && range.starts_with(&format!("bytes {start}-")) {
+                return Ok(response);
+            }
+            if let Some(partial) = partial {
+                partial.clear()?;
+            }
+            if response.status() == 200 {
+                return Ok(response);
+            }
+        }
+        let response = self.http.get(url).insecure(self.insecure).attempt()?;
+        if response.status() == 200 {
+            return Ok(response);
+        }
+        let text =
+            format!("`{url}` answered {} without being asked for a part", response.status_text());
+        Err(ProviderError::new(ErrorKind::Protocol, text).into())
+    }
+
+    fn read_small(&self, response: Response, wanted: Wanted) -> Result<Vec<u8>, Failure> {
+        let url = response.url().clone();
+        let bytes =
+            response.bytes(wanted.size.unwrap_or(SMALL).min(wanted.limit), self.progress)?;
+        match wanted.size {
+            Some(size) if size > bytes.len() as u64 => {
+                Err(Failure::broken_off(&io::ErrorKind::UnexpectedEof.into(), &url))
+            }
+            _ => Ok(bytes),
+        }
+    }
+
+    fn read_large(
+        &self,
+        mut response: Response,
+        wanted: Wanted,
+        partial: &mut Partial,
+    ) -> Result<(), Failure> {
+        let total = wanted.size.or_else(|| Some(partial.length() + response.length()?));
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            let count = match response.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) => return Err(Failure::broken_off(&error, response.url())),
+            };
+            partial.append(&buffer[..count])?;
+            self.progress.bytes(partial.length(), total);
+            if partial.length() > wanted.size.unwrap_or(wanted.limit) {
+                partial.give_up();
+                let size = partial.length();
+                return Err(wanted
+                    .wrong_size(response.url(), &format!("at least {size} bytes"))
+                    .into());
+            }
+        }
+        match total {
+            Some(total) if partial.length() < total => {
+                let error = io::ErrorKind::UnexpectedEof.into();
+                Err(Failure::broken_off(&error, response.url()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn new_partial(&self, url: &SafeUrl, wanted: Wanted) -> Result<Partial, ProviderError> {
+        let name = match wanted.digest {
+            Some(digest) => name(digest.as_bytes()),
+            None => name(&Sha256::digest(url.as_url().as_str()).into()),
+        };
+        let mut partial = Partial::create(self.folder, &name, self.progress)?;
+        // The answer that follows begins at the first byte.
+        partial.clear()?;
+        Ok(partial)
+    }
+}
+
+impl Wanted {
+    /// Compares sizes before anything is read, where the server says how much will come.
+    fn check_size(
+        &self,
+        url: &SafeUrl,
+        start: u64,
+        length: Option<u64>,
+    ) -> Result<(), ProviderError> {
+        let Some(total) = length.map(|length| start + length) else { return Ok(()) };
+        if self.size.is_some_and(|size| size != total) || total > self.limit {
+            return Err(self.wrong_size(url, &format!("{total} bytes")));
+        }
+        Ok(())
+    }
+
+    fn wrong_size(&self, url: &SafeUrl, got: &str) -> ProviderError {
+        let expected = match self.size {
+            Some(size) if size <= self.limit => format!("{size} bytes"),
+            _ => format!("at most {} bytes", self.limit),
+        };
+        let text =
+            format!("the archive `{url}` has the wrong size: expected {expected}, got {got}");
+        ProviderError::new(ErrorKind::Integrity, text)
+    }
+
+    /// Compares what came with what was expected.
+    fn check(
+        &self,
+        url: &SafeUrl,
+        size: u64,
+        digest: impl FnOnce() -> [u8; 32],
+    ) -> Result<(), ProviderError> {
+        self.check_size(url, 0, Some(size))?;
+        let Some(expected) = self.digest else { return Ok(()) };
+        let got = ArchiveDigest::from_bytes(digest());
+        if got == expected {
+            return Ok(());
+        }
+        let text = format!(
+            "the archive `{url}` is not the one that was expected: expected {expected}, got {got}"
+        );
+        Err(ProviderError::new(ErrorKind::Integrity, text).hint(
+            "a published version never changes: whoever runs the hub, or something on the way, has changed it",
+        ))
+    }
+}
+
+fn read_file(url: &SafeUrl, wanted: Wanted) -> Result<Archive, ProviderError> {
+    let path = file_path(url)?;
+    let open = || -> io::Result<(File, u64)> {
+        let file = File::open(&path)?;
+        let size = file.metadata()?.len();
+        Ok((file, size))
+    };
+    let (mut file, size) = open().map_err(|error| {
+        if is_absence(&error) {
+            ProviderError::new(ErrorKind::NotFound, format!("there is no `{}`", path.display()))
+        } else {
+            unreadable(&path, error)
+        }
+    })?;
+    wanted.check_size(url, 0, Some(size))?;
+    if size <= SMALL {
+        let mut bytes = Vec::with_capacity(usize::try_from(size).expect("8 MiB fit") + 1);
+        (&mut file)
+            .take(SMALL + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| unreadable(&path, error))?;
+        wanted.check(url, bytes.len() as u64, || Sha256::digest(&bytes).into())?;
+        return Ok(Archive::Memory(bytes));
+    }
+    let digest = hash(&file).map_err(|error| unreadable(&path, error))?;
+    wanted.check(url, size, || digest)?;
+    io::Seek::rewind(&mut file).map_err(|error| unreadable(&path, error))?;
+    Ok(Archive::File(file, size))
+}
+
+fn hash(mut file: &File) -> io::Result<[u8; 32]> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().into()),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}
+
+/// Where the next bytes go.
+fn start(partial: &Option<Partial>) -> u64 {
+    partial.as_ref().map_or(0, Partial::length)
+}
+
+/// A complete download, which is used now and never again.
+fn done(mut partial: Partial) -> Archive {
+    partial.give_up();
+    Archive::Partial(partial)
+}
+
+/// The name of a partial download.
+fn name(bytes: &[u8; 32]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,154 @@
+//! Fills a tree with a release: finds out where its archive can be, and takes the first good one.
+//!
+//! A release from a lock says little more than version and digest. Mostly that is enough to guess the
+//! URL without asking for anything else; only if nothing is there, the hub's own files are consulted.
+
+use mu_provider::{
+    ArchiveDigest, ErrorKind, Listing, Location, Progress, Provider as _, ProviderError, Release,
+    SafeUrl, TreeWriter,
+};
+
+use crate::HubProvider;
+use crate::download::{Download, Wanted};
+use crate::root::Root;
+
+/// Places that were tried in vain, and why.
+#[derive(Default)]
+struct Tried {
+    urls: Vec<SafeUrl>,
+    failure: Option<ProviderError>,
+}
+
+impl HubProvider {
+    pub(crate) fn fetch_release(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let url = location.root.as_folder();
+        let mut tried = Tried::default();
+        let guess = match self.roots.known(&url) {
+            Some(root) => root.archives(&location.path, release)?,
+            None if url.scheme() == "file" => Vec::new(),
+            None => Root::usual(url.clone()).archives(&location.path, release)?,
+        };
+        if self.fetch_first(location, &guess, release, tree, &mut tried, progress)? {
+            return Ok(());
+        }
+        if let Some(failure) = tried.failure {
+            return Err(failure);
+        }
+        let root = self.root(&url, &self.asking(location, progress))?;
+        let places = root.archives(&location.path, release)?;
+        if self.fetch_first(location, &places, release, tree, &mut tried, progress)? {
+            return Ok(());
+        }
+        if tried.failure.is_none()
+            && let Some(listed) = self.listed(location, release, progress)?
+        {
+            let listed =
+                Release { archive: release.archive.clone().or(listed.archive.clone()), ..listed };
+            let places = root.archives(&location.path, &listed)?;
+            if self.fetch_first(location, &places, &listed, tree, &mut tried, progress)? {
+                return Ok(());
+            }
+        }
+        Err(tried.error(location, release))
+    }
+
+    /// Unpacks the first archive of `places` that is there and whole.
+    fn fetch_first(
+        &self,
+        location: &Location,
+        places: &[SafeUrl],
+        release: &Release,
+        tree: &mut TreeWriter,
+        tried: &mut Tried,
+        progress: &dyn Progress,
+    ) -> Result<bool, ProviderError> {
+        let wanted = self.wanted(location, release)?;
+        let download = Download {
+            http: &self.options.http,
+            insecure: location.insecure,
+            folder: &self.options.downloads,
+            progress,
+        };
+        for url in places {
+            if tried.urls.contains(url) {
+                continue;
+            }
+            tried.urls.push(url.clone());
+            match download.get(url, wanted) {
+                Ok(archive) => {
+                    // The bytes are the expected ones, so no other place has better ones.
+                    archive.unpack(tree).map_err(|error| error.at(&url.to_string()))?;
+                    if let Some(failure) = &tried.failure {
+                        progress.warning(&format!("{failure}; took it from `{url}`"));
+                    }
+                    return Ok(true);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::NotFound => {}
+                    // This machine is to blame, which another place does not change.
+                    ErrorKind::Io | ErrorKind::Offline => return Err(error),
+                    _ => {
+                        tried.failure.get_or_insert(error);
+                    }
+                },
+            }
+        }
+        Ok(false)
+    }
+
+    fn wanted(&self, location: &Location, release: &Release) -> Result<Wanted, ProviderError> {
+        let digest = release.archive.as_deref().map(str::parse::<ArchiveDigest>).transpose();
+        let digest = digest.map_err(|error| {
+            let text = format!(
+                "the archive digest of `{}` {} cannot be read",
+                location.describe(),
+                release.version
+            );
+            ProviderError::new(ErrorKind::Integrity, text).because(error)
+        })?;
+        Ok(Wanted { digest, size: release.size, limit: self.options.largest_archive })
+    }
+
+    /// What the index says of a release that a lock tells little about.
+    fn listed(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Release>, ProviderError> {
+        let Listing::Found(found) = self.list(location, None, progress)? else { return Ok(None) };
+        let mut same_version = None;
+        for line in found.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let Ok(listed) = serde_json::from_slice::<Release>(line) else { continue };
+            if release.archive.is_some() && listed.archive == release.archive {
+                return Ok(Some(listed));
+            }
+            if release.archive.is_none() && listed.version == release.version {
+                same_version = Some(listed);
+            }
+        }
+        Ok(same_version)
+    }
+}
+
+impl Tried {
+    fn error(self, location: &Location, release: &Release) -> ProviderError {
+        if let Some(failure) = self.failure {
+            return failure;
+        }
+        let urls: Vec<String> = self.urls.iter().map(|url| format!("`{url}`")).collect();
+        let text = format!(
+            "there is no archive of `{}` {} at {}",
+            location.describe(),
+            release.version,
+            urls.join(" or ")
+        );
+        ProviderError::new(ErrorKind::NotFound, text)
+    }
+}

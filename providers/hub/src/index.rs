@@ -1,0 +1,123 @@
+//! The lines of an index file: checked to be lines about one package, and passed on as they came.
+//!
+//! Most lines are never parsed by anybody, so no more is done here than to make sure that they can be.
+
+use std::borrow::Cow;
+
+use mu_provider::{ErrorKind, ProviderError, SafeUrl};
+use serde::Deserialize;
+
+/// The longest index file, in bytes.
+pub(crate) const LONGEST_FILE: u64 = 64 << 20;
+
+/// The longest line, in bytes.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// What every line must have.
+#[derive(Deserialize)]
+struct Line<'line> {
+    #[serde(borrow)]
+    name: Cow<'line, str>,
+    #[serde(borrow)]
+    version: Cow<'line, str>,
+}
+
+/// Checks the index file of `name`, which came from `url`.
+///
+/// # Errors
+///
+/// When a line is not JSON, too long, without a version, or about another package.
+pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
+    let text = std::str::from_utf8(&bytes).map_err(|error| {
+        let number = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        broken(url, number, ErrorKind::Protocol, "is not UTF-8")
+    })?;
+    let mut has_empty_lines = false;
+    for (index, line) in text.split_terminator('\n').enumerate() {
+        let fail = |kind, what: &str| broken(url, index + 1, kind, what);
+        if line.trim_ascii().is_empty() {
+            has_empty_lines = true;
+            continue;
+        }
+        if line.len() > LONGEST_LINE {
+            let what = format!("is longer than {LONGEST_LINE} bytes");
+            return Err(fail(ErrorKind::Protocol, &what));
+        }
+        if !line.starts_with('{') {
+            return Err(fail(ErrorKind::Protocol, "is no index line"));
+        }
+        let parsed: Line<'_> = serde_json::from_str(line)
+            .map_err(|error| fail(ErrorKind::Protocol, "is no index line").because(error))?;
+        if parsed.name != name {
+            let what = format!("is about another package than `{name}`");
+            return Err(fail(ErrorKind::Integrity, &what));
+        }
+        if parsed.version.is_empty() {
+            return Err(fail(ErrorKind::Protocol, "has no version"));
+        }
+    }
+    if has_empty_lines {
+        let lines = text.split_terminator('\n').filter(|line| !line.trim_ascii().is_empty());
+        return Ok(lines.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes());
+    }
+    Ok(bytes)
+}
+
+fn broken(url: &SafeUrl, number: usize, kind: ErrorKind, what: &str) -> ProviderError {
+    ProviderError::new(kind, format!("line {number} of `{url}` {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_text(text: impl Into<Vec<u8>>) -> Result<Vec<u8>, String> {
+        let url = SafeUrl::parse("https://h/index/a.jsonl").expect("is a URL");
+        check(text.into(), "a", &url).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn lines_pass_as_they_came() {
+        for text in [
+            "",
+            "{\"name\":\"a\",\"version\":\"1.0.0\"}\n",
+            "{\"version\":\"1.0.0\", \"x\": [1, {}], \"name\":\"\\u0061\"}",
+            "{\"name\":\"a\",\"version\":\"1\"}\r\n{\"name\":\"a\",\"version\":\"2\"}\n",
+        ] {
+            assert_eq!(check_text(text), Ok(text.as_bytes().to_vec()));
+        }
+        let line = "{\"name\":\"a\",\"version\":\"1\"}\n";
+        assert_eq!(
+            check_text(format!("\n{line}  \n{line}\n")),
+            Ok([line, line].concat().into_bytes())
+        );
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        let fine = "{\"name\":\"a\",\"version\":\"1\"}\n";
+        for (line, what) in [
+            ("<html>", "line 2 of `https://h/index/a.jsonl` is no index line"),
+            ("{\"name\":\"a\"}", "line 2 of `https://h/index/a.jsonl` is no index line"),
+            (
+                "{\"name\":\"a\",\"version\":\"\"}",
+                "line 2 of `https://h/index/a.jsonl` has no version",
+            ),
+            (
+                "{\"name\":\"b\",\"version\":\"1\"}",
+                "line 2 of `https://h/index/a.jsonl` is about another package than `a`",
+            ),
+            ("[\"a\", \"1\"]", "line 2 of `https://h/index/a.jsonl` is no index line"),
+        ] {
+            assert_eq!(check_text(format!("{fine}{line}\n{fine}")), Err(what.to_owned()));
+        }
+        let latin = [fine.as_bytes(), b"\xe9"].concat();
+        assert_eq!(
+            check_text(latin),
+            Err("line 2 of `https://h/index/a.jsonl` is not UTF-8".to_owned())
+        );
+        let long =
+            format!("{{\"name\":\"a\",\"version\":\"1\",\"x\":\"{}\"}}", "x".repeat(1 << 20));
+        assert!(check_text(long).is_err_and(|text| text.contains("longer than")));
+    }
+}

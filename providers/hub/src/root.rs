@@ -1,0 +1,227 @@
+//! The root of a hub: its `hub.json`, read once for each hub, and what it says where things are.
+
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
+
+use crate::changes::Changes;
+use crate::document::{Answer, Asking};
+use crate::wire::{self, HUB_VERSION, HubFile};
+
+/// The longest `hub.json`, in bytes.
+pub(crate) const LONGEST_HUB_FILE: u64 = 1 << 20;
+
+/// A hub whose `hub.json` has been looked for.
+#[derive(Debug)]
+pub(crate) struct Root {
+    /// The folder that holds `hub.json`.
+    pub(crate) url: SafeUrl,
+    /// What it says; the defaults if there is none.
+    pub(crate) file: HubFile,
+    /// For how long it stays fresh.
+    pub(crate) max_age: u32,
+    /// What changed between its generations.
+    pub(crate) changes: Changes,
+}
+
+impl Root {
+    /// A hub where everything is where it usually is.
+    pub(crate) fn usual(url: SafeUrl) -> Self {
+        Self { url, file: HubFile::default(), max_age: 0, changes: Changes::default() }
+    }
+
+    /// The URL of `hub.json`.
+    pub(crate) fn hub_file(url: &SafeUrl) -> Result<SafeUrl, ProviderError> {
+        below(url, "hub.json")
+    }
+
+    /// Reads `hub.json`. A folder without one may still hold an index in the usual place.
+    pub(crate) fn read(url: SafeUrl, asking: &Asking<'_>) -> Result<Self, ProviderError> {
+        let place = Self::hub_file(&url)?;
+        let document = match asking.read(&place, None)? {
+            Answer::Read(document) => document,
+            Answer::Absent | Answer::Unchanged { .. } => return Ok(Self::usual(url)),
+        };
+        let Some(version) = version(&document.bytes) else {
+            let text = format!("`{place}` is not the file of a hub");
+            return Err(ProviderError::new(ErrorKind::Protocol, text));
+        };
+        if version != u64::from(HUB_VERSION) {
+            let text = format!(
+                "the hub at `{url}` has version {version}, and this mu reads version {HUB_VERSION}"
+            );
+            let error = ProviderError::new(ErrorKind::Protocol, text);
+            return Err(error.hint(format!("use a mu that reads hubs of version {version}")));
+        }
+        let file = serde_json::from_slice(&document.bytes).map_err(|error| {
+            ProviderError::new(ErrorKind::Protocol, format!("`{place}` cannot be read"))
+                .because(error)
+        })?;
+        Ok(Self { url, file, max_age: document.max_age, changes: Changes::default() })
+    }
+
+    /// The index file of a package.
+    pub(crate) fn index(&self, name: &str) -> Result<SafeUrl, ProviderError> {
+        let folder = below(&self.url, &self.file.index)?.as_folder();
+        below(&folder, &wire::index_path(name))
+    }
+
+    /// Where the archive of a release can be, in the order in which to try.
+    pub(crate) fn archives(
+        &self,
+        name: &str,
+        release: &Release,
+    ) -> Result<Vec<SafeUrl>, ProviderError> {
+        if !release.urls.is_empty() {
+            return release.urls.iter().map(|place| below(&self.url, place)).collect();
+        }
+        let folder = below(&self.url, &self.file.packs)?.as_folder();
+        let place = |release: &Release| {
+            // Object stores take a bare plus sign for a space.
+            below(&folder, &wire::archive_path(name, release).replace('+', "%2B"))
+        };
+        let mut places = vec![place(release)?];
+        if release.app_version.is_some() && release.versioning.as_deref() != Some("composite") {
+            // Some hubs name the app version also where it is no part of the version.
+            let composite = Release { versioning: Some("composite".to_owned()), ..release.clone() };
+            places.push(place(&composite)?);
+        }
+        Ok(places)
+    }
+}
+
+/// The version that a `hub.json` says it has; `None` for every other file.
+pub(crate) fn version(bytes: &[u8]) -> Option<u64> {
+    let file: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    file.get("hub")?.as_u64()
+}
+
+/// The URL of `place` seen from `folder`, unless it leads from a hub to this machine's files.
+pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderError> {
+    let url = folder.join(place).map_err(|error| {
+        let text = format!("`{folder}` names a place that is no URL");
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
+    })?;
+    let escapes = match folder.scheme() {
+        "file" => {
+            url.scheme() == "file" && !url.as_url().path().starts_with(folder.as_url().path())
+        }
+        _ => !matches!(url.scheme(), "http" | "https"),
+    };
+    if escapes {
+        let text = format!("`{url}` is refused: the hub at `{folder}` may not lead there");
+        return Err(ProviderError::new(ErrorKind::Refused, text));
+    }
+    Ok(url)
+}
+
+/// The hubs that were asked so far.
+#[derive(Debug, Default)]
+pub(crate) struct Roots(Mutex<HashMap<SafeUrl, Arc<Slot>>>);
+
+#[derive(Debug, Default)]
+struct Slot {
+    root: OnceLock<Arc<Root>>,
+    /// How often reading it has failed.
+    failures: AtomicU64,
+    /// Held while it is read; holds why that failed.
+    last_failure: Mutex<Option<ProviderError>>,
+}
+
+impl Roots {
+    /// A hub that has been read already.
+    pub(crate) fn known(&self, url: &SafeUrl) -> Option<Arc<Root>> {
+        self.slot(url).root.get().cloned()
+    }
+
+    /// A hub, read with `read` unless another thread has done so, or is just doing it.
+    ///
+    /// Who waited while the reading failed gets the same failure; who comes later tries again.
+    pub(crate) fn get(
+        &self,
+        url: &SafeUrl,
+        read: impl FnOnce() -> Result<Root, ProviderError>,
+    ) -> Result<Arc<Root>, ProviderError> {
+        let slot = self.slot(url);
+        let failures = slot.failures.load(Ordering::SeqCst);
+        if let Some(root) = slot.root.get() {
+            return Ok(Arc::clone(root));
+        }
+        let mut last_failure = slot.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(root) = slot.root.get() {
+            return Ok(Arc::clone(root));
+        }
+        if let Some(failure) = &*last_failure
+            && slot.failures.load(Ordering::SeqCst) != failures
+        {
+            return Err(copy(failure));
+        }
+        match read() {
+            Ok(root) => Ok(Arc::clone(slot.root.get_or_init(|| Arc::new(root)))),
+            Err(error) => {
+                *last_failure = Some(copy(&error));
+                slot.failures.fetch_add(1, Ordering::SeqCst);
+                Err(error)
+            }
+        }
+    }
+
+    fn slot(&self, url: &SafeUrl) -> Arc<Slot> {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry(url.clone()).or_default())
+    }
+}
+
+/// The same error once more, with its cause as text.
+fn copy(error: &ProviderError) -> ProviderError {
+    let mut copy = ProviderError::new(error.kind(), error.to_string());
+    for hint in error.hints() {
+        copy = copy.hint(hint);
+    }
+    match error.source() {
+        Some(source) => copy.because(source.to_string()),
+        None => copy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> SafeUrl {
+        SafeUrl::parse(text).expect("is a URL")
+    }
+
+    #[test]
+    fn a_hub_leads_to_no_file_outside() {
+        for (folder, place, expected) in [
+            ("https://h/hub/", "packs/a.tgz", Some("https://h/hub/packs/a.tgz")),
+            ("https://h/hub/", "https://cdn/a.tgz", Some("https://cdn/a.tgz")),
+            ("https://h/hub/", "file:///etc/passwd", None),
+            ("https://h/hub/", "data:text/plain,x", None),
+            ("file:///srv/hub/", "packs/a.tgz", Some("file:///srv/hub/packs/a.tgz")),
+            ("file:///srv/hub/", "../a.tgz", None),
+            ("file:///srv/hub/", "/etc/passwd", None),
+            ("file:///srv/hub/", "https://cdn/a.tgz", Some("https://cdn/a.tgz")),
+        ] {
+            let result = below(&url(folder), place).map(|url| url.to_string());
+            assert_eq!(result.as_deref().ok(), expected, "{folder} {place}");
+        }
+    }
+
+    #[test]
+    fn reading_that_failed_is_shared_by_those_who_waited_and_tried_again_by_others() {
+        let roots = Roots::default();
+        let place = url("https://h/");
+        let fails = || Err(ProviderError::new(ErrorKind::Network, "is down").hint("wait"));
+        let error = roots.get(&place, fails).expect_err("is down");
+        assert_eq!((error.kind(), error.hints()), (ErrorKind::Network, &["wait".to_owned()][..]));
+        assert!(roots.known(&place).is_none());
+        roots.get(&place, || Ok(Root::usual(place.clone()))).expect("is up again");
+        assert!(roots.known(&place).is_some());
+        roots.get(&place, fails).expect("is not read again");
+    }
+}

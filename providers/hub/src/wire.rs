@@ -1,0 +1,121 @@
+//! What the files of a hub look like, for whoever reads or writes them.
+//!
+//! An index line is [`mu_provider::Release`]. Keys that are not known here are ignored.
+
+use mu_provider::Release;
+use serde::{Deserialize, Serialize};
+
+/// The version of hubs that is read and written here.
+pub const HUB_VERSION: u32 = 1;
+
+/// Lines in one file of the log.
+const LOG_LINES: u64 = 1_000;
+
+/// `hub.json`: that a folder is a hub, and where in it things are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HubFile {
+    /// The version of the layout.
+    pub hub: u32,
+    /// Where the index files are, relative to the hub's root.
+    #[serde(default = "default_index")]
+    pub index: String,
+    /// Where the archives are, relative to the hub's root.
+    #[serde(default = "default_packs")]
+    pub packs: String,
+    /// Where writes go, if the hub takes any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<String>,
+    /// How many changes were made so far, if the hub counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// Where it is written what each change was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// Where all index lines are in one file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// Where it is written which packages each package can reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closures: Option<String>,
+}
+
+impl Default for HubFile {
+    fn default() -> Self {
+        Self {
+            hub: HUB_VERSION,
+            index: default_index(),
+            packs: default_packs(),
+            api: None,
+            generation: None,
+            log: None,
+            snapshot: None,
+            closures: None,
+        }
+    }
+}
+
+fn default_index() -> String {
+    "index/".to_owned()
+}
+
+fn default_packs() -> String {
+    "packs/".to_owned()
+}
+
+/// The index file of a package, below the index folder.
+pub fn index_path(name: &str) -> String {
+    format!("{name}.jsonl")
+}
+
+/// The archive of a release, below the packs folder.
+///
+/// The version of a composite package is its app version and its revision.
+pub fn archive_path(name: &str, release: &Release) -> String {
+    let leaf = name.rsplit('/').next().unwrap_or(name);
+    match (&release.app_version, release.versioning.as_deref()) {
+        (Some(app), Some("composite")) => format!("{name}/{leaf}-{app}-{}.tgz", release.version),
+        _ => format!("{name}/{leaf}-{}.tgz", release.version),
+    }
+}
+
+/// The log file that tells of a generation, below the log folder, and the line in it, from 0.
+/// Generations are counted from 1.
+pub fn log_path(generation: u64) -> (String, usize) {
+    let before = generation.saturating_sub(1);
+    let line = usize::try_from(before % LOG_LINES).expect("a file has 1,000 lines");
+    (format!("{:06}.txt", before / LOG_LINES), line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_are_named_by_name_and_version() {
+        let mut release = Release { version: "1.2.0".to_owned(), ..Release::default() };
+        assert_eq!(archive_path("aws/ec2", &release), "aws/ec2/ec2-1.2.0.tgz");
+        release.app_version = Some("8.11".to_owned());
+        assert_eq!(archive_path("elk", &release), "elk/elk-1.2.0.tgz");
+        release.versioning = Some("composite".to_owned());
+        assert_eq!(archive_path("elk", &release), "elk/elk-8.11-1.2.0.tgz");
+    }
+
+    #[test]
+    fn a_log_file_tells_of_a_thousand_generations() {
+        for (generation, path, line) in
+            [(1, "000000.txt", 0), (1_000, "000000.txt", 999), (1_001, "000001.txt", 0)]
+        {
+            assert_eq!(log_path(generation), (path.to_owned(), line), "{generation}");
+        }
+    }
+
+    #[test]
+    fn what_a_hub_leaves_out_has_defaults() {
+        let file: HubFile =
+            serde_json::from_str(r#"{"hub": 1, "colour": "red"}"#).expect("is fine");
+        assert_eq!(file, HubFile::default());
+        let text = serde_json::to_string(&file).expect("prints");
+        assert_eq!(text, r#"{"hub":1,"index":"index/","packs":"packs/"}"#);
+        assert!(serde_json::from_str::<HubFile>("{}").is_err());
+    }
+}

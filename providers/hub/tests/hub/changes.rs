@@ -1,0 +1,128 @@
+//! Hubs that count their changes, and what that saves.
+
+use mu_provider::{Found, Listing, Location, Provider as _, Release, Silent};
+
+use crate::client::Client;
+use crate::nginx::Nginx;
+use crate::place::{Hub, at};
+
+fn set_generation(hub: &Hub, generation: u64) {
+    let text = format!(r#"{{"hub": 1, "generation": {generation}, "log": "log/"}}"#);
+    hub.write("hub.json", text);
+}
+
+fn list(hub: &Hub, name: &str, version: &str) {
+    let release =
+        Release { name: name.to_owned(), version: version.to_owned(), ..Release::default() };
+    hub.list(&release);
+}
+
+fn found(location: &Location) -> Found {
+    match Client::new().provider.list(location, None, &Silent).expect("the hub answers") {
+        Listing::Found(found) => found,
+        other => panic!("is not listed: {other:?}"),
+    }
+}
+
+/// Whether a new run takes each of these for unchanged.
+fn unchanged(locations: [&Location; 2], known: &[Found; 2]) -> [bool; 2] {
+    let client = Client::new();
+    [0, 1].map(|index| {
+        let validator = known[index].validator.as_deref();
+        let listing = client.provider.list(locations[index], validator, &Silent).expect("answers");
+        matches!(listing, Listing::Unchanged { .. })
+    })
+}
+
+/// Two packages at generation 2, and what a reader knows of them.
+fn hub() -> (Hub, Nginx) {
+    let hub = Hub::new("{}");
+    list(&hub, "a", "1.0.0");
+    list(&hub, "b", "1.0.0");
+    hub.write("log/000000.txt", "a\nb\n");
+    set_generation(&hub, 2);
+    let nginx = Nginx::serve(hub.path(), "");
+    (hub, nginx)
+}
+
+#[test]
+fn the_same_generation_needs_no_other_request() {
+    let (_hub, nginx) = hub();
+    let (a, b) = (at(&nginx.url(""), "a"), at(&nginx.url(""), "b"));
+    let known = [found(&a), found(&b)];
+    let before = nginx.log().len();
+    assert_eq!(unchanged([&a, &b], &known), [true, true]);
+    assert_eq!(nginx.log()[before..], ["GET /hub.json HTTP/1.1 200"]);
+}
+
+#[test]
+fn the_log_says_what_to_ask_for_again() {
+    let (hub, nginx) = hub();
+    let (a, b) = (at(&nginx.url(""), "a"), at(&nginx.url(""), "b"));
+    let known = [found(&a), found(&b)];
+    list(&hub, "b", "2.0.0");
+    hub.write("log/000000.txt", "a\nb\nb\n");
+    set_generation(&hub, 3);
+    let before = nginx.log().len();
+    assert_eq!(unchanged([&a, &b], &known), [true, false]);
+    assert_eq!(
+        nginx.log()[before..],
+        [
+            "GET /hub.json HTTP/1.1 200",
+            "GET /log/000000.txt HTTP/1.1 200",
+            "GET /index/b.jsonl HTTP/1.1 200",
+        ]
+    );
+}
+
+#[test]
+fn a_log_may_have_several_files() {
+    let (hub, nginx) = hub();
+    let (a, b) = (at(&nginx.url(""), "a"), at(&nginx.url(""), "b"));
+    let known = [found(&a), found(&b)];
+    let others = "c\n".repeat(997);
+    hub.write("log/000000.txt", format!("a\nb\na\n{others}"));
+    hub.write("log/000001.txt", "c\n".repeat(1_000));
+    hub.write("log/000002.txt", "c\nc\n");
+    list(&hub, "a", "2.0.0");
+    set_generation(&hub, 2_002);
+    assert_eq!(unchanged([&a, &b], &known), [false, true]);
+    let log = nginx.log();
+    let files: Vec<&String> = log.iter().filter(|line| line.contains("/log/")).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+}
+
+#[test]
+fn without_a_useful_log_every_index_is_asked_for() {
+    for log in ["a\n", ""] {
+        let (hub, nginx) = hub();
+        let (a, b) = (at(&nginx.url(""), "a"), at(&nginx.url(""), "b"));
+        let known = [found(&a), found(&b)];
+        list(&hub, "b", "2.0.0");
+        hub.write("log/000000.txt", log);
+        set_generation(&hub, 3);
+        assert_eq!(unchanged([&a, &b], &known), [true, false]);
+        let asked = nginx.log().iter().filter(|line| line.contains("/index/a.jsonl")).count();
+        assert_eq!(asked, 2, "with the log {log:?}");
+    }
+}
+
+#[test]
+fn a_hub_that_went_back_is_not_trusted() {
+    let (hub, nginx) = hub();
+    let (a, b) = (at(&nginx.url(""), "a"), at(&nginx.url(""), "b"));
+    let known = [found(&a), found(&b)];
+    list(&hub, "b", "2.0.0");
+    set_generation(&hub, 1);
+    assert_eq!(unchanged([&a, &b], &known), [true, false]);
+}
+
+#[test]
+fn what_a_cache_on_the_way_kept_is_not_as_new_as_the_hub() {
+    let hub = Hub::new(r#"{"hub": 1, "generation": 2}"#);
+    list(&hub, "a", "1.0.0");
+    let nginx = Nginx::serve(hub.path(), "add_header Age 30;");
+    let location = at(&nginx.url(""), "a");
+    let validator = found(&location).validator.expect("nginx gives one");
+    assert!(!validator.contains("generation"), "{validator}");
+}

@@ -1,0 +1,125 @@
+//! A provider as the tests use it: it never sleeps, and keeps its downloads where they can be looked at.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mu_provider::http::{Credentials, Http, HttpOptions, Secret};
+use mu_provider::{
+    Limits, Location, Progress, Provider as _, ProviderError, Release, SafeUrl, Tree, TreeWriter,
+};
+use mu_provider_hub::{HubOptions, HubProvider};
+use tempfile::TempDir;
+
+/// A provider, its downloads, and what it said.
+pub(crate) struct Client {
+    pub(crate) provider: HubProvider,
+    pub(crate) downloads: TempDir,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+/// A token for one host.
+struct One {
+    host: String,
+}
+
+impl Credentials for One {
+    fn token(&self, url: &SafeUrl) -> Option<Secret> {
+        (url.host_and_port() == self.host).then(|| Secret::new("hunter2"))
+    }
+}
+
+/// Takes notes of what is said.
+struct Listener<'client>(&'client Client);
+
+impl Progress for Listener<'_> {
+    fn bytes(&self, _done: u64, _total: Option<u64>) {}
+
+    fn waiting(&self, what: &str) {
+        self.0.said.lock().expect("no test panicked").push(what.to_owned());
+    }
+
+    fn warning(&self, text: &str) {
+        self.0.said.lock().expect("no test panicked").push(text.to_owned());
+    }
+}
+
+impl Client {
+    pub(crate) fn new() -> Self {
+        Self::with(options())
+    }
+
+    /// A client with a token for one host.
+    pub(crate) fn with_token_for(host: String) -> Self {
+        Self::with(HttpOptions { credentials: Arc::new(One { host }), ..options() })
+    }
+
+    pub(crate) fn with(options: HttpOptions) -> Self {
+        let downloads = tempfile::tempdir().expect("a temporary folder can be made");
+        Self {
+            provider: HubProvider::new(HubOptions::new(Http::new(options), downloads.path())),
+            downloads,
+            said: Arc::default(),
+        }
+    }
+
+    /// The same downloads, as another run of mu sees them.
+    pub(crate) fn again(self) -> Self {
+        let options = HubOptions::new(Http::new(options()), self.downloads.path());
+        Self { provider: HubProvider::new(options), ..self }
+    }
+
+    /// Fetches into a new folder.
+    pub(crate) fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+    ) -> Result<Tree, ProviderError> {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        self.fetch_into(location, release, folder.path())
+    }
+
+    pub(crate) fn fetch_into(
+        &self,
+        location: &Location,
+        release: &Release,
+        folder: &Path,
+    ) -> Result<Tree, ProviderError> {
+        let mut tree = TreeWriter::new(folder, Limits::default());
+        self.provider.fetch(location, release, &mut tree, &Listener(self))?;
+        Ok(tree.finish()?)
+    }
+
+    /// What it said so far.
+    pub(crate) fn said(&self) -> String {
+        self.said.lock().expect("no test panicked").join("\n")
+    }
+
+    /// The sizes of the files among its downloads.
+    pub(crate) fn downloads(&self) -> Vec<u64> {
+        let entries = std::fs::read_dir(self.downloads.path()).expect("is there");
+        entries
+            .map(|entry| entry.and_then(|entry| entry.metadata()).expect("can be read").len())
+            .collect()
+    }
+}
+
+/// Short timeouts, and no sleep.
+pub(crate) fn options() -> HttpOptions {
+    HttpOptions {
+        read_timeout: Duration::from_millis(500),
+        sleep: Arc::new(|_| {}),
+        ..HttpOptions::default()
+    }
+}
+
+/// The text of an error with its causes.
+pub(crate) fn chain(error: &ProviderError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

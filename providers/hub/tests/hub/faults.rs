@@ -1,0 +1,174 @@
+//! Servers that break off, lie, lead elsewhere, or have other bytes than they promised.
+
+use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent};
+
+use crate::client::{Client, chain, options};
+use crate::place::{archive, at, locked, sha256};
+
+fn package() -> Vec<u8> {
+    archive(&[("Mu.yaml", b"name: a\n", false)])
+}
+
+fn release(bytes: &[u8]) -> Release {
+    Release {
+        version: "1.0.0".to_owned(),
+        archive: Some(sha256(bytes).to_string()),
+        size: Some(bytes.len() as u64),
+        ..Release::default()
+    }
+}
+
+#[test]
+fn a_cut_archive_is_fetched_again() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::body(package()).cut_after(50),
+        1 => Reply::body(package()).silent_after(50),
+        2 => Reply::status(503),
+        _ => Reply::body(package()),
+    });
+    let client = Client::new();
+    client.fetch(&at(&server.url(""), "a"), &release(&package())).expect("comes at last");
+    assert_eq!(server.requests(), ["GET /packs/a/a-1.0.0.tgz"; 4]);
+    assert!(client.said().contains("broke off"), "{}", client.said());
+}
+
+#[test]
+fn wrong_bytes_are_not_unpacked() {
+    let other = archive(&[("Mu.yaml", b"name: b\n", false)]);
+    let wanted = release(&package());
+    let served = other.clone();
+    let server = TestServer::start(move |_, _| Reply::body(served.clone()));
+    let client = Client::new();
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for wanted in [locked(&wanted), Release { size: Some(other.len() as u64), ..wanted }] {
+        let error = client.fetch_into(&at(&server.url(""), "a"), &wanted, folder.path());
+        let error = error.expect_err("these are other bytes");
+        assert_eq!(error.kind(), ErrorKind::Integrity);
+        let text = error.to_string();
+        for part in [sha256(&package()).to_string(), sha256(&other).to_string(), server.host()] {
+            assert!(text.contains(&part), "{text}");
+        }
+        let written = std::fs::read_dir(folder.path()).expect("is there").count();
+        assert_eq!((written, client.downloads()), (0, Vec::new()));
+    }
+}
+
+#[test]
+fn a_wrong_size_is_refused_before_it_is_read() {
+    let server = TestServer::start(|_, _| Reply::body(vec![0; 1_000]));
+    let error = Client::new().fetch(&at(&server.url(""), "a"), &release(&package()));
+    let error = error.expect_err("is too long");
+    assert_eq!(error.kind(), ErrorKind::Integrity);
+    assert!(error.to_string().contains("got 1000 bytes"), "{error}");
+}
+
+#[test]
+fn the_next_place_is_tried() {
+    let server = TestServer::start(|request, _| match request.path.as_str() {
+        "/wrong" => Reply::body(vec![0; package().len()]),
+        "/right" => Reply::body(package()),
+        _ => Reply::status(404),
+    });
+    let urls = ["gone", "wrong", "right"].map(str::to_owned).to_vec();
+    let release = Release { urls, ..release(&package()) };
+    let client = Client::new();
+    client.fetch(&at(&server.url(""), "a"), &release).expect("one of them is right");
+    assert_eq!(server.requests(), ["GET /gone", "GET /wrong", "GET /right"]);
+    assert!(
+        client.said().contains("/wrong` is not the one that was expected"),
+        "{}",
+        client.said()
+    );
+}
+
+#[test]
+fn the_hubs_token_stays_with_the_hub() {
+    let cdn = TestServer::start(|_, _| Reply::body(package()));
+    let elsewhere = cdn.url("a.tgz").to_string();
+    let hub = TestServer::start(move |_, _| Reply::redirect(elsewhere.as_str()));
+    let client = Client::with_token_for(hub.host());
+    let location = at(&hub.url(""), "a");
+    client.fetch(&location, &release(&package())).expect("the redirect is followed");
+    let urls = vec![cdn.url("absolute.tgz").to_string()];
+    client.fetch(&location, &Release { urls, ..release(&package()) }).expect("is there");
+    assert_eq!(hub.seen()[0].header("authorization"), Some("Bearer hunter2"));
+    let shown: Vec<Option<String>> =
+        cdn.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
+    assert_eq!(shown, [None, None]);
+}
+
+#[test]
+fn a_hub_that_wants_a_token_says_so() {
+    let hub = TestServer::start(|_, _| Reply::status(401));
+    let location = at(&hub.url(""), "a");
+    let client = Client::new();
+    for error in [
+        client.provider.list(&location, None, &Silent).expect_err("wants a token"),
+        client.fetch(&location, &release(&package())).expect_err("wants a token"),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Auth);
+        assert!(error.hints()[0].contains(&format!("mu login {}", hub.host())), "{error:?}");
+    }
+}
+
+#[test]
+fn an_index_for_another_package_is_refused() {
+    let server = TestServer::start(|request, _| match request.path.as_str() {
+        "/hub.json" => Reply::body(r#"{"hub": 1}"#),
+        _ => Reply::body("{\"name\":\"b\",\"version\":\"1.0.0\"}\n"),
+    });
+    let error = Client::new().provider.list(&at(&server.url(""), "a"), None, &Silent);
+    let error = error.expect_err("is about something else");
+    assert_eq!(error.kind(), ErrorKind::Integrity);
+    assert!(
+        error.to_string().contains(&format!("line 1 of `{}`", server.url("index/a.jsonl"))),
+        "{error}"
+    );
+}
+
+#[test]
+fn plain_http_to_another_machine_needs_permission() {
+    let root = mu_provider::SafeUrl::parse("http://hub.invalid/").expect("is a URL");
+    let error =
+        Client::new().fetch(&at(&root, "a"), &release(&package())).expect_err("is not safe");
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.hints()[0].contains("--allow-insecure"), "{error:?}");
+}
+
+#[test]
+fn offline_asks_nobody() {
+    let server = TestServer::start(|_, _| Reply::body(package()));
+    let client = Client::with(mu_provider::http::HttpOptions { offline: true, ..options() });
+    let location = at(&server.url(""), "a");
+    let fetched = client.fetch(&location, &release(&package())).expect_err("is offline");
+    let listed = client.provider.list(&location, None, &Silent).expect_err("is offline");
+    assert_eq!((fetched.kind(), listed.kind()), (ErrorKind::Offline, ErrorKind::Offline));
+    assert!(server.requests().is_empty());
+}
+
+#[test]
+fn no_request_repeats_a_refusal() {
+    let server = TestServer::start(|_, _| Reply::status(404));
+    let client = Client::new();
+    let location = at(&server.url(""), "a");
+    let error = client.fetch(&location, &locked(&release(&package()))).expect_err("is nowhere");
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(chain(&error).contains("/packs/a/a-1.0.0.tgz"), "{error}");
+    let expected = ["GET /packs/a/a-1.0.0.tgz", "GET /hub.json", "GET /index/a.jsonl"];
+    assert_eq!(server.requests(), expected);
+}
+
+#[test]
+fn an_index_that_is_cut_is_read_again() {
+    let line = "{\"name\":\"a\",\"version\":\"1.0.0\"}\n";
+    let server =
+        TestServer::start(move |request: &Seen, before| match (request.path.as_str(), before) {
+            ("/hub.json", _) => Reply::body(r#"{"hub": 1}"#),
+            (_, 1) => Reply::body(line).cut_after(10),
+            _ => Reply::body(line).header("etag", "\"x\""),
+        });
+    let listing = Client::new().provider.list(&at(&server.url(""), "a"), None, &Silent);
+    let Listing::Found(found) = listing.expect("comes at last") else { panic!("is there") };
+    assert_eq!(found.lines, line.as_bytes());
+}

@@ -1,0 +1,146 @@
+//! A real web server for the tests: nginx, on a free port, with its files in a folder of its own.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use mu_provider::SafeUrl;
+use tempfile::TempDir;
+
+/// A path that nobody asks for but [`Nginx::log`].
+const LAST: &str = "/last-request";
+
+/// A certificate and its key, as PEM.
+pub(crate) struct Identity {
+    pub(crate) certificate: &'static str,
+    pub(crate) key: &'static str,
+}
+
+/// A running nginx; it stops when this is dropped.
+pub(crate) struct Nginx {
+    process: Child,
+    folder: TempDir,
+    port: u16,
+    is_tls: bool,
+}
+
+impl Nginx {
+    /// Serves `root`, with more lines for the `server` block of its configuration.
+    pub(crate) fn serve(root: &Path, more: &str) -> Self {
+        Self::start(root, more, None)
+    }
+
+    /// Serves `root` over TLS and HTTP/2.
+    pub(crate) fn serve_tls(root: &Path, identity: &Identity) -> Self {
+        Self::start(root, "", Some(identity))
+    }
+
+    /// The URL of a path.
+    pub(crate) fn url(&self, path: &str) -> SafeUrl {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        let text = format!("{scheme}://localhost:{}/{path}", self.port);
+        SafeUrl::parse(&text).expect("is a URL")
+    }
+
+    /// `METHOD PATH VERSION STATUS` of each request so far.
+    pub(crate) fn log(&self) -> Vec<String> {
+        // Requests are logged in order, so when this one is answered the others are there. Over TLS it
+        // is malformed, and answered all the same.
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("nginx runs");
+        write!(stream, "GET {LAST} HTTP/1.0\r\n\r\n").expect("nginx listens");
+        stream.read_to_end(&mut Vec::new()).expect("nginx answers");
+        let log =
+            fs::read_to_string(self.folder.path().join("access.log")).expect("there is a log");
+        let is_ours = |line: &&str| line.contains(" /") && !line.contains(LAST);
+        log.lines().filter(is_ours).map(str::to_owned).collect()
+    }
+
+    fn start(root: &Path, more: &str, identity: Option<&Identity>) -> Self {
+        let program = find_nginx();
+        // Another process may take the free port before nginx does.
+        for _ in 0..5 {
+            let folder = tempfile::tempdir().expect("a temporary folder can be made");
+            let port = free_port();
+            configure(folder.path(), port, root, more, identity);
+            let mut process = Command::new(&program)
+                .arg("-p")
+                .arg(folder.path())
+                .args(["-c", "nginx.conf", "-e", "stderr"])
+                .stdin(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("nginx can be started");
+            let stderr = process.stderr.take().expect("is piped");
+            // It says what its limits are once it listens.
+            let mut said = String::new();
+            let mut lines = BufReader::new(stderr).lines();
+            let listens = lines.by_ref().map_while(Result::ok).any(|line| {
+                said.push_str(&line);
+                said.push('\n');
+                line.contains("getrlimit")
+            });
+            if listens {
+                // Whatever else it says is read, so that it never waits.
+                std::thread::spawn(move || lines.count());
+                return Self { process, folder, port, is_tls: identity.is_some() };
+            }
+            process.wait().expect("has ended");
+            assert!(said.contains("Address already in use"), "nginx does not start:\n{said}");
+        }
+        panic!("nginx finds no free port");
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // If it has ended already, so much the better.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn find_nginx() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    folders
+        .map(|folder| folder.join("nginx"))
+        .find(|file| file.is_file())
+        .expect("these tests need nginx: install it, on Debian with `apt-get install nginx-light`")
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+fn configure(folder: &Path, port: u16, root: &Path, more: &str, identity: Option<&Identity>) {
+    let mut tls = String::new();
+    if let Some(identity) = identity {
+        fs::write(folder.join("certificate.pem"), identity.certificate).expect("can be written");
+        fs::write(folder.join("key.pem"), identity.key).expect("can be written");
+        tls = format!(
+            "ssl_certificate {0}/certificate.pem; ssl_certificate_key {0}/key.pem;",
+            folder.display()
+        );
+    }
+    let listen = if identity.is_some() { "ssl http2" } else { "" };
+    let text = format!(
+        "daemon off; master_process off; pid nginx.pid; error_log stderr notice;
+        events {{ worker_connections 512; }}
+        http {{
+            log_format short '$request_method $uri $server_protocol $status';
+            access_log access.log short;
+            client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+            uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+            server {{
+                listen 127.0.0.1:{port} {listen}; {tls}
+                root \"{}\";
+                {more}
+            }}
+        }}",
+        root.display()
+    );
+    fs::write(folder.join("nginx.conf"), text).expect("can be written");
+}

@@ -1,0 +1,138 @@
+//! A hub in a folder, as the tests need one: packages, archives, and what is hostile about them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use mu_provider::conformance::read_tree;
+use mu_provider::{ArchiveDigest, Digest, Location, Release, SafeUrl};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+/// A hub with no packages yet.
+pub(crate) struct Hub {
+    folder: TempDir,
+}
+
+/// One file of a package: path, content, and whether it is a program.
+pub(crate) type File<'text> = (&'text str, &'text [u8], bool);
+
+impl Hub {
+    /// A hub with this `hub.json`.
+    pub(crate) fn new(hub_file: &str) -> Self {
+        let hub = Self { folder: tempfile::tempdir().expect("a temporary folder can be made") };
+        hub.write("hub.json", hub_file);
+        hub
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The hub as a folder on this machine.
+    pub(crate) fn file_url(&self) -> SafeUrl {
+        SafeUrl::parse(&format!("file://{}/", self.path().display())).expect("is a URL")
+    }
+
+    /// Writes a file of the hub.
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let file = self.path().join(path);
+        fs::create_dir_all(file.parent().expect("is below the hub")).expect("can be made");
+        fs::write(&file, content).expect("can be written");
+        file
+    }
+
+    /// Adds a line to an index.
+    pub(crate) fn list(&self, release: &Release) {
+        let path = format!("index/{}.jsonl", release.name);
+        let mut lines = fs::read(self.path().join(&path)).unwrap_or_default();
+        serde_json::to_writer(&mut lines, release).expect("can be printed");
+        lines.push(b'\n');
+        self.write(&path, lines);
+    }
+
+    /// Publishes an archive in its usual place.
+    pub(crate) fn publish(&self, name: &str, version: &str, archive: &[u8]) -> Release {
+        let release = Release {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            archive: Some(sha256(archive).to_string()),
+            size: Some(archive.len() as u64),
+            ..Release::default()
+        };
+        let path = mu_provider_hub::wire::archive_path(name, &release);
+        self.write(&format!("packs/{path}"), archive);
+        self.list(&release);
+        release
+    }
+}
+
+/// A package of this hub.
+pub(crate) fn at(root: &SafeUrl, name: &str) -> Location {
+    Location::new(root.clone(), name)
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> ArchiveDigest {
+    ArchiveDigest::from_bytes(Sha256::digest(bytes).into())
+}
+
+/// What a lock holds of a release.
+pub(crate) fn locked(release: &Release) -> Release {
+    Release {
+        version: release.version.clone(),
+        archive: release.archive.clone(),
+        ..Release::default()
+    }
+}
+
+/// A gzip'd tar of these files.
+pub(crate) fn archive(files: &[File<'_>]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, content, executable) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(if *executable { 0o755 } else { 0o644 });
+        builder.append_data(&mut header, path, *content).expect("goes to memory");
+    }
+    gzip(&builder.into_inner().expect("goes to memory"))
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(4));
+    encoder.write_all(bytes).expect("goes to memory");
+    encoder.finish().expect("goes to memory")
+}
+
+/// The content digest that these files have.
+pub(crate) fn digest_of(files: &[File<'_>]) -> Digest {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for (path, content, executable) in files {
+        let file = folder.path().join(path);
+        fs::create_dir_all(file.parent().expect("is below")).expect("can be made");
+        fs::write(&file, content).expect("can be written");
+        if *executable {
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("is ours");
+        }
+    }
+    read_tree(folder.path()).digest()
+}
+
+/// Bytes that do not shrink, the same ones for the same seed.
+pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        // Xorshift, which is enough to look random to gzip.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}

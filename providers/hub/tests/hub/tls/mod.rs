@@ -1,0 +1,63 @@
+//! https: a certificate authority of one's own, and HTTP/2.
+
+use std::process::Command;
+
+use mu_provider::{ErrorKind, Provider as _, SafeUrl};
+
+use crate::client::{Client, chain};
+use crate::nginx::{Identity, Nginx};
+use crate::place::{Hub, archive, at, locked};
+
+/// Tells the process below where the hub is.
+const HUB: &str = "MU_TEST_HUB";
+
+/// Vouches for the identity below, and for nothing else: its key was thrown away. Good until 2126.
+const AUTHORITY: &str = include_str!("authority.pem");
+
+/// Who `localhost` is in these tests. The key opens nothing anywhere else.
+const IDENTITY: Identity =
+    Identity { certificate: include_str!("certificate.pem"), key: include_str!("key.pem") };
+
+#[test]
+fn an_authority_of_ones_own_is_trusted_if_named() {
+    let hub = Hub::new(r#"{"hub": 1}"#);
+    let release = hub.publish("a", "1.0.0", &archive(&[("Mu.yaml", b"name: a\n", false)]));
+    let nginx = Nginx::serve_tls(hub.path(), &IDENTITY);
+    let location = at(&nginx.url(""), "a");
+
+    let error = Client::new().fetch(&location, &locked(&release)).expect_err("is unknown here");
+    assert_eq!(error.kind(), ErrorKind::Network);
+    assert!(error.hints().join(" ").contains("SSL_CERT_FILE"), "{}", chain(&error));
+    assert!(nginx.log().is_empty(), "nothing may be asked of a stranger");
+
+    let file = hub.write("authority.pem", AUTHORITY);
+    // A process of its own, because the variable is the whole process's.
+    let output = Command::new(std::env::current_exe().expect("this test runs from a file"))
+        .args(["--exact", "tls::lists_and_fetches", "--ignored"])
+        .env("SSL_CERT_FILE", &file)
+        .env(HUB, nginx.url("").to_string())
+        .output()
+        .expect("can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let log = nginx.log();
+    assert_eq!(
+        log,
+        [
+            "GET /hub.json HTTP/2.0 200",
+            "GET /index/a.jsonl HTTP/2.0 200",
+            "GET /packs/a/a-1.0.0.tgz HTTP/2.0 200"
+        ]
+    );
+}
+
+#[test]
+#[ignore = "a part of the test above, which starts it"]
+fn lists_and_fetches() {
+    let hub = std::env::var(HUB).expect("is started by the test above");
+    let location = at(&SafeUrl::parse(&hub).expect("is a URL"), "a");
+    let client = Client::new();
+    let listing = client.provider.list(&location, None, &mu_provider::Silent).expect("answers");
+    let mu_provider::Listing::Found(found) = listing else { panic!("{listing:?}") };
+    let release = mu_provider::conformance::releases(&found.lines).remove(0);
+    client.fetch(&location, &release).expect("is there");
+}
