@@ -9,6 +9,8 @@ mod glob;
 mod locate;
 mod read;
 mod requirement;
+#[allow(dead_code, reason = "only the shape of its types is used")]
+mod schema;
 pub mod source;
 mod types;
 
@@ -20,6 +22,7 @@ pub use self::locate::{JSON_NAME, Loaded, ManifestError, YAML_NAME, misspelt};
 pub(crate) use self::locate::{manifest_name, misspelt_name, read_text_if_there};
 pub(crate) use self::read::{globs, one_of, unversioned};
 pub use self::requirement::Requirement;
+pub use self::schema::schema;
 pub(crate) use self::source::render::quoted;
 use self::source::{Document, SourceError};
 pub use self::types::{

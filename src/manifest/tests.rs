@@ -98,6 +98,25 @@ fn every_key_is_read() {
 }
 
 #[test]
+fn the_example_is_right_and_has_every_key() {
+    let text = include_str!("../../Mu.yaml.example");
+    let (manifest, warnings) = Manifest::parse(Path::new("Mu.yaml.example"), text)
+        .unwrap_or_else(|error| panic!("{}", error.render(false)));
+    assert_eq!((manifest.dependencies.len(), warnings), (3, Vec::new()));
+    let groups = [
+        read::KEYS,
+        read::PERSON_KEYS,
+        read::UPGRADE_KEYS,
+        read::EXPORT_KEYS,
+        read::BUILD_KEYS,
+        requirement::KEYS,
+    ];
+    for key in groups.concat() {
+        assert!(text.contains(&format!("{key}:")), "`{key}` is missing from Mu.yaml.example");
+    }
+}
+
+#[test]
 fn small_manifests_are_enough() {
     let manifest = parse("name: hub.mu.com/aws/ec2\n");
     assert_eq!(manifest.name.base().map(ToString::to_string).as_deref(), Some("hub.mu.com/"));

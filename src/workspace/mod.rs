@@ -3,10 +3,13 @@
 //! Everything is read once, in [`Workspace::open`]. Nothing here asks a registry or looks at packs.
 
 mod cutoff;
+pub mod edit;
 mod members;
 mod read;
 mod registry;
 mod root;
+#[allow(dead_code, reason = "only the shape of its types is used")]
+mod schema;
 mod settings;
 
 use std::collections::HashMap;
@@ -16,6 +19,7 @@ pub use self::cutoff::Cutoff;
 use self::read::{Kind, Layer};
 pub use self::registry::Registry;
 pub use self::root::{CONFIG_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
+pub use self::schema::schema;
 pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{

@@ -50,7 +50,7 @@ pub(super) struct Layer {
     pub(super) members: Option<Globs>,
     base: Option<Base>,
     resolution: Option<Resolution>,
-    registries: Vec<Registry>,
+    pub(super) registries: Vec<Registry>,
     runtime: BTreeMap<String, String>,
     overrides: Vec<(Reference, Reference)>,
     exclude: Option<Vec<Reference>>,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::node::Kind;
 use super::*;
 
 /// Every key and value of a file as `path = place-in-text`.

@@ -5,11 +5,13 @@
 //! was intended is for the caller to check; a layout that is not understood is an error, never a guess.
 
 mod block;
+mod check;
 mod flow;
 mod geometry;
 
 use std::ops::Range;
 
+pub(crate) use self::check::change;
 use self::geometry::{is_flow, is_list};
 use super::node::{Entry, Kind, Node, Style};
 use super::render::{Manner, New, render_key, render_text};
@@ -141,16 +143,6 @@ impl<'d> Patch<'d> {
         }
         changed.push_str(&text[at..]);
         changed
-    }
-
-    /// The comments of the document that no change touches.
-    pub(crate) fn untouched_comments(&self) -> Vec<&'d str> {
-        let touched = |span: &Range<usize>| {
-            self.splices.iter().any(|(range, _)| range.start < span.end && span.start < range.end)
-        };
-        let spans = self.document.comments.iter().map(|comment| &comment.span);
-        let untouched = spans.filter(|span| !touched(span));
-        untouched.map(|span| self.document.text[span.clone()].trim_end()).collect()
     }
 
     /// Puts one more entry at the end of a list or map.

@@ -1,0 +1,71 @@
+//! Whether a change has lost anything: comments, or what other keys say.
+
+use std::path::Path;
+
+use super::{Collection, Patch};
+use crate::manifest::source::node::{Entry, Kind};
+use crate::manifest::source::{Document, SourceError};
+
+impl<'d> Patch<'d> {
+    /// The text with all changes made; `None` if it is no longer well formed or lacks a comment that
+    /// none of the changes was about.
+    pub(crate) fn apply_safely(&self) -> Option<String> {
+        let changed = self.apply();
+        let after = Document::read(self.document.path, &changed).ok()?;
+        let mut left: Vec<&str> = after.comments().collect();
+        for comment in self.untouched_comments() {
+            let place = left.iter().position(|other| *other == comment)?;
+            left.swap_remove(place);
+        }
+        Some(changed)
+    }
+
+    /// The comments that none of the changes touches.
+    pub(crate) fn untouched_comments(&self) -> Vec<&'d str> {
+        let document = self.document;
+        let spans = document.comments.iter().map(|comment| comment.span.clone());
+        let untouched = spans.filter(|span| {
+            let meets =
+                |range: &std::ops::Range<usize>| range.start < span.end && span.start < range.end;
+            !self.splices.iter().any(|(range, _)| meets(range))
+        });
+        untouched.map(|span| document.text[span].trim_end()).collect()
+    }
+}
+
+impl Document<'_> {
+    /// Whether another text of the same file says the same under every outermost key but one.
+    pub(crate) fn differs_only_in(&self, key: &str, other: &Document<'_>) -> bool {
+        let (left, right) = (self.others(key), other.others(key));
+        let same = |(left, right): (&&Entry<'_>, &&Entry<'_>)| {
+            left.key == right.key && left.value.means(&right.value)
+        };
+        left.len() == right.len() && left.iter().zip(&right).all(same)
+    }
+
+    fn others(&self, key: &str) -> Vec<&Entry<'_>> {
+        match &self.root.kind {
+            Kind::Table { entries, .. } => {
+                entries.iter().filter(|entry| entry.key != key).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The text of the file at `path` after a change to what stands under `key`.
+///
+/// # Errors
+///
+/// When the change itself fails; `Ok(None)` when its result would have lost something.
+pub(crate) fn change(
+    path: &Path,
+    text: &str,
+    key: &str,
+    change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
+) -> Result<Option<String>, SourceError> {
+    let document = Document::read(path, text)?;
+    let mut patch = Patch::new(&document);
+    change(&mut patch, Collection::find(&document, key))?;
+    Ok(patch.apply_safely())
+}

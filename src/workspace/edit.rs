@@ -1,0 +1,254 @@
+//! Changes to the registries in `.mu/workspace.yaml` or `~/.mu/config.yaml`, in a person's own layout.
+//!
+//! Works on text; reading and writing the file is for the caller. A file that is not there yet is
+//! an empty text.
+
+use std::path::Path;
+
+use super::read::{self, Kind};
+use super::{CONFIG_FILE, Registry, registry};
+use crate::manifest::edit::EditError;
+use crate::manifest::source::layout::{self, Collection, NewEntry, Patch};
+use crate::manifest::source::render::New;
+use crate::manifest::source::{Document, SourceError};
+
+const KEY: &str = "registries";
+
+/// What is to be written of a registry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NewRegistry {
+    /// The provider's name.
+    pub provider: Option<String>,
+    /// A URL, or a folder relative to the workspace's root or mu's home.
+    pub url: Option<String>,
+    /// Whether plain http to another machine is allowed.
+    pub insecure: bool,
+    /// Whether tags such as `v1` and `1.28` count as versions.
+    pub lenient: bool,
+}
+
+impl NewRegistry {
+    fn pairs(&self) -> Vec<(&'static str, Option<New>)> {
+        let text = |text: &Option<String>| text.clone().map(New::Text);
+        vec![
+            ("provider", text(&self.provider)),
+            ("url", text(&self.url)),
+            ("insecure", self.insecure.then_some(New::Flag(true))),
+            ("versions", self.lenient.then(|| New::Text("lenient".to_owned()))),
+        ]
+    }
+
+    /// The URL alone where nothing else is said.
+    fn value(&self) -> New {
+        let pairs = self.pairs().into_iter().filter_map(|(key, value)| Some((key, value?)));
+        let mut pairs: Vec<_> = pairs.collect();
+        match pairs.as_slice() {
+            [("url", _)] => pairs.remove(0).1,
+            _ => New::Table(pairs),
+        }
+    }
+}
+
+/// The text of the settings at `path` with a registry for `prefix` (`hub.mu.com/`) added or replaced.
+///
+/// # Errors
+///
+/// When the settings or the new registry are wrong, or the text cannot be changed safely.
+pub fn set_registry(
+    path: &Path,
+    text: &str,
+    prefix: &str,
+    new: &NewRegistry,
+) -> Result<String, EditError> {
+    let before = registries(path, text)?;
+    let wanted = registry::prefix(prefix).unwrap_or_else(|_| prefix.to_owned());
+    let index = before.iter().position(|registry| registry.prefix == wanted);
+    let changed = changed(path, text, |patch, collection| match (collection, index) {
+        (Some(collection), Some(index)) => replace(patch, collection, index, new),
+        (collection, _) => {
+            let entry = NewEntry { key: Some(wanted.clone()), value: new.value() };
+            match collection {
+                Some(collection) => patch.push(collection, &entry),
+                None => patch.push_collection(KEY, &entry),
+            }
+        }
+    })?;
+    let after = registries(path, &changed)?;
+    let is_new = |registry: &&Registry| registry.prefix == wanted;
+    let others = |all: &[Registry]| {
+        all.iter().filter(|registry| !is_new(registry)).cloned().collect::<Vec<_>>()
+    };
+    let is_there = after.iter().find(is_new).is_some_and(|registry| {
+        registry.provider == new.provider
+            && registry.url.is_some() == new.url.is_some()
+            && registry.insecure == new.insecure
+            && registry.lenient == new.lenient
+    });
+    if is_there && others(&before) == others(&after) {
+        Ok(changed)
+    } else {
+        Err(EditError::Unsafe { path: path.to_owned() })
+    }
+}
+
+/// The text of the settings at `path` without the registry for `prefix`; `None` if there is none.
+///
+/// # Errors
+///
+/// When the settings are wrong, or the text cannot be changed safely.
+pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<String>, EditError> {
+    let mut expected = registries(path, text)?;
+    let wanted = registry::prefix(prefix).unwrap_or_else(|_| prefix.to_owned());
+    let Some(index) = expected.iter().position(|registry| registry.prefix == wanted) else {
+        return Ok(None);
+    };
+    expected.remove(index);
+    let changed = changed(path, text, |patch, collection| match collection {
+        Some(collection) => patch.take(collection, index),
+        None => Ok(()),
+    })?;
+    if registries(path, &changed)? == expected {
+        Ok(Some(changed))
+    } else {
+        Err(EditError::Unsafe { path: path.to_owned() })
+    }
+}
+
+/// Writes another registry over one; of one in its long form, only the keys that differ.
+fn replace<'d>(
+    patch: &mut Patch<'d>,
+    collection: Collection<'d>,
+    index: usize,
+    new: &NewRegistry,
+) -> Result<(), SourceError> {
+    let table = collection.inner(index);
+    if !table.is_table() {
+        return match new.value() {
+            New::Text(text) => patch.replace_text(collection, index, &text),
+            value => {
+                patch.replace_value(collection, index, &value);
+                Ok(())
+            }
+        };
+    }
+    if table.is_flow() {
+        patch.replace_value(collection, index, &new.value());
+        return Ok(());
+    }
+    for (key, value) in new.pairs() {
+        match value {
+            Some(value) => patch.set(table, key, value)?,
+            None => patch.unset(table, key)?,
+        }
+    }
+    Ok(())
+}
+
+/// The registries that the file itself says, in its order.
+fn registries(path: &Path, text: &str) -> Result<Vec<Registry>, SourceError> {
+    let is_config = path.file_name().is_some_and(|name| name == CONFIG_FILE);
+    let kind = if is_config { Kind::Config } else { Kind::Workspace };
+    let folder = path.parent().unwrap_or(path);
+    Ok(read::layer(&Document::read(path, text)?, kind, folder)?.registries)
+}
+
+fn changed(
+    path: &Path,
+    text: &str,
+    change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
+) -> Result<String, EditError> {
+    let unsafe_change = || EditError::Unsafe { path: path.to_owned() };
+    let changed = layout::change(path, text, KEY, change)?.ok_or_else(unsafe_change)?;
+    let is_same =
+        Document::read(path, text)?.differs_only_in(KEY, &Document::read(path, &changed)?);
+    if is_same { Ok(changed) } else { Err(unsafe_change()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: &str = "/w/.mu/workspace.yaml";
+
+    fn check_set(before: &str, prefix: &str, new: &NewRegistry, after: &str) {
+        let changed = set_registry(Path::new(PATH), before, prefix, new);
+        assert_eq!(changed.ok().as_deref(), Some(after), "{before}");
+    }
+
+    fn url(url: &str) -> NewRegistry {
+        NewRegistry { url: Some(url.to_owned()), ..NewRegistry::default() }
+    }
+
+    #[test]
+    fn registries_are_set() {
+        let git = NewRegistry { provider: Some("git".to_owned()), ..NewRegistry::default() };
+        let all = NewRegistry { insecure: true, lenient: true, ..url("http://x.co/") };
+        check_set("", "a.co/", &url("https://b.co/"), "registries:\n  a.co/: https://b.co/\n");
+        check_set(
+            "# mine\nbase: a.co/\n",
+            "localhost:80",
+            &url("./hub"),
+            "# mine\nbase: a.co/\nregistries:\n  localhost:80/: ./hub\n",
+        );
+        check_set("registries: {}\n", "a.co/", &git, "registries:\n  a.co/: {provider: git}\n");
+        check_set(
+            "registries:\n    # the hub\n    a.co/: ./x # here\n\nlink: copy\n",
+            "a.co/b",
+            &all,
+            "registries:\n    # the hub\n    a.co/: ./x # here\n    a.co/b/: {url: http://x.co/, insecure: true, versions: lenient}\n\nlink: copy\n",
+        );
+        check_set(
+            "registries:\n  a.co: './x' # here\n",
+            "a.co/",
+            &url("./y"),
+            "registries:\n  a.co: './y' # here\n",
+        );
+        check_set(
+            "registries: {a.co/: ./x, b.co/: {}}\n",
+            "b.co/",
+            &url("./y"),
+            "registries: {a.co/: ./x, b.co/: ./y}\n",
+        );
+        check_set(
+            "registries:\n  a.co/:\n    provider: hub # p\n    # u\n    url: ./x\n",
+            "a.co/",
+            &all,
+            "registries:\n  a.co/:\n    # u\n    url: http://x.co/\n    insecure: true\n    versions: lenient\n",
+        );
+    }
+
+    #[test]
+    fn registries_are_removed() {
+        let check = |before: &str, prefix: &str, after: Option<&str>| {
+            let changed = remove_registry(Path::new(PATH), before, prefix).expect("can be removed");
+            assert_eq!(changed.as_deref(), after, "{before}");
+        };
+        check(
+            "registries:\n  a.co/: ./x\n  # b\n  b.co/: ./y\n",
+            "a.co",
+            Some("registries:\n  # b\n  b.co/: ./y\n"),
+        );
+        check("registries:\n  a.co/: ./x\n", "a.co/", Some("registries: {}\n"));
+        check("registries:\n  a.co/: ./x\n", "b.co/", None);
+        check("", "b.co/", None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_not_written() {
+        for (before, prefix, new) in [
+            ("", "https://a.co/", url("./x")),
+            ("", "a.co/", url("x")),
+            ("registries: [a]\n", "a.co/", url("./x")),
+            ("base: [\n", "a.co/", url("./x")),
+        ] {
+            assert!(
+                set_registry(Path::new(PATH), before, prefix, &new).is_err(),
+                "{before} {prefix}"
+            );
+        }
+        assert!(
+            set_registry(Path::new("/h/config.yaml"), "members: []\n", "a.co/", &url("./x"))
+                .is_err()
+        );
+    }
+}
