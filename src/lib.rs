@@ -1,5 +1,6 @@
 //! mu, the package tool for what belongs to no one language: the map of the library.
 
+pub mod cli;
 pub mod env;
 pub mod fs;
 pub mod index;

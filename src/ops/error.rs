@@ -10,9 +10,11 @@ use mu_provider::{ErrorKind, ProviderError};
 use crate::fs::FileError;
 use crate::lock::LockError;
 use crate::manifest::ManifestError;
+use crate::manifest::edit::EditError;
 use crate::manifest::source::SourceError;
 use crate::packs::PacksError;
 use crate::reference::ReferenceError;
+use crate::search::SearchError;
 use crate::store::StoreError;
 use crate::workspace::WorkspaceError;
 
@@ -231,5 +233,18 @@ pub fn code_of(kind: ErrorKind) -> Code {
         ErrorKind::Manifest => Code::Manifest,
         ErrorKind::Io => Code::Io,
         _ => Code::Network,
+    }
+}
+
+impl From<EditError> for CommandError {
+    fn from(error: EditError) -> Self {
+        Self::from_error(Code::Manifest, error)
+    }
+}
+
+impl From<SearchError> for CommandError {
+    fn from(error: SearchError) -> Self {
+        let hints = error.hints();
+        Self { hints, ..Self::from_error(Code::NotFound, error) }
     }
 }

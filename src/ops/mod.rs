@@ -2,18 +2,32 @@
 //!
 //! One verb a file. Nothing here prints, and nothing parses command lines.
 
+pub mod care;
 mod credentials;
 pub mod error;
 mod events;
-mod fetch;
+pub mod fetch;
+pub mod get;
+pub mod graph;
+pub mod init;
 mod locked_universe;
+mod member;
 mod outcome;
+pub mod outdated;
+pub mod pin;
 mod places;
 mod providers;
-mod requirements;
-mod resolve;
+//pub mod registry;
+pub mod remove;
+pub mod requirements;
+pub mod resolve;
 mod session;
-mod sync;
+pub mod status;
+pub mod sync;
+pub mod update;
+pub mod verify;
+pub mod what_if;
+pub mod which;
 
 pub use self::error::{Code, CommandError};
 pub use self::events::{Events, NoEvents, Stage};

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::fetch::Fetched;
 use crate::ops::requirements::Requirements;
+use crate::ops::update::UPDATE;
 use crate::reference::PackageId;
 
 /// The answer of `get`, `add`, `update`, `remove` and `resolve`.
@@ -48,6 +49,7 @@ impl Outcome {
         let mut asked: Vec<String> = requirements
             .asked
             .iter()
+            .filter(|asked| asked.by != UPDATE)
             .map(|asked| format!("{}#{}", asked.requirement.id, asked.requirement.spec))
             .collect();
         asked.sort();

@@ -10,6 +10,15 @@ use crate::index::Providers;
 /// All providers, ready to be asked.
 pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
     let mut providers = Providers::default();
+    #[cfg(feature = "git")]
+    {
+        let options = mu_provider_git::GitOptions {
+            offline,
+            variables: environment.variables.clone(),
+            ..mu_provider_git::GitOptions::new(environment.cache.join("git"), http)
+        };
+        providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
+    }
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
     let _ = (environment, offline, http);

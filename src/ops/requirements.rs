@@ -8,7 +8,7 @@ use crate::index::Requirement;
 use crate::lock::{Lockfile, Requested};
 use crate::manifest;
 use crate::ops::{CommandError, LocalPackage, Session};
-use crate::reference::{Defaults, PackageId, Reference};
+use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 use crate::select::{Local, Root};
 
 /// Who asks for what `mu get REF` was given.
@@ -66,7 +66,7 @@ impl Requirements {
             }
         }
         for text in requirements.extra.clone() {
-            let dependency = manifest::Requirement::new(Reference::parse(&text)?);
+            let dependency = parse_extra(&text)?;
             let root = session.lock_folder();
             requirements.ask(session, COMMAND_LINE, &dependency, &root, &defaults);
         }
@@ -196,6 +196,42 @@ impl Requirements {
     }
 }
 
+/// A reference of the command line with what narrows it, as `extra` in a lock holds it.
+pub fn print_extra(dependency: &manifest::Requirement) -> String {
+    // Borrows the words of a requirement, in front of which stands the reference instead of the version.
+    let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
+    let narrowed = Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..Requirement::new(id, VersionSpec::Latest)
+    };
+    let words = narrowed.to_string();
+    let suffix = words.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default();
+    format!("{}{suffix}", dependency.reference)
+}
+
+/// Reads an entry of a lock's `extra`.
+///
+/// # Errors
+///
+/// When it begins with no reference.
+pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
+    let words = [" of app version ", " in channel ", " with prereleases"];
+    let end = words.iter().filter_map(|word| text.find(word)).min().unwrap_or(text.len());
+    let reference = Reference::parse(&text[..end])?;
+    let id = PackageId::new(&Defaults::default().base, reference.name());
+    let latest = VersionSpec::Latest.to_string();
+    let narrowed = Requirement::parse(id, &format!("{latest}{}", &text[end..]));
+    let mut dependency = manifest::Requirement::new(reference);
+    if let Some(narrowed) = narrowed {
+        dependency.prerelease = narrowed.prerelease;
+        dependency.channel = narrowed.channel;
+        dependency.app_version = narrowed.app_version;
+    }
+    Ok(dependency)
+}
+
 /// The settings' `overrides`, by the id of the package that is overridden.
 pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
     session
@@ -205,4 +241,25 @@ pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
         .iter()
         .map(|(id, reference)| (id.clone(), reference.clone()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extra_keeps_what_narrows_a_reference() {
+        for text in [
+            "aws/vpc#^2",
+            "aws/vpc",
+            "aws/vpc#>=1 <2 in channel fast",
+            "aws/vpc of app version 2.3 in channel stable with prereleases",
+        ] {
+            let parsed = parse_extra(text).expect("is a reference");
+            assert_eq!(print_extra(&parsed), text);
+        }
+        let parsed =
+            parse_extra("aws/vpc#^2 in channel fast with prereleases").expect("is a reference");
+        assert_eq!((parsed.channel.as_deref(), parsed.prerelease), (Some("fast"), true));
+    }
 }

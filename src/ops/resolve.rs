@@ -11,6 +11,7 @@ use crate::index::{Route, Unavailable, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested, Source};
 use crate::ops::locked_universe::LockedUniverse;
 use crate::ops::requirements::{OVERRIDES, Requirements, overrides};
+use crate::ops::update::UPDATE;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{
@@ -58,13 +59,28 @@ pub fn resolve(
         })?;
         return Ok(Resolved { previous: lock.clone(), lock, ..Resolved::default() });
     }
-    let previous = previous.unwrap_or_default();
+    resolve_from(session, requirements, update, previous.unwrap_or_default())
+}
+
+/// Finds the lock that `requirements` need, as if `previous` were the lock on disk.
+///
+/// # Errors
+///
+/// As [`resolve`].
+pub fn resolve_from(
+    session: &Session,
+    requirements: &Requirements,
+    update: Update,
+    previous: Lockfile,
+) -> Result<Resolved, CommandError> {
     let differences = requirements.differences(session, &previous);
-    if differences.is_empty() && update == Update::Nothing && !has_excluded(session, &previous) {
+    let has_folders = previous.packages.iter().any(|package| package.source.provider == "path");
+    let is_fine = differences.is_empty() && !has_folders && !has_excluded(session, &previous);
+    if is_fine && update == Update::Nothing {
         let lock = Lockfile { extra: requirements.extra.clone(), ..previous.clone() };
         return Ok(Resolved { lock, previous, ..Resolved::default() });
     }
-    if session.options.locked && update == Update::Nothing {
+    if session.options.locked && !differences.is_empty() && update == Update::Nothing {
         return Err(outdated(&differences));
     }
     let resolved = choose(session, requirements, previous, update)?;
@@ -248,6 +264,7 @@ fn record(
             .requested
             .iter()
             .map(|demand| Requested { spec: demand.asked.clone(), by: asker(&demand.by) })
+            .filter(|requested| requested.by != UPDATE)
             .collect();
         if let Some(text) = overrides.get(&chosen.id) {
             requested.push(Requested { spec: text.clone(), by: OVERRIDES.to_owned() });

@@ -4,13 +4,14 @@
 //! Opening a session reads settings and manifests, and nothing else; providers and the index are made
 //! when they are first needed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use mu_provider::Progress;
 use mu_provider::http::{Http, HttpOptions};
 
 use crate::env::Environment;
+use crate::fs::Lock;
 use crate::index::{Index, IndexOptions, Providers};
 use crate::lock::Lockfile;
 use crate::ops::credentials::Tokens;
@@ -18,7 +19,7 @@ use crate::ops::{CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId};
 use crate::store::Store;
-use crate::workspace::{Resolution, Workspace, find_root};
+use crate::workspace::{MU_FOLDER, Resolution, Workspace, find_root};
 
 /// What was asked for on the command line, for every operation.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +68,8 @@ pub struct Session {
     /// Receives warnings and progress.
     pub events: Arc<dyn Events>,
     index: OnceLock<Index>,
+    /// Held while the packs, the lock and the manifests may change.
+    _lock: Option<Lock>,
 }
 
 impl Session {
@@ -103,7 +106,34 @@ impl Session {
             places,
             events,
             index: OnceLock::new(),
+            _lock: None,
         })
+    }
+
+    /// Opens like [`Session::open`], as the only process that changes these packs; waits for others.
+    ///
+    /// The lock is taken before anything is read, so that what is read is what will be changed.
+    ///
+    /// # Errors
+    ///
+    /// When the lock cannot be taken, or settings or manifests cannot be read.
+    pub fn open_to_change(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let folder = match scope {
+            Scope::Workspace => {
+                packs_of_workspace(&find_root(&environment.current, &environment.home))
+            }
+            Scope::Global => packs_of_user(&environment),
+        };
+        let lock = PacksFolder::new(&folder).lock(&mut || {
+            events.waiting(&format!("another mu process is changing `{}`", folder.display()));
+        })?;
+        let session = Self::open(environment, options, scope, events)?;
+        Ok(Self { _lock: Some(lock), ..session })
     }
 
     /// The folder that holds `Mu.lock`.
@@ -117,8 +147,8 @@ impl Session {
     /// The packs that this session installs.
     pub fn packs(&self) -> PacksFolder {
         match self.scope {
-            Scope::Workspace => PacksFolder::new(self.workspace.root.join(".mu").join("packs")),
-            Scope::Global => PacksFolder::new(self.environment.mu_home.join("packs")),
+            Scope::Workspace => PacksFolder::new(packs_of_workspace(&self.workspace.root)),
+            Scope::Global => PacksFolder::new(packs_of_user(&self.environment)),
         }
     }
 
@@ -194,6 +224,14 @@ impl Session {
         });
         crate::ops::providers::all(&self.environment, self.options.offline, &http)
     }
+}
+
+fn packs_of_workspace(root: &Path) -> PathBuf {
+    root.join(MU_FOLDER).join("packs")
+}
+
+fn packs_of_user(environment: &Environment) -> PathBuf {
+    environment.mu_home.join("packs")
 }
 
 /// The events of a session, as the index sees them.

@@ -218,7 +218,8 @@ impl Store {
         Ok(self.staging.get_or_init(|| staging))
     }
 
-    fn tree_path(&self, digest: &Digest) -> PathBuf {
+    /// Where the tree with this digest is, if it is there.
+    pub fn tree_path(&self, digest: &Digest) -> PathBuf {
         self.folder.join("trees").join(hex(digest))
     }
 

@@ -11,9 +11,9 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use super::Requirement;
 use super::source::layout::{Collection, Patch};
 use super::source::{Document, SourceError};
+use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
 /// A manifest that could not be changed; its text is as it was.
@@ -136,6 +136,16 @@ impl Editor {
         let Some((index, old)) = self.find(section, package)? else { return Ok(false) };
         let wanted = Requirement { indirect, ..old.clone() };
         self.rewrite(section, index, &old, &wanted)
+    }
+
+    /// Takes over `text` if it differs from the manifest's text in nothing but comments; else does nothing.
+    pub fn set_comments(&mut self, text: String) {
+        let meaning = |text: &str| Manifest::parse(&self.path, text).map(|(manifest, _)| manifest);
+        if let (Ok(before), Ok(after)) = (meaning(&self.text), meaning(&text))
+            && before == after
+        {
+            self.text = text;
+        }
     }
 
     /// Removes a package's entry. Returns whether it was there.

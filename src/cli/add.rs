@@ -1,0 +1,53 @@
+//! `mu add`.
+
+use clap::Args;
+
+use crate::cli::get::Narrowing;
+use crate::cli::{Context, Ending, change};
+use crate::ops::Scope;
+use crate::ops::get::{GetRequest, Save, get};
+
+/// Depend on packages: write them into Mu.yaml, and install them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write
+aws/ec2#^1.2.0. One that is there already gets the new version.
+
+Examples:
+  mu add aws/ec2
+  mu add 'acme/utils#~1.5' --dev
+  mu add https://github.com/acme/logs#main -p acme/web")]
+pub(crate) struct Arguments {
+    /// What to depend on: [PROTOCOL][BASE/]NAME[#VERSION], or a folder
+    #[arg(value_name = "REF", required = true)]
+    references: Vec<String>,
+    /// Only while developing the package: write into devDependencies
+    #[arg(long)]
+    dev: bool,
+    /// The package of the workspace whose Mu.yaml is written
+    #[arg(short, long, value_name = "PACKAGE")]
+    package: Option<String>,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    narrowing: Narrowing,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let mut session = if arguments.dry_run {
+        context.open(Scope::Workspace)?
+    } else {
+        context.open_to_change(Scope::Workspace)?
+    };
+    let request = GetRequest {
+        references: arguments.references.clone(),
+        save: Some(Save { package: arguments.package.clone(), dev: arguments.dev }),
+        update: false,
+        dry_run: arguments.dry_run,
+        channel: arguments.narrowing.channel.clone(),
+        app_version: arguments.narrowing.app_version.clone(),
+        prereleases: arguments.narrowing.pre,
+    };
+    change::print(context, &get(&mut session, &request)?)
+}

@@ -1,0 +1,57 @@
+//! `mu completions` and `mu man`.
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::cli::{Cli, Context, Ending};
+use crate::fs::AtPath as _;
+use crate::ops::{Code, CommandError};
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu completions bash > ~/.local/share/bash-completion/completions/mu
+  mu completions zsh > ~/.zfunc/_mu
+  mu completions fish > ~/.config/fish/completions/mu.fish")]
+pub(crate) struct Arguments {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Print the manual page, or write one for each command
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu man | man -l -
+  mu man --into ~/.local/share/man/man1")]
+pub(crate) struct ManArguments {
+    /// Write mu.1, mu-get.1 and the others into this folder
+    #[arg(long, value_name = "DIR")]
+    into: Option<std::path::PathBuf>,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let mut text = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "mu", &mut text);
+    context.print(&String::from_utf8_lossy(&text))?;
+    Ok(0)
+}
+
+pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Ending {
+    let mut command = Cli::command();
+    if let Some(folder) = &arguments.into {
+        let folder = crate::env::absolute(&context.environment.current, folder);
+        crate::fs::create_folder(&folder)?;
+        command.build();
+        clap_mangen::generate_to(command, &folder).at("write manual pages into", &folder)?;
+        return Ok(0);
+    }
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command).render(&mut text).map_err(|error| {
+        CommandError::from_error(Code::Io, error).while_doing("cannot make the manual page")
+    })?;
+    context.print(&String::from_utf8_lossy(&text))?;
+    Ok(0)
+}

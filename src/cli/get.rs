@@ -1,0 +1,72 @@
+//! `mu get`.
+
+use clap::Args;
+
+use crate::cli::{Context, Ending, change};
+use crate::ops::Scope;
+use crate::ops::get::{GetRequest, Save, check_not_empty, get};
+
+/// Install what the workspace needs, or what references name
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without REF, installs what Mu.yaml and Mu.lock ask for. With REF, installs that package and its
+dependencies; it stays until `mu remove REF`. --save also writes it into Mu.yaml.
+
+Examples:
+  mu get
+  mu get aws/ec2#^1.0.6
+  mu get --global https://hub.mu.com/aws/ec2
+  mu get 'https://git.acme.co/infra.git/modules/vpc#v1.2.0'
+  mu get ../shared/logging")]
+pub(crate) struct Arguments {
+    /// What to install: [PROTOCOL][BASE/]NAME[#VERSION], or a folder
+    #[arg(value_name = "REF")]
+    references: Vec<String>,
+    /// Install into ~/.mu/packs, for every workspace of this user
+    #[arg(short, long, conflicts_with = "save")]
+    global: bool,
+    /// Also write the references into Mu.yaml
+    #[arg(short, long, requires = "references")]
+    save: bool,
+    /// Also move everything to its newest version (see `mu update`)
+    #[arg(short, long)]
+    update: bool,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    narrowing: Narrowing,
+}
+
+/// What narrows the versions of references on the command line.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Narrowing {
+    /// Only versions in this channel
+    #[arg(long, value_name = "CHANNEL")]
+    pub(crate) channel: Option<String>,
+    /// Only versions of this app version
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) app_version: Option<String>,
+    /// Prereleases will do too
+    #[arg(long)]
+    pub(crate) pre: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    if arguments.references.is_empty() {
+        check_not_empty(&context.open(scope)?)?;
+    }
+    let mut session =
+        if arguments.dry_run { context.open(scope)? } else { context.open_to_change(scope)? };
+    let request = GetRequest {
+        references: arguments.references.clone(),
+        save: arguments.save.then(Save::default),
+        update: arguments.update,
+        dry_run: arguments.dry_run,
+        channel: arguments.narrowing.channel.clone(),
+        app_version: arguments.narrowing.app_version.clone(),
+        prereleases: arguments.narrowing.pre,
+    };
+    change::print(context, &get(&mut session, &request)?)
+}

@@ -1,0 +1,122 @@
+//! The flags that every command takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::env::Environment;
+use crate::ops::{Code, CommandError, Options};
+use crate::report::{ColorChoice, ShellOptions, Verbosity};
+use crate::workspace::{Cutoff, Resolution};
+
+/// The flags that every command takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Run as if started in DIR
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+    /// Make no connection; use only what is on this machine
+    #[arg(long, global = true)]
+    offline: bool,
+    /// Fail if Mu.lock would change
+    #[arg(long, global = true, conflicts_with = "frozen")]
+    locked: bool,
+    /// Use Mu.lock without checking it against the manifests
+    #[arg(long, global = true)]
+    frozen: bool,
+    /// How versions are chosen
+    #[arg(long, value_name = "STRATEGY", global = true, value_parser = ["highest", "minimal"])]
+    resolution: Option<String>,
+    /// Pass over versions published after a DATE, or in the last AGE ("3 days")
+    #[arg(long, value_name = "DATE|AGE", global = true)]
+    exclude_newer: Option<String>,
+    /// Allow plain http:// to other machines
+    #[arg(long, global = true)]
+    pub(crate) allow_insecure: bool,
+    /// Print the answer as one JSON document
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say nothing but answers and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say how things are done
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// When to use colours
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        value_enum,
+        default_value_t,
+        hide_possible_values = false
+    )]
+    color: ColorChoice,
+    /// Show no progress
+    #[arg(long, global = true)]
+    no_progress: bool,
+    /// Answer every question with yes
+    #[arg(short, long, global = true)]
+    pub(crate) yes: bool,
+    /// How many things to do at once
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
+}
+
+impl Global {
+    /// How output looks.
+    pub(crate) fn shell_options(&self) -> ShellOptions {
+        let verbosity = match (self.quiet, self.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        };
+        ShellOptions {
+            color: self.color,
+            verbosity,
+            json: self.json,
+            no_progress: self.no_progress,
+        }
+    }
+
+    /// What operations are told, from flags and the environment.
+    pub(crate) fn options(&self, environment: &Environment) -> Result<Options, CommandError> {
+        let usage = |message: String| CommandError::new(Code::Usage, message);
+        let resolution = match (&self.resolution, environment.variable("MU_RESOLUTION")) {
+            (Some(word), _) => Some(word.as_str()),
+            (None, word) => word,
+        };
+        let resolution = match resolution {
+            Some(word) => {
+                let known = Resolution::ALL.into_iter().find(|known| known.as_str() == word);
+                Some(known.ok_or_else(|| {
+                    usage(format!("MU_RESOLUTION is `{word}`, and must be `highest` or `minimal`"))
+                })?)
+            }
+            None => None,
+        };
+        let cutoff = match &self.exclude_newer {
+            Some(text) => Some(Cutoff::parse(text).map_err(|problem| {
+                let error = usage(format!("--exclude-newer: {}", problem.message));
+                match problem.help {
+                    Some(help) => error.hint(help),
+                    None => error,
+                }
+            })?),
+            None => None,
+        };
+        let is_set =
+            |name| environment.variable(name).is_some_and(|value| value != "0" && value != "false");
+        Ok(Options {
+            offline: self.offline || is_set("MU_OFFLINE"),
+            locked: self.locked,
+            frozen: self.frozen,
+            resolution,
+            published_before: cutoff.map(|cutoff| cutoff.moment(environment.now)),
+            prereleases: false,
+            allow_insecure: self.allow_insecure,
+            jobs: self.jobs.map_or(0, usize::from),
+        })
+    }
+}

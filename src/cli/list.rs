@@ -1,0 +1,121 @@
+//! `mu list`.
+
+use anstyle::Style;
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::{Context, Ending};
+use crate::ops::Scope;
+use crate::ops::graph::version_of;
+use crate::ops::sync::wanted;
+use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
+
+/// List what is installed
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu list
+  mu list --global
+  mu list --workspace                  the packages of this workspace itself")]
+pub(crate) struct Arguments {
+    /// List the global packs
+    #[arg(short, long)]
+    global: bool,
+    /// List the packages of the workspace itself
+    #[arg(long, conflicts_with = "global")]
+    workspace: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let session = context.open(scope)?;
+    if arguments.workspace {
+        return members(context, &session);
+    }
+    let lock = session.lockfile()?.unwrap_or_default();
+    let packs = session.packs();
+    let state = packs.state()?;
+    let installed: std::collections::BTreeMap<usize, bool> =
+        wanted(&lock).map(|(index, wanted)| (index, packs.is_installed(&state, &wanted))).collect();
+    let paths: std::collections::BTreeMap<usize, String> = wanted(&lock)
+        .map(|(index, wanted)| (index, packs.pack_path(&wanted.place).display().to_string()))
+        .collect();
+    if context.shell.is_json() {
+        let packages: Vec<_> = lock
+            .packages
+            .iter()
+            .enumerate()
+            .map(|(index, package)| {
+                json!({
+                    "id": package.id.to_string(),
+                    "version": package.version,
+                    "source": package.source.to_string(),
+                    "commit": package.commit,
+                    "installed": installed.get(&index).copied().unwrap_or(package.source.is_workspace()),
+                    "path": paths.get(&index),
+                    "replacedBy": package.replaced_by.as_ref().map(ToString::to_string),
+                })
+            })
+            .collect();
+        context.json(&json!({ "packages": packages }))?;
+        return Ok(0);
+    }
+    let mut table = Table::new(&["package", "version", "from", ""]);
+    for (index, package) in lock.packages.iter().enumerate() {
+        let (style, state) = match (&package.replaced_by, installed.get(&index)) {
+            (Some(by), _) => (FAINT, format!("replaced by {by}")),
+            (None, Some(true)) => (GOOD, String::new()),
+            (None, None) if package.source.is_workspace() => (GOOD, String::new()),
+            (None, _) => (BAD, "not installed, run `mu get`".to_owned()),
+        };
+        table.row([
+            (STRONG, package.id.to_string()),
+            (Style::new(), version_of(package)),
+            (FAINT, package.source.to_string()),
+            (style, state),
+        ]);
+    }
+    if table.is_empty() {
+        context.shell.status("nothing is installed here; `mu get REF` installs something");
+        return Ok(0);
+    }
+    context.print(&table.render())?;
+    Ok(0)
+}
+
+fn members(context: &Context, session: &crate::ops::Session) -> Ending {
+    let members = &session.workspace.members;
+    if context.shell.is_json() {
+        let packages: Vec<_> = members
+            .iter()
+            .map(|member| {
+                json!({
+                    "id": member.id.to_string(),
+                    "name": member.manifest.name.to_string(),
+                    "version": member.manifest.version.as_ref().map(ToString::to_string),
+                    "path": member.folder.display().to_string(),
+                })
+            })
+            .collect();
+        context.json(&json!({ "packages": packages }))?;
+        return Ok(0);
+    }
+    let mut table = Table::new(&["package", "version", "folder"]);
+    for member in members {
+        let version = member.manifest.version.as_ref().map(ToString::to_string);
+        let place = if member.place.is_empty() { "." } else { &member.place };
+        table.row([
+            (STRONG, member.manifest.name.to_string()),
+            (Style::new(), version.unwrap_or_else(|| "-".to_owned())),
+            (FAINT, place.to_owned()),
+        ]);
+    }
+    if table.is_empty() {
+        context
+            .shell
+            .status("this workspace has no packages of its own; `mu init NAME` begins one");
+        return Ok(0);
+    }
+    context.print(&table.render())?;
+    Ok(0)
+}

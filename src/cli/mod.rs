@@ -1,0 +1,240 @@
+//! The command line: one file a command, each parses, calls one operation, and prints its answer.
+
+mod add;
+mod cache;
+mod change;
+mod completions;
+mod doctor;
+mod get;
+mod global;
+mod init;
+mod list;
+mod outdated;
+mod pin;
+//mod registry;
+mod remove;
+mod resolve;
+//mod schema;
+mod status;
+mod tree;
+mod update;
+mod verify;
+mod which;
+mod why;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::cli::global::Global;
+use crate::env::Environment;
+use crate::ops::{Code, CommandError, Scope, Session};
+use crate::report::Shell;
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "mu",
+    version,
+    about = "The package tool for what belongs to no one language",
+    long_about = LONG_ABOUT,
+    after_help = EXAMPLES,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    subcommand_required = false,
+    propagate_version = true,
+)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const LONG_ABOUT: &str = "\
+The package tool for what belongs to no one language: infrastructure modules, configuration, schemas, \
+charts, templates. A package is a folder with a Mu.yaml; a reference such as \
+https://hub.mu.com/aws/ec2#^1.0.6 names one, from a hub, a Git repository or a folder.";
+
+const EXAMPLES: &str = "\
+Examples:
+  mu init acme/web                     begin a package in this folder
+  mu add aws/ec2#^1.0                  depend on a package, and install it
+  mu add https://github.com/acme/logs.git#v2.1.0
+  mu get                               install what Mu.yaml and Mu.lock ask for
+  mu which aws/ec2                     where a reference leads
+  mu update                            move to newer versions, within what Mu.yaml asks for
+
+Put a folder aws/ec2/ with a Mu.yaml into the workspace, and every reference to aws/ec2 leads there.
+`mu COMMAND --help` has more of each command.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(init::Arguments),
+    #[command(visible_aliases = ["install", "i"])]
+    Get(get::Arguments),
+    Add(add::Arguments),
+    #[command(visible_alias = "rm")]
+    Remove(remove::Arguments),
+    #[command(visible_alias = "up")]
+    Update(update::Arguments),
+    Pin(pin::PinArguments),
+    Unpin(pin::UnpinArguments),
+    #[command(visible_alias = "what-if")]
+    Resolve(resolve::Arguments),
+    Which(which::Arguments),
+    #[command(visible_alias = "ls")]
+    List(list::Arguments),
+    Tree(tree::Arguments),
+    Why(why::Arguments),
+    Outdated(outdated::Arguments),
+    Status(status::Arguments),
+    Verify(verify::Arguments),
+    #[command(subcommand)]
+    Cache(cache::Command),
+    Doctor(doctor::Arguments),
+    Completions(completions::Arguments),
+    Man(completions::ManArguments),
+}
+
+/// What a command needs to run.
+pub(crate) struct Context {
+    pub(crate) environment: Environment,
+    pub(crate) global: Global,
+    pub(crate) shell: Arc<Shell>,
+}
+
+/// Why a command ended early.
+pub(crate) enum Stop {
+    /// It failed.
+    Failed(Box<CommandError>),
+    /// Nobody reads its answer any more.
+    Closed(std::io::Error),
+}
+
+impl<E: Into<CommandError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(Box::new(error.into()))
+    }
+}
+
+/// How a command ends: with an exit status that is no failure of its own, or early.
+pub(crate) type Ending = Result<u8, Stop>;
+
+impl Context {
+    /// Opens the workspace, or the global packs, for reading.
+    pub(crate) fn open(&self, scope: Scope) -> Result<Session, CommandError> {
+        Session::open(
+            self.environment.clone(),
+            self.global.options(&self.environment)?,
+            scope,
+            Arc::clone(&self.shell) as Arc<dyn crate::ops::Events>,
+        )
+    }
+
+    /// Opens the workspace, or the global packs, as the only one who changes them.
+    pub(crate) fn open_to_change(&self, scope: Scope) -> Result<Session, CommandError> {
+        Session::open_to_change(
+            self.environment.clone(),
+            self.global.options(&self.environment)?,
+            scope,
+            Arc::clone(&self.shell) as Arc<dyn crate::ops::Events>,
+        )
+    }
+
+    /// Prints a line of the answer.
+    pub(crate) fn line(&self, text: &str) -> Result<(), Stop> {
+        self.shell.line(text).map_err(Stop::Closed)
+    }
+
+    /// Prints text of the answer.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Stop> {
+        self.shell.print(text).map_err(Stop::Closed)
+    }
+
+    /// Prints the JSON document of the answer.
+    pub(crate) fn json(&self, value: &serde_json::Value) -> Result<(), Stop> {
+        self.shell.json(value).map_err(Stop::Closed)
+    }
+}
+
+/// Runs the program with the arguments of a process; returns its exit status.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &arguments),
+    };
+    let shell = Arc::new(Shell::new(cli.global.shell_options()));
+    match start(cli, &shell) {
+        Ok(status) => status,
+        Err(Stop::Failed(error)) => {
+            shell.error(&error);
+            error.code.exit_status()
+        }
+        // A reader that has seen enough, such as `head`, is no failure.
+        Err(Stop::Closed(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+        Err(Stop::Closed(error)) => {
+            shell.error(
+                &CommandError::from_error(Code::Io, error).while_doing("cannot print the answer"),
+            );
+            1
+        }
+    }
+}
+
+/// A command line that clap refused, or `--help` and `--version`.
+fn usage(error: &clap::Error, arguments: &[OsString]) -> u8 {
+    let is_json = arguments.iter().any(|argument| argument == "--json");
+    if error.use_stderr() && is_json {
+        let shell = Shell::new(crate::report::ShellOptions { json: true, ..Default::default() });
+        let text = error.to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        shell.error(&CommandError::new(Code::Usage, message).hint("see `mu --help`"));
+        return Code::Usage.exit_status();
+    }
+    // A closed stream leaves nobody to tell.
+    let _ = error.print();
+    if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
+}
+
+fn start(cli: Cli, shell: &Arc<Shell>) -> Ending {
+    let Some(command) = cli.command else {
+        let help = Cli::command().render_help();
+        shell.print(&help.ansi().to_string()).map_err(Stop::Closed)?;
+        return Ok(0);
+    };
+    let environment =
+        Environment::from_process().map_err(|error| CommandError::from_error(Code::Io, error))?;
+    let environment = match &cli.global.directory {
+        Some(folder) => environment.started_in(folder),
+        None => environment,
+    };
+    if !environment.current.is_dir() {
+        let folder = environment.current.display();
+        return Err(CommandError::new(Code::Io, format!("there is no folder `{folder}`")).into());
+    }
+    let context = Context { environment, global: cli.global, shell: Arc::clone(shell) };
+    match command {
+        Command::Init(arguments) => init::run(&context, &arguments),
+        Command::Get(arguments) => get::run(&context, &arguments),
+        Command::Add(arguments) => add::run(&context, &arguments),
+        Command::Remove(arguments) => remove::run(&context, &arguments),
+        Command::Update(arguments) => update::run(&context, &arguments),
+        Command::Pin(arguments) => pin::pin(&context, &arguments),
+        Command::Unpin(arguments) => pin::unpin(&context, &arguments),
+        Command::Resolve(arguments) => resolve::run(&context, &arguments),
+        Command::Which(arguments) => which::run(&context, &arguments),
+        Command::List(arguments) => list::run(&context, &arguments),
+        Command::Tree(arguments) => tree::run(&context, &arguments),
+        Command::Why(arguments) => why::run(&context, &arguments),
+        Command::Outdated(arguments) => outdated::run(&context, &arguments),
+        Command::Status(arguments) => status::run(&context, &arguments),
+        Command::Verify(arguments) => verify::run(&context, &arguments),
+        Command::Cache(command) => cache::run(&context, &command),
+        Command::Doctor(arguments) => doctor::run(&context, &arguments),
+        Command::Completions(arguments) => completions::run(&context, &arguments),
+        Command::Man(arguments) => completions::man(&context, &arguments),
+    }
+}

@@ -1,0 +1,67 @@
+//! `mu pin` and `mu unpin`.
+
+use clap::Args;
+
+use crate::cli::{Context, Ending, change};
+use crate::ops::Scope;
+use crate::ops::pin::{self, PinRequest};
+
+/// Write the locked versions into Mu.yaml, as pins
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A comment behind each entry keeps what was there, and `mu unpin` puts it back. A Git package without a
+version is pinned to its commit; --commits pins every Git package so.
+
+Examples:
+  mu pin
+  mu pin aws/ec2
+  mu pin --commits")]
+pub(crate) struct PinArguments {
+    /// What to pin; everything if nothing is named
+    #[arg(value_name = "PKG")]
+    packages: Vec<String>,
+    /// Pin Git packages to their commit, not their version
+    #[arg(long)]
+    commits: bool,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Take pins back
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Puts back what `mu pin` found, where its comment is still there; else asks for what is compatible
+with the pin: 1.2.0 becomes ^1.2.0.
+
+Examples:
+  mu unpin
+  mu unpin aws/ec2")]
+pub(crate) struct UnpinArguments {
+    /// What to unpin; everything if nothing is named
+    #[arg(value_name = "PKG")]
+    packages: Vec<String>,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn pin(context: &Context, arguments: &PinArguments) -> Ending {
+    let request = PinRequest {
+        packages: arguments.packages.clone(),
+        commits: arguments.commits,
+        dry_run: arguments.dry_run,
+    };
+    let mut session = context.open_to_change(Scope::Workspace)?;
+    change::print(context, &pin::pin(&mut session, &request)?)
+}
+
+pub(crate) fn unpin(context: &Context, arguments: &UnpinArguments) -> Ending {
+    let request = PinRequest {
+        packages: arguments.packages.clone(),
+        commits: false,
+        dry_run: arguments.dry_run,
+    };
+    let mut session = context.open_to_change(Scope::Workspace)?;
+    change::print(context, &pin::unpin(&mut session, &request)?)
+}

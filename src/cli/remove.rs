@@ -1,0 +1,34 @@
+//! `mu remove`.
+
+use clap::Args;
+
+use crate::cli::{Context, Ending, change};
+use crate::ops::Scope;
+use crate::ops::remove::remove;
+
+/// Stop using packages: drop them from Mu.yaml, Mu.lock and the packs
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Edits the Mu.yaml around this folder, or every one of the workspace where this folder is in none.
+
+Examples:
+  mu remove aws/ec2
+  mu remove --global hub.mu.com/aws/ec2")]
+pub(crate) struct Arguments {
+    /// What to stop using
+    #[arg(value_name = "REF", required = true)]
+    references: Vec<String>,
+    /// Remove from ~/.mu/packs
+    #[arg(short, long)]
+    global: bool,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let mut session =
+        if arguments.dry_run { context.open(scope)? } else { context.open_to_change(scope)? };
+    change::print(context, &remove(&mut session, &arguments.references, arguments.dry_run)?)
+}

@@ -1,0 +1,38 @@
+//! `mu schema`.
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::{Context, Ending};
+
+/// Print the JSON schema of a file, for editors
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu schema manifest > mu.schema.json
+  # then, as the first line of Mu.yaml:
+  # yaml-language-server: $schema=./mu.schema.json")]
+pub(crate) struct Arguments {
+    /// Which file
+    #[arg(value_enum, value_name = "FILE")]
+    file: File,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum File {
+    /// Mu.yaml
+    Manifest,
+    /// .mu/workspace.yaml
+    Workspace,
+    /// Mu.lock
+    Lock,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let schema = match arguments.file {
+        File::Manifest => crate::manifest::schema(),
+        File::Workspace => crate::workspace::schema(),
+        File::Lock => crate::lock::schema(),
+    };
+    context.json(&schema)?;
+    Ok(0)
+}

@@ -1,0 +1,36 @@
+//! `mu update`.
+
+use clap::Args;
+
+use crate::cli::{Context, Ending, change};
+use crate::ops::Scope;
+use crate::ops::update::update;
+
+/// Move to newer (or other) versions, within what Mu.yaml asks for
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without PKG, everything moves to the newest versions that fit together. With PKG, that package moves,
+and others only as far as it forces them. Mu.yaml stays as it is; only Mu.lock changes.
+
+Examples:
+  mu update
+  mu update aws/ec2
+  mu update aws/ec2#1.1.0              to this version, up or down")]
+pub(crate) struct Arguments {
+    /// What to move, and where to
+    #[arg(value_name = "PKG[#VERSION]")]
+    packages: Vec<String>,
+    /// Move the global packs
+    #[arg(short, long)]
+    global: bool,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let mut session =
+        if arguments.dry_run { context.open(scope)? } else { context.open_to_change(scope)? };
+    change::print(context, &update(&mut session, &arguments.packages, arguments.dry_run)?)
+}

@@ -1,0 +1,70 @@
+//! `mu verify`.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::{Context, Ending};
+use crate::ops::verify::{verify, verify_store};
+use crate::ops::{Code, CommandError, Scope};
+use crate::report::count;
+
+/// Hash what is installed again, and compare it with Mu.lock
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu verify
+  mu verify --global
+  mu verify --store                    every tree in the store of this machine")]
+pub(crate) struct Arguments {
+    /// Check the store instead of the packs
+    #[arg(long)]
+    store: bool,
+    /// Check the global packs
+    #[arg(short, long, conflicts_with = "store")]
+    global: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let session = context.open(scope)?;
+    let report = if arguments.store { verify_store(&session)? } else { verify(&session)? };
+    let noun = if arguments.store { "tree" } else { "pack" };
+    if !report.faults.is_empty() {
+        let mut message =
+            format!("{} of {} not as expected", report.faults.len(), count(report.checked, noun));
+        for fault in &report.faults {
+            message.push_str(&format!(
+                "\n  {} at `{}`: {}",
+                fault.what,
+                fault.folder.display(),
+                fault.problem
+            ));
+        }
+        let details: Vec<_> = report
+            .faults
+            .iter()
+            .map(|fault| {
+                json!({
+                    "what": fault.what,
+                    "path": fault.folder.display().to_string(),
+                    "problem": fault.problem,
+                })
+            })
+            .collect();
+        let hint = if arguments.store {
+            "`mu cache clean` empties the store; packs are fetched again when they are needed"
+        } else {
+            "delete the folder and run `mu get` to install the pack again"
+        };
+        return Err(CommandError::new(Code::Integrity, message)
+            .hint(hint)
+            .with_details(json!({ "checked": report.checked, "faults": details }))
+            .into());
+    }
+    if context.shell.is_json() {
+        context.json(&json!({ "checked": report.checked, "faults": [] }))?;
+    } else {
+        context.line(&format!("{} verified", count(report.checked, noun)))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,192 @@
+//! `get` and `add`: installs what the workspace needs, or what references name; `add` also writes them
+//! into a manifest.
+
+use crate::index::Universe as _;
+use crate::manifest::{self, edit::Section};
+use crate::ops::member::{self, Editing};
+use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra};
+use crate::ops::resolve::{resolve, unavailable, without};
+use crate::ops::sync::sync;
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::select::Update;
+
+/// What `get` is asked to do.
+#[derive(Debug, Clone, Default)]
+pub struct GetRequest {
+    /// References; none means what the workspace needs.
+    pub references: Vec<String>,
+    /// Whether the references are written into a manifest, and into which.
+    pub save: Option<Save>,
+    /// Whether everything moves to its newest.
+    pub update: bool,
+    /// Whether nothing is written.
+    pub dry_run: bool,
+    /// Only versions in this channel.
+    pub channel: Option<String>,
+    /// Only versions of this app version.
+    pub app_version: Option<String>,
+    /// Whether prereleases will do.
+    pub prereleases: bool,
+}
+
+/// Into which manifest references are written.
+#[derive(Debug, Clone, Default)]
+pub struct Save {
+    /// The package; `None` means the one around the current folder.
+    pub package: Option<String>,
+    /// Whether they are dependencies of development only.
+    pub dev: bool,
+}
+
+/// Installs.
+///
+/// # Errors
+///
+/// When a reference cannot be read or leads nowhere, and for all that [`sync`] fails for.
+pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, CommandError> {
+    let previous = session.lockfile()?.unwrap_or_default();
+    let mut extra = previous.extra.clone();
+    let mut editing = Editing::default();
+    let mut dependencies = Vec::new();
+    for text in &request.references {
+        let reference = Reference::parse(text)?;
+        let reference = find_package(session, &reference)?;
+        dependencies.push(manifest::Requirement {
+            channel: request.channel.clone(),
+            app_version: request.app_version.clone(),
+            prerelease: request.prereleases,
+            ..manifest::Requirement::new(reference)
+        });
+    }
+    for dependency in &dependencies {
+        let id = id_of(session, &dependency.reference);
+        extra = without(session, &extra, &id);
+    }
+    match &request.save {
+        None => extra.extend(dependencies.iter().map(print_extra)),
+        Some(save) => {
+            let target = member::target(session, save.package.as_deref())?;
+            let dependencies = with_versions(session, &extra, dependencies)?;
+            let section = if save.dev { Section::DevDependencies } else { Section::Dependencies };
+            for dependency in dependencies {
+                editing.change(session, target, |editor| editor.add(section, &dependency))?;
+            }
+        }
+    }
+    extra.sort();
+    extra.dedup();
+    let requirements = Requirements::collect(session, extra)?;
+    let update = if request.update { Update::Everything } else { Update::Nothing };
+    sync(session, &requirements, update, &editing.into_edits(), request.dry_run)
+}
+
+/// The id that a reference of the command line means.
+pub fn id_of(session: &Session, reference: &Reference) -> PackageId {
+    let from = &session.environment.current;
+    session.places.id_of(reference, &session.defaults(), from, &session.workspace)
+}
+
+/// The reference of the package that `reference` names, which may name one of its elements.
+fn find_package(session: &Session, reference: &Reference) -> Result<Reference, CommandError> {
+    if reference.local().is_some() {
+        return rebase(session, reference);
+    }
+    let defaults = session.defaults();
+    let exists = |reference: &Reference| -> Result<bool, CommandError> {
+        let id = reference.id(&defaults);
+        if session.places.member_of(&id).is_some() {
+            return Ok(true);
+        }
+        session.index().declare(&id, reference, &session.environment.current);
+        let releases =
+            session.index().releases(&id).map_err(|error| unavailable(session, error))?;
+        Ok(releases.tried().is_none())
+    };
+    if exists(reference)? {
+        return Ok(reference.clone());
+    }
+    // The longest prefix that is a package wins; what is left names one of its elements.
+    let (mut place, version) = match reference.as_str().split_once('#') {
+        Some((place, version)) => (place, format!("#{version}")),
+        None => (reference.as_str(), String::new()),
+    };
+    for _ in 1..reference.name().segments().count() {
+        let Some((shorter, _)) = place.rsplit_once('/') else { break };
+        place = shorter;
+        let Ok(package) = Reference::parse(&format!("{place}{version}")) else { break };
+        if package.name().segments().count() < reference.name().segments().count()
+            && exists(&package)?
+        {
+            return Ok(package);
+        }
+    }
+    // Selection says best what is missing, and where it was looked for.
+    Ok(reference.clone())
+}
+
+/// A local reference of the command line as it is seen from where the lock is.
+fn rebase(session: &Session, reference: &Reference) -> Result<Reference, CommandError> {
+    let local = reference.local().unwrap_or_default();
+    if local.starts_with('/') || session.environment.current == session.lock_folder() {
+        return Ok(reference.clone());
+    }
+    let folder = crate::env::absolute(&session.environment.current, local.as_ref());
+    let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();
+    Ok(Reference::parse(&format!("{}{version}", folder.display()))?)
+}
+
+/// References that were written without a version get the newest that fits, as the least they accept.
+fn with_versions(
+    session: &Session,
+    extra: &[String],
+    dependencies: Vec<manifest::Requirement>,
+) -> Result<Vec<manifest::Requirement>, CommandError> {
+    let needs = |dependency: &manifest::Requirement| {
+        dependency.reference.version().is_none()
+            && dependency.reference.local().is_none()
+            && session.places.member_of(&id_of(session, &dependency.reference)).is_none()
+    };
+    if !dependencies.iter().any(needs) {
+        return Ok(dependencies);
+    }
+    let mut asked = extra.to_vec();
+    asked.extend(dependencies.iter().map(print_extra));
+    let requirements = Requirements::collect(session, asked)?;
+    let resolved = resolve(session, &requirements, Update::Nothing)?;
+    let versions = |id: &PackageId| -> Option<VersionSpec> {
+        let package = resolved.lock.find(id).last()?;
+        let has_tag = package.commit.is_none() || package.version != "0.0.0";
+        let is_released = has_tag && package.reference.is_none();
+        is_released.then(|| VersionSpec::parse(&format!("^{}", package.version)).ok()).flatten()
+    };
+    Ok(dependencies
+        .into_iter()
+        .map(|dependency| {
+            if !needs(&dependency) {
+                return dependency;
+            }
+            let version = versions(&id_of(session, &dependency.reference));
+            let reference = dependency.reference.with_version(version);
+            manifest::Requirement { reference, ..dependency }
+        })
+        .collect())
+}
+
+/// Whether there is anything here that `get` without references could install.
+///
+/// # Errors
+///
+/// When there is nothing: the error says how to begin.
+pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
+    if !session.workspace.members.is_empty() || session.lockfile()?.is_some() {
+        return Ok(());
+    }
+    let folder = session.workspace.root.display();
+    Err(CommandError::new(
+        Code::NotFound,
+        format!("there is no Mu.yaml in `{folder}` or below it, and no Mu.lock"),
+    )
+    .hint("`mu init` begins a package here, and `mu get REF` installs one without")
+    .hint(format!("what `{COMMAND_LINE} REF` installs stays until `mu remove REF`")))
+}

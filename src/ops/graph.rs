@@ -1,0 +1,205 @@
+//! The graph of what is installed: the workspace's packages, and what the lock says they lead to.
+//!
+//! Made of manifests and lock alone; no registry is asked.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::requirements::{COMMAND_LINE, Requirements};
+use crate::ops::{CommandError, Session};
+use crate::reference::PackageId;
+
+/// A package of the workspace, the command line, or a locked package.
+pub type Node = usize;
+
+/// What one node asks of another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// Who is asked for.
+    pub to: Node,
+    /// What is asked.
+    pub spec: String,
+}
+
+/// One node.
+#[derive(Debug, Clone)]
+pub struct Vertex {
+    /// The name for people: a package's id, or the name in a manifest of the workspace.
+    pub name: String,
+    /// The id, if it is a package.
+    pub id: Option<PackageId>,
+    /// The version, if it has one.
+    pub version: Option<String>,
+    /// Whether it is one of the workspace's own, or the command line.
+    pub is_root: bool,
+    /// What it asks for, in the order of its names.
+    pub edges: Vec<Edge>,
+}
+
+/// The whole graph; roots come first.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// The nodes.
+    pub vertices: Vec<Vertex>,
+}
+
+impl Graph {
+    /// The graph of a session.
+    ///
+    /// # Errors
+    ///
+    /// When the lock cannot be read.
+    pub fn load(session: &Session) -> Result<(Self, Lockfile), CommandError> {
+        let lock = session.lockfile()?.unwrap_or_default();
+        let requirements = Requirements::collect(session, lock.extra.clone())?;
+        let mut graph = Self::default();
+        let mut by_id: HashMap<PackageId, Vec<Node>> = HashMap::new();
+        for member in &session.workspace.members {
+            by_id.entry(member.id.clone()).or_default().push(graph.vertices.len());
+            graph.vertices.push(Vertex {
+                name: member.manifest.name.to_string(),
+                id: Some(member.id.clone()),
+                version: member.manifest.version.as_ref().map(ToString::to_string),
+                is_root: true,
+                edges: Vec::new(),
+            });
+        }
+        if !lock.extra.is_empty() {
+            graph.vertices.push(Vertex {
+                name: COMMAND_LINE.to_owned(),
+                id: None,
+                version: None,
+                is_root: true,
+                edges: Vec::new(),
+            });
+        }
+        for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
+            by_id.entry(package.id.clone()).or_default().push(graph.vertices.len());
+            graph.vertices.push(Vertex {
+                name: package.id.to_string(),
+                id: Some(package.id.clone()),
+                version: Some(version_of(package)),
+                is_root: false,
+                edges: Vec::new(),
+            });
+        }
+        graph.connect(session, &lock, &requirements, &by_id);
+        Ok((graph, lock))
+    }
+
+    fn connect(
+        &mut self,
+        session: &Session,
+        lock: &Lockfile,
+        requirements: &Requirements,
+        by_id: &HashMap<PackageId, Vec<Node>>,
+    ) {
+        let by_name: BTreeMap<String, Node> = self
+            .vertices
+            .iter()
+            .enumerate()
+            .filter(|(_, vertex)| vertex.is_root)
+            .map(|(node, vertex)| (vertex.name.clone(), node))
+            .collect();
+        let mut edges: BTreeSet<(Node, Node, String)> = BTreeSet::new();
+        for asked in &requirements.asked {
+            let Some(from) = by_name.get(&asked.by) else { continue };
+            let id = &asked.requirement.id;
+            let local = requirements.local(session, id).and_then(|local| {
+                let members = &session.workspace.members;
+                members.iter().position(|member| member.folder == local.folder)
+            });
+            let to = local.or_else(|| by_id.get(id)?.last().copied());
+            if let Some(to) = to {
+                edges.insert((*from, to, asked.requirement.to_string()));
+            }
+        }
+        for package in &lock.packages {
+            let Some(&to) = by_id.get(&package.id).and_then(|nodes| nodes.last()) else { continue };
+            let to = by_id[&package.id]
+                .iter()
+                .copied()
+                .find(|node| self.vertices[*node].version.as_deref() == Some(&version_of(package)))
+                .unwrap_or(to);
+            for requested in &package.requested {
+                let from = PackageId::parse(&requested.by)
+                    .ok()
+                    .and_then(|id| by_id.get(&id)?.last().copied());
+                if let Some(from) = from.filter(|_| !by_name.contains_key(&requested.by)) {
+                    edges.insert((from, to, requested.spec.clone()));
+                }
+            }
+        }
+        for (from, to, spec) in edges {
+            self.vertices[from].edges.push(Edge { to, spec });
+        }
+        let names: Vec<String> = self.vertices.iter().map(|vertex| vertex.name.clone()).collect();
+        for vertex in &mut self.vertices {
+            vertex.edges.sort_by(|left, right| names[left.to].cmp(&names[right.to]));
+        }
+    }
+
+    /// The nodes that nobody in the workspace needs to be asked for: where drawing begins.
+    pub fn roots(&self) -> impl Iterator<Item = Node> {
+        (0..self.vertices.len()).filter(|node| self.vertices[*node].is_root)
+    }
+
+    /// The nodes of a package.
+    pub fn find(&self, id: &PackageId) -> Vec<Node> {
+        (0..self.vertices.len())
+            .filter(|node| self.vertices[*node].id.as_ref() == Some(id))
+            .collect()
+    }
+
+    /// Who asks for each node, as edges that lead back.
+    pub fn inverted(&self) -> Vec<Vec<Edge>> {
+        let mut inverted: Vec<Vec<Edge>> = vec![Vec::new(); self.vertices.len()];
+        for (from, vertex) in self.vertices.iter().enumerate() {
+            for edge in &vertex.edges {
+                inverted[edge.to].push(Edge { to: from, spec: edge.spec.clone() });
+            }
+        }
+        inverted
+    }
+
+    /// Every way from a root to `target`, shortest first, at most `limit`.
+    pub fn paths_to(&self, target: Node, limit: usize) -> Vec<Vec<Node>> {
+        let inverted = self.inverted();
+        let mut found = Vec::new();
+        let mut open = std::collections::VecDeque::from([vec![target]]);
+        while let Some(path) = open.pop_front() {
+            let last = *path.last().expect("a path has at least its target");
+            if self.vertices[last].is_root && (path.len() > 1 || inverted[last].is_empty()) {
+                found.push(path.iter().rev().copied().collect());
+                if found.len() == limit {
+                    break;
+                }
+                continue;
+            }
+            for edge in &inverted[last] {
+                if !path.contains(&edge.to) && open.len() < 10_000 {
+                    let mut longer = path.clone();
+                    longer.push(edge.to);
+                    open.push_back(longer);
+                }
+            }
+        }
+        found
+    }
+
+    /// What `from` asks of `to`.
+    pub fn spec(&self, from: Node, to: Node) -> Option<&str> {
+        let edges = &self.vertices[from].edges;
+        edges.iter().find(|edge| edge.to == to).map(|edge| edge.spec.as_str())
+    }
+}
+
+/// A locked package's version for people: with its commit where the version says nothing.
+pub fn version_of(package: &LockedPackage) -> String {
+    match &package.commit {
+        Some(commit) if package.version == "0.0.0" || package.reference.is_some() => {
+            format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
+        }
+        _ => package.version.clone(),
+    }
+}

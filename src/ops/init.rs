@@ -1,0 +1,119 @@
+//! `init`: begins a package, or a workspace.
+
+use std::path::PathBuf;
+
+use crate::env::Environment;
+use crate::fs;
+use crate::manifest::{Manifest, YAML_NAME, quoted};
+use crate::ops::{Code, CommandError};
+use crate::reference::{Base, Name, Reference};
+use crate::workspace::{MU_FOLDER, WORKSPACE_FILE};
+
+/// What to begin.
+#[derive(Debug, Clone, Default)]
+pub struct InitRequest {
+    /// The package's name; `None` takes the folder's.
+    pub name: Option<String>,
+    /// Whether a workspace is begun, and no package (unless a name is given too).
+    pub workspace: bool,
+    /// The workspace's namespace.
+    pub namespace: Option<String>,
+}
+
+/// Begins a package or a workspace in the current folder; returns the files that were written.
+///
+/// # Errors
+///
+/// When there is one already, the name is none, or the disk refuses.
+pub fn init(
+    environment: &Environment,
+    request: &InitRequest,
+) -> Result<Vec<PathBuf>, CommandError> {
+    let folder = &environment.current;
+    let mut files = Vec::new();
+    if request.workspace || request.namespace.is_some() {
+        let path = folder.join(MU_FOLDER).join(WORKSPACE_FILE);
+        if path.exists() {
+            return Err(exists(&path));
+        }
+        let mut text = String::from(
+            "# A mu workspace. Every key is optional; `mu schema workspace` lists them all.\n",
+        );
+        if let Some(namespace) = &request.namespace {
+            check_namespace(namespace)?;
+            text.push_str(&format!("namespace: {}\n", plain(namespace)));
+        }
+        files.push((path, text));
+    }
+    if !request.workspace || request.name.is_some() {
+        if let Some(path) = Manifest::locate(folder)? {
+            return Err(exists(&path));
+        }
+        let name = match &request.name {
+            Some(name) => name.clone(),
+            None => folder_name(environment)?,
+        };
+        let reference = Reference::parse(&name)?;
+        if reference.version().is_some()
+            || reference.local().is_some()
+            || reference.protocol().is_some()
+        {
+            return Err(CommandError::new(
+                Code::Usage,
+                format!("`{name}` is no name of a package: it has no protocol and no version"),
+            )
+            .hint("names are like `acme/web`, or `hub.mu.com/acme/web`"));
+        }
+        let text = format!(
+            "name: {}\nversion: 0.1.0\n# description: What this package is, in a sentence\ndependencies: []\n",
+            plain(&name)
+        );
+        files.push((folder.join(YAML_NAME), text));
+    }
+    for (path, text) in &files {
+        fs::write_atomic(path, text.as_bytes())?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+fn exists(path: &std::path::Path) -> CommandError {
+    CommandError::new(Code::Conflict, format!("`{}` is already there", path.display()))
+        .hint("nothing was changed; edit the file, or begin in another folder")
+}
+
+/// A namespace is a name, or base and name.
+fn check_namespace(text: &str) -> Result<(), CommandError> {
+    let (base, name) = match text.split_once('/') {
+        Some((host, name)) if host.contains(['.', ':']) => (Some(host), name),
+        _ => (None, text),
+    };
+    if let Some(host) = base {
+        Base::parse(&format!("{host}/"))?;
+    }
+    Name::parse(name.trim_end_matches('/'))?;
+    Ok(())
+}
+
+fn folder_name(environment: &Environment) -> Result<String, CommandError> {
+    let name = environment.current.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default().to_lowercase().replace(' ', "-");
+    Name::parse(&name).map_err(|_| {
+        CommandError::new(Code::Usage, "this folder's name cannot be the name of a package")
+            .hint("give one: `mu init acme/web`")
+    })?;
+    Ok(name)
+}
+
+/// A name as YAML writes it.
+fn plain(name: &str) -> String {
+    let is_safe = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && !matches!(
+            name.to_ascii_lowercase().as_str(),
+            "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"
+        )
+        && name
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || "/._-:".contains(character))
+        && !name.ends_with(':');
+    if is_safe { name.to_owned() } else { quoted(name) }
+}

@@ -1,0 +1,117 @@
+//! Which manifest a command edits, and edits that are carried out only when all else has worked.
+
+use std::path::{Path, PathBuf};
+
+use crate::fs;
+use crate::manifest::Manifest;
+use crate::manifest::edit::{EditError, Editor};
+use crate::ops::sync::Edit;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::Reference;
+
+/// The place in the workspace's members of the package called `name` (by name, id or folder), or of
+/// the one around the current folder.
+///
+/// # Errors
+///
+/// When there is none, or it is not clear which is meant.
+pub fn target(session: &Session, name: Option<&str>) -> Result<usize, CommandError> {
+    let members = &session.workspace.members;
+    if let Some(name) = name {
+        let id = Reference::parse(name).ok().map(|reference| reference.id(&session.defaults()));
+        let folder = crate::env::absolute(&session.environment.current, Path::new(name));
+        return members
+            .iter()
+            .position(|member| {
+                Some(&member.id) == id.as_ref() || member.folder == folder || member.place == name
+            })
+            .ok_or_else(|| no_such_member(session, name));
+    }
+    match (around(session), members.len()) {
+        (Some(index), _) => Ok(index),
+        (None, 1) => Ok(0),
+        (None, 0) => Err(CommandError::new(
+            Code::NotFound,
+            format!("there is no Mu.yaml to write to in `{}`", session.workspace.root.display()),
+        )
+        .hint("`mu init NAME` begins a package here")),
+        (None, _) => Err(CommandError::new(
+            Code::Usage,
+            format!(
+                "`{}` has several packages, and this folder is in none of them",
+                session.workspace.root.display()
+            ),
+        )
+        .hint(format!("name one with `-p`: {}", names(session)))),
+    }
+}
+
+/// The place in the workspace's members of the package around the current folder.
+pub fn around(session: &Session) -> Option<usize> {
+    let current = &session.environment.current;
+    let members = session.workspace.members.iter().enumerate();
+    members
+        .filter(|(_, member)| current.starts_with(&member.folder))
+        .max_by_key(|(_, member)| member.folder.as_os_str().len())
+        .map(|(index, _)| index)
+}
+
+fn no_such_member(session: &Session, name: &str) -> CommandError {
+    CommandError::new(Code::NotFound, format!("`{name}` is no package of this workspace"))
+        .hint(format!("its packages are: {}", names(session)))
+}
+
+fn names(session: &Session) -> String {
+    let names: Vec<String> = session
+        .workspace
+        .members
+        .iter()
+        .map(|member| format!("`{}`", member.manifest.name))
+        .collect();
+    names.join(", ")
+}
+
+/// Manifests that were changed in memory, and not yet on disk.
+#[derive(Debug, Default)]
+pub struct Editing {
+    edits: Vec<Edit>,
+}
+
+impl Editing {
+    /// Changes the text of a member's manifest, and what the session knows of it; says whether it did.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, or the change cannot be made in it.
+    pub fn change(
+        &mut self,
+        session: &mut Session,
+        index: usize,
+        change: impl FnOnce(&mut Editor) -> Result<bool, EditError>,
+    ) -> Result<bool, CommandError> {
+        let defaults = session.defaults();
+        let member = &mut session.workspace.members[index];
+        let path: PathBuf = member.manifest_path.clone();
+        let known = self.edits.iter().position(|edit| edit.path == path);
+        let text = match known {
+            Some(known) => self.edits[known].text.clone(),
+            None => fs::read_text(&path)?,
+        };
+        let mut editor = Editor::new(&path, text, &defaults);
+        if !change(&mut editor)? {
+            return Ok(false);
+        }
+        let text = editor.into_text();
+        (member.manifest, _) = Manifest::parse(&path, &text)?;
+        match known {
+            Some(known) => self.edits[known].text = text,
+            None => self.edits.push(Edit { path, text }),
+        }
+        Ok(true)
+    }
+
+    /// The edits, for when all else has worked.
+    pub fn into_edits(self) -> Vec<Edit> {
+        self.edits
+    }
+}

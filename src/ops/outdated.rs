@@ -1,0 +1,97 @@
+//! `outdated`: what could move, how far within what is asked for, and what there is beyond that.
+
+use std::collections::BTreeSet;
+
+use crate::index::Universe as _;
+use crate::index::releases::Releases;
+use crate::ops::requirements::Requirements;
+use crate::ops::resolve::{resolve, unavailable};
+use crate::ops::{CommandError, Session};
+use crate::reference::PackageId;
+use crate::select::Update;
+
+/// A package that could move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outdated {
+    /// The package.
+    pub id: PackageId,
+    /// Its version now.
+    pub current: String,
+    /// The newest that fits what is asked for.
+    pub allowed: String,
+    /// The newest release at all.
+    pub newest: String,
+    /// Whether a manifest or the command line asks for it.
+    pub direct: bool,
+    /// Who keeps it from being the newest, where something does: `~1.5 by acmecorp/elk`.
+    pub held_back_by: Vec<String>,
+    /// The package that took its place, if its index says so.
+    pub moved_to: Option<String>,
+}
+
+/// Finds what could move.
+///
+/// # Errors
+///
+/// When registries cannot be asked, or no versions fit together.
+pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    let resolved = resolve(session, &requirements, Update::Everything)?;
+    let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
+    let mut found = Vec::new();
+    for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
+        if package.source.provider == "path" {
+            continue;
+        }
+        let releases =
+            session.index().releases(&package.id).map_err(|error| unavailable(session, error))?;
+        let allowed = resolved.lock.find(&package.id).last();
+        let newest = newest(&releases);
+        let shown = |commit: &Option<String>, version: &str| match commit {
+            Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
+            _ => version.to_owned(),
+        };
+        let current = shown(&package.commit, &package.version);
+        let allowed =
+            allowed.map_or_else(|| current.clone(), |now| shown(&now.commit, &now.version));
+        let newest = newest.unwrap_or_else(|| allowed.clone());
+        let moved_to = moved_to(&releases);
+        if current == allowed && current == newest && moved_to.is_none() {
+            continue;
+        }
+        let held_back_by = if allowed == newest {
+            Vec::new()
+        } else {
+            package.requested.iter().map(ToString::to_string).collect()
+        };
+        found.push(Outdated {
+            id: package.id.clone(),
+            direct: package.requested.iter().any(|requested| roots.contains(requested.by.as_str())),
+            current,
+            allowed,
+            newest,
+            held_back_by,
+            moved_to,
+        });
+    }
+    session.save_index();
+    Ok(found)
+}
+
+/// The newest release that is neither a prerelease nor withdrawn.
+fn newest(releases: &Releases) -> Option<String> {
+    (0..releases.len())
+        .rev()
+        .find(|position| {
+            let yanked =
+                releases.details(*position).is_some_and(|details| details.yanked.is_some());
+            !yanked && !releases.version(*position).is_prerelease()
+        })
+        .map(|position| releases.version(position).to_string())
+}
+
+fn moved_to(releases: &Releases) -> Option<String> {
+    let last = releases.len().checked_sub(1)?;
+    releases.details(last)?.moved_to.as_ref().map(ToString::to_string)
+}

@@ -1,0 +1,229 @@
+//! `pin` and `unpin`: writes the locked versions into manifests as pins, and back.
+//!
+//! What was written before is kept in a comment behind the entry, so that `unpin` can put it back:
+//! `- acme/utils#1.5.2  # pinned from ~1.5`. Where no comment can stand, `unpin` asks for what is
+//! compatible with the pin.
+
+use std::path::Path;
+
+use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest::edit::Section;
+use crate::ops::get::id_of;
+use crate::ops::member::Editing;
+use crate::ops::requirements::Requirements;
+use crate::ops::sync::sync;
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::select::Update;
+
+const MARK: &str = "# pinned from ";
+/// What the comment says where no version was written.
+const NOTHING: &str = "no version";
+
+/// What to pin, and how.
+#[derive(Debug, Clone, Default)]
+pub struct PinRequest {
+    /// Packages; none means every dependency.
+    pub packages: Vec<String>,
+    /// Whether Git packages are pinned to their commit instead of their version.
+    pub commits: bool,
+    /// Whether nothing is written.
+    pub dry_run: bool,
+}
+
+/// Pins dependencies to what is locked.
+///
+/// # Errors
+///
+/// When a package is no dependency or not locked, and for all that [`sync`] fails for.
+pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    change(session, request, |dependency| {
+        if dependency.spec().is_pinned() {
+            return Ok(None);
+        }
+        let Some(package) = lock.find(&dependency.id).last() else {
+            return Err(CommandError::new(
+                Code::NotFound,
+                format!(
+                    "`{}` is not in Mu.lock, so there is no version to pin it to",
+                    dependency.id
+                ),
+            )
+            .hint("run `mu get` first"));
+        };
+        if package.source.is_workspace() || package.source.provider == "path" {
+            return Ok(None);
+        }
+        let pin = pin_of(package, request.commits)?;
+        let before = dependency.reference.version_text().unwrap_or(NOTHING).to_owned();
+        Ok(Some((Some(pin), Some(before))))
+    })
+}
+
+/// Takes pins back.
+///
+/// # Errors
+///
+/// When a package is no dependency, and for all that [`sync`] fails for.
+pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    change(session, request, |dependency| {
+        if !dependency.spec().is_pinned() {
+            return Ok(None);
+        }
+        let version = match &dependency.remembered {
+            Some(before) if before == NOTHING => None,
+            Some(before) => Some(VersionSpec::parse(before)?),
+            None => compatible(dependency, &lock)?,
+        };
+        Ok(Some((version, None)))
+    })
+}
+
+/// A dependency of a manifest, with what a comment says of its time before the pin.
+struct Dependency {
+    id: PackageId,
+    reference: Reference,
+    remembered: Option<String>,
+}
+
+impl Dependency {
+    fn spec(&self) -> VersionSpec {
+        self.reference.spec()
+    }
+}
+
+/// The new version of an entry, and what its comment should say.
+type Change = Option<(Option<VersionSpec>, Option<String>)>;
+
+fn change(
+    session: &mut Session,
+    request: &PinRequest,
+    decide: impl Fn(&Dependency) -> Result<Change, CommandError>,
+) -> Result<Outcome, CommandError> {
+    let mut editing = Editing::default();
+    let mut unseen: Vec<(String, PackageId)> = Vec::new();
+    for text in &request.packages {
+        unseen.push((text.clone(), id_of(session, &Reference::parse(text)?)));
+    }
+    let wanted = unseen.clone();
+    for index in 0..session.workspace.members.len() {
+        for section in [Section::Dependencies, Section::DevDependencies] {
+            let member = &session.workspace.members[index];
+            let text = crate::fs::read_text(&member.manifest_path)?;
+            let listed = match section {
+                Section::Dependencies => &member.manifest.dependencies,
+                Section::DevDependencies => &member.manifest.dev_dependencies,
+            };
+            let mut changes = Vec::new();
+            for dependency in listed {
+                let reference = dependency.reference.clone();
+                let defaults = session.defaults();
+                let id =
+                    session.places.id_of(&reference, &defaults, &member.folder, &session.workspace);
+                let is_meant = |(text, other): &(String, PackageId)| {
+                    *other == id || dependency.alias.as_deref() == Some(text)
+                };
+                if !wanted.is_empty() && !wanted.iter().any(is_meant) {
+                    continue;
+                }
+                unseen.retain(|wanted| !is_meant(wanted));
+                let remembered = remembered(&text, &reference);
+                let dependency = Dependency { id, reference, remembered };
+                if let Some((version, comment)) = decide(&dependency)? {
+                    changes.push((dependency.reference, version, comment));
+                }
+            }
+            for (reference, version, comment) in changes {
+                let path = session.workspace.members[index].manifest_path.clone();
+                editing.change(session, index, |editor| {
+                    forget(editor, &path, &reference);
+                    let changed = editor.set_version(section, &reference, version.clone())?;
+                    if let Some(comment) = &comment {
+                        remember(editor, &path, &reference.with_version(version), comment);
+                    }
+                    Ok(changed)
+                })?;
+            }
+        }
+    }
+    if let Some((text, _)) = unseen.first() {
+        return Err(CommandError::new(
+            Code::NotFound,
+            format!("no manifest of this workspace asks for `{text}`"),
+        ));
+    }
+    let extra = session.lockfile()?.unwrap_or_default().extra;
+    let requirements = Requirements::collect(session, extra)?;
+    sync(session, &requirements, Update::Nothing, &editing.into_edits(), request.dry_run)
+}
+
+/// The pin for what is locked: its version, or its commit where that says more.
+fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSpec, CommandError> {
+    let names_version = package.commit.is_none()
+        || (!commits && package.reference.is_none() && package.version != "0.0.0");
+    let text = match &package.commit {
+        Some(commit) if !names_version => commit,
+        _ => &package.version,
+    };
+    Ok(VersionSpec::parse(text)?)
+}
+
+/// What is compatible with a pin that nobody remembers the time before.
+fn compatible(
+    dependency: &Dependency,
+    lock: &Lockfile,
+) -> Result<Option<VersionSpec>, CommandError> {
+    let version = match dependency.spec() {
+        VersionSpec::Pin(pin) => Some(pin.version().to_string()),
+        _ => lock
+            .find(&dependency.id)
+            .last()
+            .map(|package| package.version.clone())
+            .filter(|version| version != "0.0.0"),
+    };
+    Ok(match version {
+        Some(version) => Some(VersionSpec::parse(&format!("^{version}"))?),
+        None => None,
+    })
+}
+
+/// The line of an entry in a YAML manifest, if it stands in one alone.
+fn line_of<'text>(text: &'text str, reference: &Reference) -> Option<&'text str> {
+    let mut lines = text.lines().filter(|line| line.contains(reference.as_str()));
+    let line = lines.next()?;
+    lines.next().is_none().then_some(line)
+}
+
+fn remembered(text: &str, reference: &Reference) -> Option<String> {
+    let (_, before) = line_of(text, reference)?.split_once(MARK)?;
+    Some(before.trim().to_owned())
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_none_or(|extension| extension != "json")
+}
+
+fn remember(
+    editor: &mut crate::manifest::edit::Editor,
+    path: &Path,
+    reference: &Reference,
+    before: &str,
+) {
+    let text = editor.text().to_owned();
+    let Some(line) = line_of(&text, reference).filter(|_| is_yaml(path)) else { return };
+    // Behind another comment, or inside a list on one line, a mark would be read by nobody.
+    if line.contains(" #") || line.contains(['[', '{']) {
+        return;
+    }
+    let marked = text.replacen(line, &format!("{}  {MARK}{before}", line.trim_end()), 1);
+    editor.set_comments(marked);
+}
+
+fn forget(editor: &mut crate::manifest::edit::Editor, path: &Path, reference: &Reference) {
+    let text = editor.text().to_owned();
+    let Some(line) = line_of(&text, reference).filter(|_| is_yaml(path)) else { return };
+    let Some((entry, _)) = line.split_once(MARK) else { return };
+    editor.set_comments(text.replacen(line, entry.trim_end(), 1));
+}

@@ -1,0 +1,107 @@
+//! `remove`: drops packages from manifests (or from what `mu get` was given), the lock and the packs.
+
+use crate::manifest::edit::Section;
+use crate::ops::get::id_of;
+use crate::ops::member::{self, Editing};
+use crate::ops::requirements::Requirements;
+use crate::ops::resolve::without;
+use crate::ops::sync::sync;
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::{PackageId, Reference};
+use crate::select::Update;
+
+/// Removes what `texts` name: references, ids, or the local names of dependencies.
+///
+/// Looks in the manifest around the current folder, or in all of them where that is in none; and in
+/// what `mu get` was given.
+///
+/// # Errors
+///
+/// When nothing asks for one of them, and for all that [`sync`] fails for.
+pub fn remove(
+    session: &mut Session,
+    texts: &[String],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let previous = session.lockfile()?.unwrap_or_default();
+    let mut extra = previous.extra.clone();
+    let mut editing = Editing::default();
+    let targets: Vec<usize> = match member::around(session) {
+        Some(index) => vec![index],
+        None => (0..session.workspace.members.len()).collect(),
+    };
+    for text in texts {
+        let mut was_there = false;
+        for &index in &targets {
+            for section in [Section::Dependencies, Section::DevDependencies] {
+                let Some(reference) = find(session, index, section, text)? else {
+                    continue;
+                };
+                was_there |=
+                    editing.change(session, index, |editor| editor.remove(section, &reference))?;
+            }
+        }
+        let id = id_of(session, &Reference::parse(text)?);
+        let rest = without(session, &extra, &id);
+        was_there |= rest.len() < extra.len();
+        extra = rest;
+        if !was_there {
+            return Err(not_asked_for(session, text, &id, &extra));
+        }
+    }
+    let requirements = Requirements::collect(session, extra)?;
+    sync(session, &requirements, Update::Nothing, &editing.into_edits(), dry_run)
+}
+
+/// The reference of the dependency that `text` means: by its local name, or by the package it names.
+fn find(
+    session: &Session,
+    index: usize,
+    section: Section,
+    text: &str,
+) -> Result<Option<Reference>, CommandError> {
+    let member = &session.workspace.members[index];
+    let dependencies = match section {
+        Section::Dependencies => &member.manifest.dependencies,
+        Section::DevDependencies => &member.manifest.dev_dependencies,
+    };
+    let wanted = id_of(session, &Reference::parse(text)?);
+    let defaults = session.defaults();
+    Ok(dependencies
+        .iter()
+        .find(|dependency| {
+            let id = session.places.id_of(
+                &dependency.reference,
+                &defaults,
+                &member.folder,
+                &session.workspace,
+            );
+            dependency.alias.as_deref() == Some(text) || id == wanted
+        })
+        .map(|dependency| dependency.reference.clone()))
+}
+
+fn not_asked_for(session: &Session, text: &str, id: &PackageId, extra: &[String]) -> CommandError {
+    let error = CommandError::new(Code::NotFound, format!("nothing here asks for `{text}`"));
+    let locked = session.lockfile().ok().flatten().unwrap_or_default();
+    if let Some(package) = locked.find(id).next() {
+        let by: Vec<String> =
+            package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
+        return error.hint(format!("it is installed because {} needs it", by.join(" and ")));
+    }
+    let known: Vec<String> = session
+        .workspace
+        .members
+        .iter()
+        .flat_map(|member| {
+            member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
+        })
+        .map(|dependency| dependency.reference.to_string())
+        .chain(extra.iter().cloned())
+        .collect();
+    let names = known.iter().map(|text| text.split('#').next().unwrap_or(text));
+    match crate::manifest::source::nearest(text, names) {
+        Some(name) => error.hint(format!("did you mean `{name}`?")),
+        None => error,
+    }
+}

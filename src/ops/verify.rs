@@ -1,0 +1,113 @@
+//! `verify`: hashes what is installed (or the store) again, and compares it with the lock.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use mu_provider::{Digest, Tree};
+
+use crate::fs::Sharing;
+use crate::ops::sync::wanted;
+use crate::ops::{CommandError, Session, Stage};
+use crate::packs::hash_folder;
+
+/// What is wrong with one pack or stored tree.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fault {
+    /// The package's id and version, or the tree's digest.
+    pub what: String,
+    /// Its folder.
+    pub folder: std::path::PathBuf,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// What verifying found.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// How many packs or trees were looked at.
+    pub checked: usize,
+    /// Those that are wrong, sorted.
+    pub faults: Vec<Fault>,
+}
+
+/// Checks every pack that the lock names.
+///
+/// # Errors
+///
+/// When the lock or the state cannot be read.
+pub fn verify(session: &Session) -> Result<Report, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let packs = session.packs();
+    let state = packs.state()?;
+    let wanted: Vec<_> = wanted(&lock).map(|(_, wanted)| wanted).collect();
+    Ok(check_all(session, &wanted, |wanted| {
+        let folder = packs.pack_path(&wanted.place);
+        let problem = if !folder.exists() {
+            Some("it is not installed; run `mu get`".to_owned())
+        } else {
+            let installed = state.packs.get(&wanted.place);
+            let expected = installed
+                .filter(|pack| pack.digest == wanted.digest)
+                .and_then(|pack| pack.partial)
+                .unwrap_or(wanted.digest);
+            difference(&expected, packs.tree_of(&wanted.place, &state))
+        };
+        problem.map(|problem| Fault {
+            what: format!("{} {}", wanted.id, wanted.version),
+            folder,
+            problem,
+        })
+    }))
+}
+
+/// Checks every tree in the store.
+///
+/// # Errors
+///
+/// When the store cannot be read.
+pub fn verify_store(session: &Session) -> Result<Report, CommandError> {
+    let _lock = session.store.lock(Sharing::Shared, &mut || {
+        session.events.waiting("another mu process is pruning the store");
+    })?;
+    let digests = session.store.digests()?;
+    Ok(check_all(session, &digests, |digest| {
+        let folder = session.store.tree_path(digest);
+        let problem = difference(digest, hash_folder(&folder, &std::collections::HashSet::new()));
+        problem.map(|problem| Fault { what: digest.to_string(), folder, problem })
+    }))
+}
+
+fn difference(expected: &Digest, found: Result<Tree, crate::packs::HashError>) -> Option<String> {
+    match found {
+        Ok(tree) if tree.digest() == *expected => None,
+        Ok(tree) => {
+            Some(format!("its content changed: expected {expected}, got {}", tree.digest()))
+        }
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn check_all<T: Sync>(
+    session: &Session,
+    items: &[T],
+    check: impl Fn(&T) -> Option<Fault> + Sync,
+) -> Report {
+    let next = AtomicUsize::new(0);
+    let faults = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let fault = check(item);
+            faults.lock().unwrap_or_else(PoisonError::into_inner).extend(fault);
+            let done = next.load(Ordering::Relaxed).min(items.len());
+            session.events.progress(Stage::Verifying, done, items.len());
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..session.disk_jobs().min(items.len()) {
+            scope.spawn(work);
+        }
+    });
+    let mut faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
+    faults.sort();
+    Report { checked: items.len(), faults }
+}

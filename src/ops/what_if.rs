@@ -1,0 +1,123 @@
+//! `resolve`: what would be chosen if other things were asked for. Writes nothing.
+
+use crate::lock::{LockedPackage, Source};
+use crate::manifest;
+use crate::ops::get::id_of;
+use crate::ops::requirements::{Requirements, print_extra};
+use crate::ops::resolve::{resolve_from, without};
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::{Reference, VersionSpec};
+use crate::select::Update;
+use crate::workspace::Exclusion;
+
+/// What to suppose.
+#[derive(Debug, Clone, Default)]
+pub struct WhatIf {
+    /// What is asked for, instead of what the workspace asks for; nothing means what it does.
+    pub references: Vec<String>,
+    /// What is asked for, too.
+    pub with: Vec<String>,
+    /// Packages that nobody asks for.
+    pub without: Vec<String>,
+    /// Versions that are installed.
+    pub installed: Vec<String>,
+    /// Facts of the runtime, `NAME=VALUE`.
+    pub runtime: Vec<String>,
+    /// Versions never to pick.
+    pub exclude: Vec<String>,
+    /// Only versions in this channel, of the references given here.
+    pub channel: Option<String>,
+    /// Only versions of this app version, of the references given here.
+    pub app_version: Option<String>,
+    /// Whether prereleases will do, for the references given here.
+    pub prereleases: bool,
+}
+
+/// Chooses versions under the suppositions.
+///
+/// # Errors
+///
+/// When a supposition cannot be read, or no versions fit together.
+pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, CommandError> {
+    let previous = session.lockfile()?.unwrap_or_default();
+    let mut supposed = previous.clone();
+    for text in &request.installed {
+        suppose_installed(session, &mut supposed.packages, text)?;
+    }
+    for text in &request.runtime {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            CommandError::new(Code::Usage, format!("--runtime takes NAME=VALUE, not `{text}`"))
+        })?;
+        session.workspace.settings.runtime.insert(name.to_owned(), value.to_owned());
+    }
+    for text in &request.exclude {
+        let reference = Reference::parse(text)?;
+        let id = id_of(session, &reference);
+        let versions = reference.version().cloned();
+        session.workspace.settings.exclude.push(Exclusion { id, versions });
+    }
+    let mut extra = previous.extra.clone();
+    if !request.references.is_empty() {
+        session.workspace.members.clear();
+        extra.clear();
+    }
+    for text in request.references.iter().chain(&request.with) {
+        let reference = Reference::parse(text)?;
+        let id = id_of(session, &reference);
+        extra = without(session, &extra, &id);
+        drop_requirements(session, &id, request.with.contains(text));
+        extra.push(print_extra(&manifest::Requirement {
+            channel: request.channel.clone(),
+            app_version: request.app_version.clone(),
+            prerelease: request.prereleases,
+            ..manifest::Requirement::new(reference)
+        }));
+    }
+    for text in &request.without {
+        let id = id_of(session, &Reference::parse(text)?);
+        extra = without(session, &extra, &id);
+        drop_requirements(session, &id, true);
+    }
+    let requirements = Requirements::collect(session, extra)?;
+    // References that stand alone are answered as if nothing were installed.
+    let base = if request.references.is_empty() { supposed } else { Default::default() };
+    let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
+    session.save_index();
+    let outcome = Outcome::new(resolved.lock, &previous, &requirements);
+    Ok(Outcome { dry_run: true, ..outcome })
+}
+
+/// Takes a package out of what the manifests ask for, as far as this run goes.
+fn drop_requirements(session: &mut Session, id: &crate::reference::PackageId, everywhere: bool) {
+    if !everywhere {
+        return;
+    }
+    let defaults = session.defaults();
+    for member in &mut session.workspace.members {
+        let keep = |dependency: &manifest::Requirement| {
+            dependency.reference.local().is_some() || dependency.reference.id(&defaults) != *id
+        };
+        member.manifest.dependencies.retain(keep);
+        member.manifest.dev_dependencies.retain(keep);
+    }
+}
+
+fn suppose_installed(
+    session: &Session,
+    packages: &mut Vec<LockedPackage>,
+    text: &str,
+) -> Result<(), CommandError> {
+    let reference = Reference::parse(text)?;
+    let id = id_of(session, &reference);
+    let Some(VersionSpec::Pin(pin)) = reference.version() else {
+        return Err(CommandError::new(
+            Code::Usage,
+            format!("--installed takes ID#VERSION with one version, not `{text}`"),
+        ));
+    };
+    let version = pin.version().to_string();
+    packages.retain(|package| package.id != id);
+    packages.push(LockedPackage::new(id, version, Source::new("hub", "supposed")));
+    packages.sort_by(|left, right| left.id.cmp(&right.id));
+    Ok(())
+}

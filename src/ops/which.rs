@@ -1,0 +1,72 @@
+//! `which`: where a reference leads.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::lock::Lockfile;
+use crate::ops::resolve::parse_version;
+use crate::ops::sync::wanted;
+use crate::ops::{CommandError, Session};
+use crate::packs::PacksFolder;
+use crate::reference::Reference;
+use crate::search::{Candidate, Found, Installed, SearchPath, Wanted};
+
+/// Finds the package (or the element) that a reference names.
+///
+/// # Errors
+///
+/// When the reference cannot be read, or nothing is found in any of the eight places.
+pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
+    let wanted = wanted_by(session, text)?;
+    Ok(search(session)?.find(&wanted)?)
+}
+
+/// The eight places that a reference may lead to, in order.
+///
+/// # Errors
+///
+/// When the reference cannot be read, or a manifest in the workspace is wrong.
+pub fn which_all(session: &Session, text: &str) -> Result<Vec<Candidate>, CommandError> {
+    let wanted = wanted_by(session, text)?;
+    Ok(search(session)?.candidates(&wanted)?)
+}
+
+fn wanted_by(session: &Session, text: &str) -> Result<Wanted, CommandError> {
+    let reference = Reference::parse(text)?;
+    let mut wanted = Wanted::new(&reference, &session.defaults());
+    wanted.id = crate::ops::get::id_of(session, &reference);
+    Ok(wanted)
+}
+
+/// The search path, with what the locks know of installed packs.
+fn search(session: &Session) -> Result<SearchPath, CommandError> {
+    let mut installed = BTreeMap::new();
+    let mut replaced = BTreeMap::new();
+    let home = &session.environment.mu_home;
+    let global = (Lockfile::read(home)?, PacksFolder::new(home.join("packs")));
+    for (lock, packs) in [global, (session.lockfile()?, session.packs())] {
+        let Some(lock) = lock else { continue };
+        installed.extend(known(&lock, &packs));
+        for package in &lock.packages {
+            if let Some(by) = &package.replaced_by {
+                replaced.insert(package.id.clone(), by.clone());
+            }
+        }
+    }
+    let search = session.places.search().clone();
+    Ok(search.with_installed(installed).with_replaced(replaced))
+}
+
+fn known(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> {
+    wanted(lock)
+        .map(|(index, wanted)| {
+            let package = &lock.packages[index];
+            let installed = Installed {
+                version: parse_version(package),
+                commit: package.commit.clone(),
+                reference: package.reference.clone(),
+            };
+            (packs.pack_path(&wanted.place), installed)
+        })
+        .collect()
+}
