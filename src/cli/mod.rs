@@ -11,10 +11,10 @@ mod init;
 mod list;
 mod outdated;
 mod pin;
-//mod registry;
+mod registry;
 mod remove;
 mod resolve;
-//mod schema;
+mod schema;
 mod status;
 mod tree;
 mod update;
@@ -92,10 +92,13 @@ enum Command {
     Status(status::Arguments),
     Verify(verify::Arguments),
     #[command(subcommand)]
+    Registry(registry::Command),
+    #[command(subcommand)]
     Cache(cache::Command),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),
     Man(completions::ManArguments),
+    Schema(schema::Arguments),
 }
 
 /// What a command needs to run.
@@ -232,9 +235,11 @@ fn start(cli: Cli, shell: &Arc<Shell>) -> Ending {
         Command::Outdated(arguments) => outdated::run(&context, &arguments),
         Command::Status(arguments) => status::run(&context, &arguments),
         Command::Verify(arguments) => verify::run(&context, &arguments),
+        Command::Registry(command) => registry::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
         Command::Doctor(arguments) => doctor::run(&context, &arguments),
         Command::Completions(arguments) => completions::run(&context, &arguments),
         Command::Man(arguments) => completions::man(&context, &arguments),
+        Command::Schema(arguments) => schema::run(&context, &arguments),
     }
 }

@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
-use crate::ops::registry::{NewRegistry, add, remove};
+use crate::ops::registry::{add, remove};
 use crate::report::{FAINT, STRONG, Table};
+use crate::workspace::edit::NewRegistry;
 
 /// Say where packages really come from
 #[derive(Debug, Subcommand)]
@@ -65,8 +66,8 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             let session = context.open(Scope::Workspace)?;
             let file = add(
                 &session,
+                &arguments.prefix,
                 &NewRegistry {
-                    prefix: arguments.prefix.clone(),
                     url: arguments.url.clone(),
                     provider: arguments.provider.clone(),
                     insecure: arguments.insecure || context.global.allow_insecure,
@@ -118,7 +119,8 @@ fn list(context: &Context) -> Ending {
     }
     let mut table = Table::new(&["prefix", "where", "provider", "set in"]);
     for registry in registries {
-        let url = registry.url.as_ref().map_or_else(|| "at the base".to_owned(), ToString::to_string);
+        let url =
+            registry.url.as_ref().map_or_else(|| "at the base".to_owned(), ToString::to_string);
         table.row([
             (STRONG, registry.prefix.clone()),
             (Style::new(), url),

@@ -68,12 +68,15 @@ pub struct Index {
 pub(crate) struct Shared {
     options: IndexOptions,
     routes: Routes,
-    caches: Mutex<HashMap<(String, SafeUrl), Arc<OnceLock<Result<Arc<Cache>, Arc<FileError>>>>>>,
+    caches: Mutex<HashMap<(String, SafeUrl), Arc<CacheSlot>>>,
     packages: Mutex<HashMap<PackageId, Arc<Slot>>>,
     asked: AtomicUsize,
     answered: AtomicUsize,
     met_local: Mutex<BTreeSet<PackageId>>,
 }
+
+/// A registry's cache, opened when it is first needed.
+type CacheSlot = OnceLock<Result<Arc<Cache>, Arc<FileError>>>;
 
 /// A package that was asked for; whoever asks second waits for the first.
 type Slot = OnceLock<Result<Arc<Package>, Arc<PackageError>>>;

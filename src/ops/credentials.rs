@@ -13,11 +13,11 @@ const PREFIX: &str = "MU_TOKEN_";
 
 /// The tokens of this run.
 #[derive(Debug)]
-pub struct Tokens(BTreeMap<String, Secret>);
+pub(super) struct Tokens(BTreeMap<String, Secret>);
 
 impl Tokens {
     /// The tokens in the environment.
-    pub fn new(environment: &Environment) -> Self {
+    pub(super) fn new(environment: &Environment) -> Self {
         let tokens = environment.variables.iter().filter_map(|(name, value)| {
             let host = name.strip_prefix(PREFIX)?;
             let is_usable = !host.is_empty() && !value.trim().is_empty();
@@ -28,7 +28,7 @@ impl Tokens {
 }
 
 /// The name of the variable that holds the token for a host: `hub.mu.com:8080` is `MU_TOKEN_HUB_MU_COM_8080`.
-pub fn variable_for(host_and_port: &str) -> String {
+pub(super) fn variable_for(host_and_port: &str) -> String {
     let host = host_and_port.chars().map(|character| {
         if character.is_ascii_alphanumeric() { character.to_ascii_uppercase() } else { '_' }
     });

@@ -15,7 +15,7 @@ use crate::reference::Reference;
 /// # Errors
 ///
 /// When there is none, or it is not clear which is meant.
-pub fn target(session: &Session, name: Option<&str>) -> Result<usize, CommandError> {
+pub(super) fn target(session: &Session, name: Option<&str>) -> Result<usize, CommandError> {
     let members = &session.workspace.members;
     if let Some(name) = name {
         let id = Reference::parse(name).ok().map(|reference| reference.id(&session.defaults()));
@@ -47,7 +47,7 @@ pub fn target(session: &Session, name: Option<&str>) -> Result<usize, CommandErr
 }
 
 /// The place in the workspace's members of the package around the current folder.
-pub fn around(session: &Session) -> Option<usize> {
+pub(super) fn around(session: &Session) -> Option<usize> {
     let current = &session.environment.current;
     let members = session.workspace.members.iter().enumerate();
     members
@@ -73,7 +73,7 @@ fn names(session: &Session) -> String {
 
 /// Manifests that were changed in memory, and not yet on disk.
 #[derive(Debug, Default)]
-pub struct Editing {
+pub(super) struct Editing {
     edits: Vec<Edit>,
 }
 
@@ -83,7 +83,7 @@ impl Editing {
     /// # Errors
     ///
     /// When the file cannot be read, or the change cannot be made in it.
-    pub fn change(
+    pub(super) fn change(
         &mut self,
         session: &mut Session,
         index: usize,
@@ -111,7 +111,7 @@ impl Editing {
     }
 
     /// The edits, for when all else has worked.
-    pub fn into_edits(self) -> Vec<Edit> {
+    pub(super) fn into_edits(self) -> Vec<Edit> {
         self.edits
     }
 }

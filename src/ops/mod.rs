@@ -17,7 +17,7 @@ pub mod outdated;
 pub mod pin;
 mod places;
 mod providers;
-//pub mod registry;
+pub mod registry;
 pub mod remove;
 pub mod requirements;
 pub mod resolve;

@@ -130,7 +130,7 @@ impl Outcome {
 }
 
 /// What differs between two locks, by id.
-pub fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
+pub(super) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
     let mut changes = Vec::new();
     let ids: std::collections::BTreeSet<&PackageId> =
         before.packages.iter().chain(&after.packages).map(|package| &package.id).collect();

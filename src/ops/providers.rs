@@ -10,6 +10,12 @@ use crate::index::Providers;
 /// All providers, ready to be asked.
 pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
     let mut providers = Providers::default();
+    #[cfg(feature = "hub")]
+    {
+        let downloads = environment.cache.join("downloads");
+        let options = mu_provider_hub::HubOptions::new(Arc::clone(http), downloads);
+        providers.add(Arc::new(mu_provider_hub::HubProvider::new(options)));
+    }
     #[cfg(feature = "git")]
     {
         let options = mu_provider_git::GitOptions {

@@ -161,7 +161,7 @@ pub fn select(
 
 fn strategy(resolution: Resolution) -> Result<Box<dyn Strategy>, CommandError> {
     match resolution {
-        Resolution::Highest => Ok(Box::new(Highest::default())),
+        Resolution::Highest => Ok(Box::new(Highest)),
         Resolution::Minimal => {
             Err(CommandError::new(Code::Usage, "this mu does not know the strategy `minimal` yet")
                 .hint("use `resolution: highest`, or leave the setting out"))
