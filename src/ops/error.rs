@@ -116,6 +116,16 @@ impl CommandError {
         self
     }
 
+    /// An error in the text of a file.
+    fn in_file(code: Code, error: SourceError) -> Self {
+        let details = serde_json::json!({
+            "path": error.path().display().to_string(),
+            "line": error.line(),
+            "column": error.column(),
+        });
+        Self::from_error(code, error).with_details(details)
+    }
+
     /// Says what was being done when it happened.
     #[must_use]
     pub fn while_doing(self, what: impl Into<String>) -> Self {
@@ -157,25 +167,36 @@ impl From<FileError> for CommandError {
 
 impl From<ReferenceError> for CommandError {
     fn from(error: ReferenceError) -> Self {
-        Self::from_error(Code::Reference, error)
+        let details = serde_json::json!({ "text": error.text(), "offset": error.span().start });
+        Self::from_error(Code::Reference, error).with_details(details)
     }
 }
 
 impl From<SourceError> for CommandError {
     fn from(error: SourceError) -> Self {
-        Self::from_error(Code::Manifest, error)
+        Self::in_file(Code::Manifest, error)
     }
 }
 
 impl From<ManifestError> for CommandError {
     fn from(error: ManifestError) -> Self {
-        Self::from_error(Code::Manifest, error)
+        match error {
+            ManifestError::Source(error) => error.into(),
+            other => Self::from_error(Code::Manifest, other),
+        }
     }
 }
 
 impl From<WorkspaceError> for CommandError {
     fn from(error: WorkspaceError) -> Self {
-        Self::from_error(Code::Workspace, error)
+        match error {
+            WorkspaceError::Manifest(ManifestError::Source(error)) => {
+                let is_manifest = error.path().file_stem().is_some_and(|stem| stem == "Mu");
+                Self::in_file(if is_manifest { Code::Manifest } else { Code::Workspace }, error)
+            }
+            WorkspaceError::Manifest(error) => error.into(),
+            other => Self::from_error(Code::Workspace, other),
+        }
     }
 }
 
@@ -185,7 +206,7 @@ impl From<LockError> for CommandError {
             LockError::File(error) => error.into(),
             LockError::Newer { version, .. } => Self::from_error(Code::Workspace, error)
                 .hint(format!("install a mu that reads lock format {version}")),
-            LockError::Source(_) => Self::from_error(Code::Workspace, error),
+            LockError::Source(error) => Self::in_file(Code::Workspace, error),
         }
     }
 }
@@ -238,7 +259,10 @@ pub fn code_of(kind: ErrorKind) -> Code {
 
 impl From<EditError> for CommandError {
     fn from(error: EditError) -> Self {
-        Self::from_error(Code::Manifest, error)
+        match error {
+            EditError::Source(error) => error.into(),
+            other => Self::from_error(Code::Manifest, other),
+        }
     }
 }
 

@@ -213,8 +213,8 @@ fn remember(
 ) {
     let text = editor.text().to_owned();
     let Some(line) = line_of(&text, reference).filter(|_| is_yaml(path)) else { return };
-    // Behind another comment, or inside a list on one line, a mark would be read by nobody.
-    if line.contains(" #") || line.contains(['[', '{']) {
+    // Inside a list on one line, nobody could tell which entry the mark is about.
+    if line.contains(['[', '{']) {
         return;
     }
     let marked = text.replacen(line, &format!("{}  {MARK}{before}", line.trim_end()), 1);

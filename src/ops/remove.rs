@@ -6,6 +6,7 @@ use crate::ops::member::{self, Editing};
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::without;
 use crate::ops::sync::sync;
+use crate::ops::update::find_locked;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::Update;
@@ -31,17 +32,19 @@ pub fn remove(
         None => (0..session.workspace.members.len()).collect(),
     };
     for text in texts {
+        let reference = Reference::parse(text)?;
+        let id = find_locked(session, &previous, &reference)
+            .unwrap_or_else(|_| id_of(session, &reference));
         let mut was_there = false;
         for &index in &targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
-                let Some(reference) = find(session, index, section, text)? else {
+                let Some(reference) = find(session, index, section, text, &id)? else {
                     continue;
                 };
                 was_there |=
                     editing.change(session, index, |editor| editor.remove(section, &reference))?;
             }
         }
-        let id = id_of(session, &Reference::parse(text)?);
         let rest = without(session, &extra, &id);
         was_there |= rest.len() < extra.len();
         extra = rest;
@@ -59,13 +62,13 @@ fn find(
     index: usize,
     section: Section,
     text: &str,
+    wanted: &PackageId,
 ) -> Result<Option<Reference>, CommandError> {
     let member = &session.workspace.members[index];
     let dependencies = match section {
         Section::Dependencies => &member.manifest.dependencies,
         Section::DevDependencies => &member.manifest.dev_dependencies,
     };
-    let wanted = id_of(session, &Reference::parse(text)?);
     let defaults = session.defaults();
     Ok(dependencies
         .iter()
@@ -76,7 +79,7 @@ fn find(
                 &member.folder,
                 &session.workspace,
             );
-            dependency.alias.as_deref() == Some(text) || id == wanted
+            dependency.alias.as_deref() == Some(text) || id == *wanted
         })
         .map(|dependency| dependency.reference.clone()))
 }

@@ -411,10 +411,10 @@ pub fn failed(session: &Session, request: &Request, failure: Failure) -> Command
         Failure::Conflict(conflict) => {
             let missing = is_missing(&conflict);
             let code = if missing { Code::NotFound } else { Code::NoSolution };
-            let headline = if missing {
-                "not everything that is asked for exists"
-            } else {
-                "no versions fit together"
+            let headline = match (missing, &conflict.clashes[..]) {
+                (true, [clash]) if clash.tried.is_some() => "a package was not found",
+                (true, _) => "no version was found that is what was asked for",
+                (false, _) => "no versions fit together",
             };
             let text = conflict.to_string();
             let lines: Vec<&str> = text.lines().collect();

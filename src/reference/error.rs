@@ -75,6 +75,11 @@ impl ReferenceError {
         }
     }
 
+    /// That the text is wrong, without where and why: `` `bad ref` is no reference ``.
+    pub fn headline(&self) -> String {
+        format!("`{}` is no {}", self.shown().text, self.0.subject)
+    }
+
     /// Two lines: the text, and a caret under its first offending character with what was expected.
     pub fn render(&self) -> String {
         let Shown { text, column } = self.shown();

@@ -13,29 +13,33 @@ use crate::report::{BAD, FAINT, HELP};
 /// The error for people.
 pub(super) fn text(error: &CommandError, coloured: bool) -> String {
     let mut text = String::new();
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&*error.error);
-    let mut is_first = true;
     let mut said = String::new();
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&*error.error);
     while let Some(current) = cause {
-        let (message, picture) = describe(current, coloured);
+        cause = current.source();
+        let is_first = text.is_empty();
+        if let Some(source) = current.downcast_ref::<SourceError>() {
+            // The picture of a file has its own heading.
+            text.push_str(source.render(coloured).trim_end());
+            text.push('\n');
+            continue;
+        }
+        let reference = current.downcast_ref::<ReferenceError>();
+        let message = reference.map_or_else(|| current.to_string(), ReferenceError::headline);
         // A wrapper that only repeats its cause adds nothing.
-        if !said.contains(&message) || picture.is_some() {
-            let heading = if is_first {
-                format!("{BAD}error{BAD:#}")
-            } else {
-                format!("{FAINT}  caused by{FAINT:#}")
-            };
-            text.push_str(&format!("{heading}: {}\n", printable(&message)));
-            if let Some(picture) = picture {
-                text.push_str(&picture);
-                if !picture.ends_with('\n') {
-                    text.push('\n');
-                }
-            }
-            is_first = false;
+        if said.contains(&message) && !is_first {
+            continue;
+        }
+        let heading = if is_first {
+            format!("{BAD}error{BAD:#}")
+        } else {
+            format!("{FAINT}  caused by{FAINT:#}")
+        };
+        text.push_str(&format!("{heading}: {}\n", printable(&message)));
+        for line in reference.map(ReferenceError::render).unwrap_or_default().lines() {
+            text.push_str(&format!("  {line}\n"));
         }
         said = message;
-        cause = current.source();
     }
     let mut hints: Vec<&String> = Vec::new();
     for hint in &error.hints {
@@ -52,22 +56,6 @@ pub(super) fn text(error: &CommandError, coloured: bool) -> String {
     text
 }
 
-/// The message of one error, and the picture of the text that it is about.
-fn describe(error: &(dyn Error + 'static), coloured: bool) -> (String, Option<String>) {
-    let source = error
-        .downcast_ref::<SourceError>()
-        .or_else(|| error.downcast_ref::<Box<SourceError>>().map(|boxed| &**boxed));
-    if let Some(source) = source {
-        return (source.message().to_owned(), Some(source.render(coloured)));
-    }
-    if let Some(reference) = error.downcast_ref::<ReferenceError>() {
-        let picture: String =
-            reference.render().lines().map(|line| format!("  {line}\n")).collect();
-        return (reference.message(), Some(picture));
-    }
-    (error.to_string(), None)
-}
-
 /// The error for programs.
 pub(super) fn json(error: &CommandError) -> String {
     let mut message = error.error.to_string();
@@ -79,7 +67,9 @@ pub(super) fn json(error: &CommandError) -> String {
         }
         cause = current.source();
     }
-    let help = if error.hints.is_empty() { json!(null) } else { json!(error.hints.join("\n")) };
+    let own = error.error.downcast_ref::<SourceError>().and_then(SourceError::help_text);
+    let hints: Vec<&str> = own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
+    let help = if hints.is_empty() { json!(null) } else { json!(hints.join("\n")) };
     let value = json!({
         "error": {
             "code": error.code.as_str(),
