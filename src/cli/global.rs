@@ -65,9 +65,10 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// How output looks.
-    pub(crate) fn shell_options(&self) -> ShellOptions {
-        let verbosity = match (self.quiet, self.verbose) {
+    /// How output looks; `log` is the value of `MU_LOG`.
+    pub(crate) fn shell_options(&self, log: Option<&str>) -> ShellOptions {
+        let is_logged = matches!(log, Some("info" | "debug" | "trace" | "1"));
+        let verbosity = match (self.quiet, self.verbose || is_logged) {
             (true, _) => Verbosity::Quiet,
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::global::Global;
-use crate::env::Environment;
+use crate::env::{Environment, EnvironmentError};
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::report::Shell;
 
@@ -169,8 +169,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &arguments),
     };
-    let shell = Arc::new(Shell::new(cli.global.shell_options()));
-    match start(cli, &shell) {
+    let environment = Environment::from_process();
+    let log = environment.as_ref().ok().and_then(|environment| environment.variable("MU_LOG"));
+    let shell = Arc::new(Shell::new(cli.global.shell_options(log)));
+    match start(cli, environment, &shell) {
         Ok(status) => status,
         Err(Stop::Failed(error)) => {
             shell.error(&error);
@@ -202,14 +204,17 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> u8 {
     if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
 }
 
-fn start(cli: Cli, shell: &Arc<Shell>) -> Ending {
+fn start(
+    cli: Cli,
+    environment: Result<Environment, EnvironmentError>,
+    shell: &Arc<Shell>,
+) -> Ending {
     let Some(command) = cli.command else {
         let help = Cli::command().render_help();
         shell.print(&help.ansi().to_string()).map_err(Stop::Closed)?;
         return Ok(0);
     };
-    let environment =
-        Environment::from_process().map_err(|error| CommandError::from_error(Code::Io, error))?;
+    let environment = environment.map_err(|error| CommandError::from_error(Code::Io, error))?;
     let environment = match &cli.global.directory {
         Some(folder) => environment.started_in(folder),
         None => environment,

@@ -206,64 +206,20 @@ impl WirePackage {
 /// Reads the layout that mu writes; `None` for any other.
 fn parse_lines(text: &str) -> Option<WireLock> {
     let mut lock = WireLock::default();
-    let mut lines = text.lines().skip_while(|line| line.starts_with('#')).peekable();
-    while let Some(line) = lines.next() {
-        if line == "packages:" || line == "packages: []" {
-            continue;
-        }
-        if line == "extra:" {
-            while let Some(item) = lines.next_if(|line| line.starts_with("- ")) {
-                lock.extra.push(scalar(&item[2..])?);
+    for line in text.lines().skip_while(|line| line.starts_with('#')) {
+        if let Some(first) = line.strip_prefix("- ") {
+            lock.packages.push(WirePackage::default());
+            read_field(lock.packages.last_mut()?, first)?;
+        } else if let Some(field) = line.strip_prefix("  ") {
+            read_field(lock.packages.last_mut()?, field)?;
+        } else {
+            match split_field(line)? {
+                ("version", value) => lock.version = value.parse().ok()?,
+                ("resolution", value) => lock.resolution = scalar(value)?,
+                ("packages", "" | "[]") => {}
+                ("extra", value) => lock.extra = list(value)?,
+                _ => return None,
             }
-            continue;
-        }
-        let (key, rest) = match line.strip_prefix("- ") {
-            Some(first) => {
-                lock.packages.push(WirePackage::default());
-                split_field(first)?
-            }
-            None => match line.strip_prefix("  ") {
-                Some(field) => split_field(field)?,
-                None => {
-                    let (key, value) = split_field(line)?;
-                    match key {
-                        "version" => lock.version = value.parse().ok()?,
-                        "resolution" => lock.resolution = scalar(value)?,
-                        _ => return None,
-                    }
-                    continue;
-                }
-            },
-        };
-        let package = lock.packages.last_mut()?;
-        let list = match key {
-            "requested" => &mut package.requested,
-            "dependencies" => &mut package.dependencies,
-            _ => {
-                let value = scalar(rest)?;
-                match key {
-                    "id" => package.id = value,
-                    "version" => package.version = value,
-                    "versioning" => package.versioning = Some(value),
-                    "appVersion" => package.app_version = Some(value),
-                    "source" => package.source = value,
-                    "folder" => package.folder = Some(value),
-                    "commit" => package.commit = Some(value),
-                    "ref" => package.reference = Some(value),
-                    "digest" => package.digest = Some(value),
-                    "archive" => package.archive = Some(value),
-                    "url" => package.url = Some(value),
-                    "replacedBy" => package.replaced_by = Some(value),
-                    _ => return None,
-                }
-                continue;
-            }
-        };
-        if !rest.is_empty() {
-            return None;
-        }
-        while let Some(item) = lines.next_if(|line| line.starts_with("  - ")) {
-            list.push(scalar(&item[4..])?);
         }
     }
     let complete = |package: &WirePackage| {
@@ -272,21 +228,58 @@ fn parse_lines(text: &str) -> Option<WireLock> {
     (lock.version == FORMAT && lock.packages.iter().all(complete)).then_some(lock)
 }
 
+fn read_field(package: &mut WirePackage, field: &str) -> Option<()> {
+    let (key, value) = split_field(field)?;
+    match key {
+        "id" => package.id = scalar(value)?,
+        "version" => package.version = scalar(value)?,
+        "versioning" => package.versioning = Some(scalar(value)?),
+        "appVersion" => package.app_version = Some(scalar(value)?),
+        "source" => package.source = scalar(value)?,
+        "folder" => package.folder = Some(scalar(value)?),
+        "commit" => package.commit = Some(scalar(value)?),
+        "ref" => package.reference = Some(scalar(value)?),
+        "digest" => package.digest = Some(scalar(value)?),
+        "archive" => package.archive = Some(scalar(value)?),
+        "url" => package.url = Some(scalar(value)?),
+        "requested" => package.requested = list(value)?,
+        "dependencies" => package.dependencies = list(value)?,
+        "replacedBy" => package.replaced_by = Some(scalar(value)?),
+        _ => return None,
+    }
+    Some(())
+}
+
 fn split_field(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let value = if value.is_empty() { value } else { value.strip_prefix(' ')? };
-    (key.bytes().all(|byte| byte.is_ascii_alphabetic()) && !value.starts_with(' '))
-        .then_some((key, value))
+    let is_key = key.bytes().all(|byte| byte.is_ascii_alphabetic());
+    (is_key && !value.starts_with(' ')).then_some((key, value))
+}
+
+/// The items of a list on one line, each in one of the two forms of [`scalar`].
+fn list(text: &str) -> Option<Vec<String>> {
+    let mut rest = text.strip_prefix('[')?.strip_suffix(']')?;
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        let end = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.find('"')? + 2,
+            None => rest.find(", ").unwrap_or(rest.len()),
+        };
+        items.push(scalar(&rest[..end])?);
+        rest = &rest[end..];
+        if !rest.is_empty() {
+            rest = rest.strip_prefix(", ").filter(|rest| !rest.is_empty())?;
+        }
+    }
+    Some(items)
 }
 
 /// The value of a scalar in one of the two forms that mu writes without surprises.
 fn scalar(text: &str) -> Option<String> {
     if let Some(quoted) = text.strip_prefix('"') {
         let inner = quoted.strip_suffix('"')?;
-        if !inner.contains(['\\', '"']) {
-            return Some(inner.to_owned());
-        }
-        return None;
+        return (!inner.contains(['\\', '"'])).then(|| inner.to_owned());
     }
     let plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
         && !text

@@ -63,16 +63,9 @@ fn field(text: &mut String, indent: &str, key: &str, value: &str) {
 }
 
 fn list(text: &mut String, indent: &str, key: &str, items: impl Iterator<Item = String>) {
-    for (index, item) in items.enumerate() {
-        if index == 0 {
-            text.push_str(indent);
-            text.push_str(key);
-            text.push_str(":\n");
-        }
-        text.push_str(indent);
-        text.push_str("- ");
-        text.push_str(&scalar(&item));
-        text.push('\n');
+    let items: Vec<String> = items.map(|item| scalar(&item)).collect();
+    if !items.is_empty() {
+        field(text, indent, key, &format!("[{}]", items.join(", ")));
     }
 }
 

@@ -109,6 +109,7 @@ fn fetch_one(
         None => (route_of(session, package)?, release_of(package)),
     };
     let what = format!("{} {}", package.id, package.version);
+    session.events.detail(&format!("fetching {what} from {}", route.location.describe()));
     let progress = CallProgress { events: &*session.events, what: what.clone() };
     let result = session.store.add(expected.as_ref(), |tree| {
         route.provider.fetch(&route.location, &release, tree, &progress)

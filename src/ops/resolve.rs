@@ -18,7 +18,7 @@ use crate::select::{
     Asker, Chosen, Conflict, Exclusion, Failure, Highest, Local, Locked, Majors, Override, Request,
     Selection, Settings, Strategy, Update, Warning,
 };
-use crate::workspace::Resolution;
+use crate::workspace::{Cutoff, Resolution};
 
 /// A lock that fits the requirements, and how to fetch what is new in it.
 #[derive(Debug, Default)]
@@ -135,6 +135,11 @@ fn choose(
     }
     let selection = select(session, &*strategy, session.index(), &mut request)
         .map_err(|failure| failed(session, &request, failure))?;
+    let cost = selection.statistics;
+    session.events.detail(&format!(
+        "chose among {} packages, and looked at what {} versions need",
+        cost.packages_read, cost.versions_read
+    ));
     record(session, requirements, previous, &selection)
 }
 
@@ -206,7 +211,10 @@ pub fn request(
         })
         .collect();
     let now = session.environment.now;
-    let youngest = settings.minimum_release_age.map(|cutoff| cutoff.moment(now));
+    let youngest = settings
+        .minimum_release_age
+        .filter(|cutoff| *cutoff != Cutoff::Age(0))
+        .map(|cutoff| cutoff.moment(now));
     Request {
         roots: requirements.roots(),
         locked,

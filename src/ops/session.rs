@@ -89,9 +89,7 @@ impl Session {
                 let root = find_root(&environment.current, &environment.home);
                 Workspace::open(&root, &environment.mu_home)?
             }
-            Scope::Global => {
-                Workspace::open_without_members(&environment.mu_home, &environment.mu_home)?
-            }
+            Scope::Global => global(&environment)?,
         };
         for warning in &workspace.warnings {
             events.warning(&warning.to_string());
@@ -224,6 +222,17 @@ impl Session {
         });
         crate::ops::providers::all(&self.environment, self.options.offline, &http)
     }
+}
+
+/// The settings of the user, and the registries of the workspace around: where packages come from does
+/// not depend on where they are installed.
+fn global(environment: &Environment) -> Result<Workspace, CommandError> {
+    let home = &environment.mu_home;
+    let root = find_root(&environment.current, &environment.home);
+    let around = Workspace::open_without_members(&root, home)?.settings.registries;
+    let mut workspace = Workspace::open_without_members(home, home)?;
+    workspace.settings.registries = around;
+    Ok(workspace)
 }
 
 fn packs_of_workspace(root: &Path) -> PathBuf {

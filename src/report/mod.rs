@@ -62,7 +62,8 @@ pub struct Shell {
     out: Mutex<AutoStream<io::Stdout>>,
     coloured_errors: bool,
     progress: ProgressLine,
-    warned: Mutex<std::collections::HashSet<String>>,
+    /// What was warned of; with `--json`, part of the answer instead of lines on stderr.
+    warned: Mutex<std::collections::BTreeSet<String>>,
 }
 
 /// Bold, for what the eye should find.
@@ -127,13 +128,19 @@ impl Shell {
         self.print(&format!("{text}\n"))
     }
 
-    /// Prints the one JSON document of the answer.
+    /// Prints the one JSON document of the answer, with the warnings so far under `warnings`.
     ///
     /// # Errors
     ///
     /// When stdout is closed.
     pub fn json(&self, value: &serde_json::Value) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(value).expect("JSON values always serialise");
+        let mut value = value.clone();
+        let warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(object), false) = (value.as_object_mut(), warned.is_empty()) {
+            object.insert("warnings".to_owned(), warned.iter().cloned().collect());
+        }
+        drop(warned);
+        let text = serde_json::to_string_pretty(&value).expect("JSON values always serialise");
         self.line(&text)
     }
 
@@ -173,13 +180,13 @@ impl Events for Shell {
         }
         let is_new =
             self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
-        if is_new {
+        if is_new && !self.options.json {
             self.to_stderr(&format!("{NOTICE}warning{NOTICE:#}: {}\n", printable(text)));
         }
     }
 
     fn waiting(&self, text: &str) {
-        if self.options.verbosity >= Verbosity::Normal {
+        if self.options.verbosity >= Verbosity::Normal && !self.options.json {
             self.to_stderr(&format!("{FAINT}waiting: {}{FAINT:#}\n", printable(text)));
         }
     }
@@ -193,7 +200,7 @@ impl Events for Shell {
     }
 
     fn detail(&self, text: &str) {
-        if self.options.verbosity >= Verbosity::Verbose {
+        if self.options.verbosity >= Verbosity::Verbose && !self.options.json {
             self.to_stderr(&format!("{FAINT}{}{FAINT:#}\n", printable(text)));
         }
     }
