@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `root`, `remote_url` | which repository a location means, and which URLs are accepted |
 //! | `transport` | how bytes get to a server and back: http, `ssh`, `git upload-pack`, plain TCP |
+//! | `programs`, `settings` | what is run for the user, and what the user told Git |
 //! | `wire` | Git's protocol, for reading |
 //! | `database` | one bare repository in the cache for each remote; on disk: `NAME-HASH.git`, `.git.lock` beside it, and `NAME-HASH.history.git` with commits alone |
 //! | `repository`, `repositories` | what is listed, what is here, what must be fetched |
@@ -28,6 +29,7 @@ mod remote_url;
 mod repositories;
 mod repository;
 mod root;
+mod settings;
 mod snapshot;
 mod transport;
 mod version;

@@ -31,35 +31,26 @@ const OF_ONE_REPOSITORY: [&str; 16] = [
 #[derive(Clone)]
 pub(crate) struct Programs {
     variables: BTreeMap<String, String>,
-    ssh_command: Option<String>,
 }
 
 impl std::fmt::Debug for Programs {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The variables may hold tokens.
-        formatter
-            .debug_struct("Programs")
-            .field("ssh_command", &self.ssh_command)
-            .finish_non_exhaustive()
+        formatter.debug_struct("Programs").finish_non_exhaustive()
     }
 }
 
 impl Programs {
-    /// `ssh_command` is Git's `core.sshCommand`.
-    pub(crate) fn new(variables: &BTreeMap<String, String>, ssh_command: Option<String>) -> Self {
+    /// Programs that see these variables.
+    pub(crate) fn new(variables: &BTreeMap<String, String>) -> Self {
         let mut variables = variables.clone();
         variables.retain(|name, _| !OF_ONE_REPOSITORY.contains(&name.as_str()));
-        Self { variables, ssh_command }
+        Self { variables }
     }
 
     /// A variable of the caller's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
-    }
-
-    /// Git's `core.sshCommand`.
-    pub(crate) fn ssh_command(&self) -> Option<&str> {
-        self.ssh_command.as_deref()
     }
 
     /// A command that asks nobody anything, speaks English, and has no terminal.

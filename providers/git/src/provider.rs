@@ -29,10 +29,8 @@ pub struct GitOptions {
     /// Whether nothing may be connected to. Repositories of this machine can be read all the same.
     pub offline: bool,
     /// The environment for `git` and `ssh`, `PATH` and `HOME` among it. `GIT_SSH_COMMAND` and `GIT_SSH`
-    /// are respected.
+    /// are respected; `core.sshCommand` and `url.….insteadOf` are asked of Git.
     pub variables: BTreeMap<String, String>,
-    /// Git's setting `core.sshCommand`.
-    pub ssh_command: Option<String>,
     /// The client that all providers share.
     pub http: Arc<Http>,
     /// How many bytes one fetch may bring.
@@ -48,7 +46,6 @@ impl GitOptions {
             cache: cache.into(),
             offline: http.options().offline,
             variables: BTreeMap::new(),
-            ssh_command: None,
             http: Arc::clone(http),
             largest_pack: 4 << 30,
             largest_file: 1 << 30,
@@ -77,7 +74,7 @@ pub struct GitProvider {
 impl GitProvider {
     /// A provider that has not connected to anything.
     pub fn new(options: GitOptions) -> Self {
-        let programs = Programs::new(&options.variables, options.ssh_command);
+        let programs = Programs::new(&options.variables);
         let transports = Transports::new(&options.http, programs);
         let bounds = Bounds { pack: options.largest_pack, file: options.largest_file };
         Self { repositories: Repositories::new(options.cache, options.offline, bounds, transports) }

@@ -72,21 +72,9 @@ impl RemoteUrl {
         if text.starts_with("./") || text.starts_with("../") {
             return parent.relative(text).ok_or_else(|| refuse("it leads out of its host"))?;
         }
-        let remote = if let Some((user_and_host, path)) = scp_form(text) {
-            let url = SafeUrl::parse(&format!("ssh://{user_and_host}/{path}"))
-                .map_err(|error| refuse("it is no URL").because(error))?;
-            let relative = (!path.starts_with('/')).then(|| path.to_owned());
-            Self { relative, ..Self::new(&url, false)? }
-        } else {
-            let url = if text.starts_with('/') {
-                Url::from_file_path(text).map(SafeUrl::from).map_err(|()| refuse("it is no path"))
-            } else {
-                SafeUrl::parse(text).map_err(|error| refuse("it is no URL").because(error))
-            }?;
-            let same_host = url.host_and_port() == parent.url.host_and_port();
-            Self::new(&url, parent.insecure && same_host)?
-        };
-        remote.check()?;
+        let insecure =
+            |url: &SafeUrl| parent.insecure && url.host_and_port() == parent.url.host_and_port();
+        let remote = Self::parse(text, insecure)?.ok_or_else(|| refuse("it is no URL"))?;
         match remote.scheme {
             Scheme::File if parent.scheme != Scheme::File => {
                 Err(refuse("a repository elsewhere may not name folders of this machine"))
@@ -96,6 +84,35 @@ impl RemoteUrl {
             }
             _ => Ok(remote),
         }
+    }
+
+    /// What the user has Git use instead of `remote`.
+    pub(crate) fn substitute(remote: &Self, text: &str) -> Result<Self, ProviderError> {
+        Self::parse(text, |_| remote.insecure)?.ok_or_else(|| {
+            let text = crate::words::printable(text.as_bytes());
+            let text = format!("Git is told to use `{text}` instead of `{remote}`: that is no URL");
+            ProviderError::new(ErrorKind::Refused, text)
+        })
+    }
+
+    /// Reads what Git takes for a remote: a URL, `user@host:path`, or an absolute path.
+    fn parse(
+        text: &str,
+        insecure: impl FnOnce(&SafeUrl) -> bool,
+    ) -> Result<Option<Self>, ProviderError> {
+        if let Some((user_and_host, path)) = scp_form(text) {
+            let Ok(url) = SafeUrl::parse(&format!("ssh://{user_and_host}/{path}")) else {
+                return Ok(None);
+            };
+            let relative = (!path.starts_with('/')).then(|| path.to_owned());
+            let remote = Self { relative, ..Self::new(&url, false)? };
+            return remote.check().map(|()| Some(remote));
+        }
+        let url = match Url::from_file_path(text) {
+            Ok(url) => Ok(url.into()),
+            Err(()) => SafeUrl::parse(text),
+        };
+        url.ok().map(|url| Self::new(&url, insecure(&url))).transpose()
     }
 
     /// Follows `./` and `../` as `git submodule` does: from the repository, not from its folder.

@@ -86,6 +86,11 @@ impl<'call> Snapshot<'call> {
         self.read(oid, ObjectType::Blob, with)
     }
 
+    /// How many bytes an object has; what is not there has none, and reading it will say so.
+    pub(crate) fn size(&self, oid: Oid) -> u64 {
+        self.repository.size(oid)
+    }
+
     fn root(&self) -> Result<Oid, ProviderError> {
         let tree = self.read(self.commit, ObjectType::Commit, &mut parse_commit)?;
         tree.ok_or_else(|| self.nonsense(self.commit))

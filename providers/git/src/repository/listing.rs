@@ -20,6 +20,10 @@ impl Repository {
         }
         let arrived = self.listings.load(Ordering::SeqCst);
         let mut failed = locked(&self.listing);
+        // Somebody else may have listed it meanwhile, and may be fetching now: that is not waited for.
+        if let Some(listed) = self.listed.get() {
+            return Ok(Arc::clone(listed));
+        }
         match failed.as_ref() {
             // It failed while this caller waited, or will fail in the same way as often as it is asked.
             Some(FailedListing { before, failure })

@@ -7,6 +7,11 @@ use super::Repository;
 use crate::database::ObjectError;
 
 impl Repository {
+    /// How many bytes an object has, 0 if it cannot be read.
+    pub(crate) fn size(&self, oid: Oid) -> u64 {
+        self.database.size(oid)
+    }
+
     /// Reads an object that belongs to `commit`; a database that turns out to be damaged is fetched
     /// again, once.
     pub(crate) fn read<T>(

@@ -14,7 +14,7 @@ mod without_git;
 
 use std::fmt;
 use std::io::{self, Read};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mu_provider::http::Http;
 use mu_provider::{ErrorKind, Progress, ProviderError};
@@ -22,6 +22,7 @@ use mu_provider::{ErrorKind, Progress, ProviderError};
 use self::credentials::GitCredentials;
 use crate::programs::Programs;
 use crate::remote_url::{RemoteUrl, Scheme};
+use crate::settings::Settings;
 use crate::wire::{Advertisement, Boundary, FetchRequest, WireError};
 
 /// What all connections are made with.
@@ -29,6 +30,8 @@ use crate::wire::{Advertisement, Boundary, FetchRequest, WireError};
 pub(crate) struct Transports {
     http: Arc<Http>,
     programs: Programs,
+    /// Read when something is first connected to.
+    settings: OnceLock<Settings>,
     credentials: GitCredentials,
 }
 
@@ -89,7 +92,7 @@ trait Link: Send + fmt::Debug {
 impl Transports {
     pub(crate) fn new(http: &Arc<Http>, programs: Programs) -> Self {
         let credentials = GitCredentials::new(http, &programs);
-        Self { http: Arc::clone(http), programs, credentials }
+        Self { http: Arc::clone(http), programs, settings: OnceLock::new(), credentials }
     }
 
     /// Begins a conversation with `remote`.
@@ -98,11 +101,17 @@ impl Transports {
         remote: &RemoteUrl,
         progress: &dyn Progress,
     ) -> Result<Box<dyn Session>, ProviderError> {
+        if remote.scheme() == Scheme::File {
+            return file::open(remote, &self.programs);
+        }
+        let settings = self.settings.get_or_init(|| Settings::read(&self.programs));
+        let other = settings.instead_of(remote)?;
+        let remote = other.as_ref().unwrap_or(remote);
         match remote.scheme() {
             Scheme::Https | Scheme::Http => {
                 http::open(remote, &self.http, &self.credentials, progress)
             }
-            Scheme::Ssh => ssh::open(remote, &self.programs),
+            Scheme::Ssh => ssh::open(remote, &self.programs, settings.ssh_command.as_deref()),
             Scheme::Git => git::open(remote),
             Scheme::File => file::open(remote, &self.programs),
         }

@@ -23,8 +23,9 @@ enum Variant {
 pub(super) fn open(
     remote: &RemoteUrl,
     programs: &Programs,
+    setting: Option<&str>,
 ) -> Result<Box<dyn Session>, ProviderError> {
-    let (command, name) = command(remote, programs)?;
+    let (command, name) = command(remote, programs, setting)?;
     pipe::open(remote, command, explain).map_err(|error| {
         ProviderError::new(ErrorKind::Network, format!("cannot run `{name}` to reach `{remote}`"))
             .because(error)
@@ -32,8 +33,12 @@ pub(super) fn open(
     })?
 }
 
-fn command(remote: &RemoteUrl, programs: &Programs) -> Result<(Command, String), ProviderError> {
-    let line = programs.variable("GIT_SSH_COMMAND").or(programs.ssh_command());
+fn command(
+    remote: &RemoteUrl,
+    programs: &Programs,
+    setting: Option<&str>,
+) -> Result<(Command, String), ProviderError> {
+    let line = programs.variable("GIT_SSH_COMMAND").or(setting);
     let line = line.filter(|line| !line.trim().is_empty());
     let program = programs.variable("GIT_SSH").filter(|program| !program.is_empty());
     let (mut command, name) = match (line, program) {
@@ -47,7 +52,10 @@ fn command(remote: &RemoteUrl, programs: &Programs) -> Result<(Command, String),
     };
     match variant(name, programs.variable("GIT_SSH_VARIANT")) {
         Variant::OpenSsh => {
-            command.args(["-o", "BatchMode=yes", "-o", "SendEnv=GIT_PROTOCOL"]);
+            // Never asks, and notices when the other side is gone.
+            for option in ["BatchMode=yes", "ServerAliveInterval=30", "SendEnv=GIT_PROTOCOL"] {
+                command.args(["-o", option]);
+            }
             if let Some(port) = remote.port() {
                 command.arg("-p").arg(port.to_string());
             }
@@ -133,10 +141,10 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let programs = Programs::new(&variables, None);
+        let programs = Programs::new(&variables);
         let url = SafeUrl::parse(url).expect("is a URL");
         let remote = RemoteUrl::new(&url, false).expect("is accepted");
-        let (command, _) = command(&remote, &programs).expect("is a command");
+        let (command, _) = command(&remote, &programs, None).expect("is a command");
         std::iter::once(command.get_program())
             .chain(command.get_args())
             .map(|argument| argument.to_string_lossy().into_owned())
@@ -147,7 +155,8 @@ mod tests {
     fn each_program_gets_its_own_options() {
         let url = "ssh://git@example.com:22/a'b!.git";
         let path = r"git-upload-pack '/a'\''b'\!'.git'";
-        let options = ["-o", "BatchMode=yes", "-o", "SendEnv=GIT_PROTOCOL"];
+        let options =
+            ["-o", "BatchMode=yes", "-o", "ServerAliveInterval=30", "-o", "SendEnv=GIT_PROTOCOL"];
         assert_eq!(
             arguments(url, &[]),
             [&["ssh"], &options[..], &["-p", "22", "--", "git@example.com", path]].concat()

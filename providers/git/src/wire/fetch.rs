@@ -53,7 +53,9 @@ impl FetchRequest {
                 request.flush();
             }
             Handshake::Zero(capabilities, _) => {
-                let mut words = vec!["side-band-64k", "ofs-delta", "no-progress"];
+                // Some servers insist on the third, though nothing is negotiated.
+                let mut words =
+                    vec!["side-band-64k", "ofs-delta", "multi_ack_detailed", "no-progress"];
                 words.extend((!self.haves.is_empty()).then_some("thin-pack"));
                 words.extend(self.commits_only.then_some("filter"));
                 words.retain(|word| capabilities.has(word));
@@ -164,10 +166,7 @@ impl<R: Read> PackReader<R> {
                         boundary.add(line)?;
                     }
                 }
-                match packets.read()?.line() {
-                    Some(line) if line == b"NAK" || line.starts_with(b"ACK ") => {}
-                    _ => return Err(WireError::Malformed("neither ACK nor NAK before the pack")),
-                }
+                skip_acknowledgments(&mut packets)?;
             }
         }
         Ok((boundary, Self { packets, chunk: Vec::new(), used: 0, ended: false }))
@@ -190,6 +189,21 @@ impl<R: Read> PackReader<R> {
             }
         }
         Ok(())
+    }
+}
+
+/// Passes over what the server says of the commits that are here; the last of it is `NAK` or `ACK OID`.
+fn skip_acknowledgments(packets: &mut PacketReader<impl Read>) -> Result<(), WireError> {
+    loop {
+        match packets.read()?.line() {
+            Some(b"NAK") => return Ok(()),
+            Some(line) if line.starts_with(b"ACK ") => {
+                if line.iter().filter(|byte| **byte == b' ').count() == 1 {
+                    return Ok(());
+                }
+            }
+            _ => return Err(WireError::Malformed("neither ACK nor NAK before the pack")),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ fn one_ssh_connection_lists_and_fetches() {
     let log = fs::read_to_string(log).expect("was called");
     assert_eq!(
         log,
-        "version=2 -o BatchMode=yes -o SendEnv=GIT_PROTOCOL -p 2222 -- git@example.com git-upload-pack '/a/r.git'\n"
+        "version=2 -o BatchMode=yes -o ServerAliveInterval=30 -o SendEnv=GIT_PROTOCOL -p 2222 -- git@example.com git-upload-pack '/a/r.git'\n"
     );
 }
 
@@ -37,21 +37,46 @@ fn a_program_may_stand_in_for_ssh() {
     let origin = Origin::new("r.git");
     origin.release("v1.0.0");
     let (program, log) = fake_ssh(origin.root(), origin.root());
+    let config = origin.root().join("config");
+    let setting = format!("[core]\n\tsshCommand = {program} -i key\n");
+    fs::write(&config, setting).expect("can be written");
     for with_setting in [true, false] {
         let world = World::with(|options| {
+            let mut set = |name: &str, value: &str| {
+                options.variables.insert(name.to_owned(), value.to_owned());
+            };
             if with_setting {
-                options.ssh_command = Some(format!("'{program}' -i key"));
-                options.variables.insert("GIT_SSH".to_owned(), "/nowhere".to_owned());
+                set("GIT_CONFIG_GLOBAL", config.to_str().expect("is UTF-8"));
+                set("GIT_SSH", "/nowhere");
             } else {
-                options.variables.insert("GIT_SSH".to_owned(), program.clone());
+                set("GIT_SSH", &program);
             }
         });
         assert_eq!(world.list(&written("ssh://example.com/", "r.git")).len(), 2);
     }
     let log = fs::read_to_string(log).expect("was called");
     let calls: Vec<&str> = log.lines().collect();
-    assert!(calls[0].starts_with("version=2 -i key "), "{log}");
+    assert!(calls[0].starts_with("version=2 -i key -o "), "{log}");
     assert_eq!(calls.len(), 2);
+}
+
+#[test]
+fn another_url_is_used_where_the_user_says_so() {
+    let origin = Origin::new("a/r.git");
+    origin.release("v1.0.0");
+    let daemon = Daemon::start(origin.root());
+    let config = origin.root().join("config");
+    let setting = format!("[url \"{}\"]\n\tinsteadOf = https://example.com/\n", daemon.root());
+    fs::write(&config, setting).expect("can be written");
+    let world = World::with(|options| {
+        let config = config.to_str().expect("is UTF-8").to_owned();
+        options.variables.insert("GIT_CONFIG_GLOBAL".to_owned(), config);
+    });
+    let location = written("https://example.com/", "a/r.git");
+    let listing = world.provider.list(&location, None, &world.notes).expect("can be listed");
+    let Listing::Found(found) = listing else { panic!("is there: {listing:?}") };
+    assert_eq!(found.location.root.to_string(), "https://example.com/a/r.git");
+    assert_eq!(daemon.connections(), 1);
 }
 
 #[test]

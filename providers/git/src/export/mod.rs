@@ -3,9 +3,12 @@
 //! Every path goes through [`TreeWriter`], which refuses what is hostile. Files are what the database
 //! holds: no filters run, so files that Git LFS keeps elsewhere stay pointers.
 
+mod files;
+
 use git2::Oid;
 use mu_provider::{ErrorKind, Progress, ProviderError, TreeWriter};
 
+use self::files::File;
 use crate::gitmodules::Submodules;
 use crate::remote_url::RemoteUrl;
 use crate::repositories::Repositories;
@@ -16,6 +19,8 @@ use crate::words::printable;
 const DEEPEST: usize = 8;
 /// How many submodules a package may have: each is a remote that is connected to.
 const MOST: usize = 256;
+/// How many files are collected before they are written.
+const BATCH: usize = 4096;
 
 /// An export in progress.
 pub(crate) struct Export<'call> {
@@ -32,6 +37,14 @@ pub(crate) struct Export<'call> {
 struct Source<'call> {
     snapshot: Snapshot<'call>,
     submodules: Option<Submodules>,
+    /// Files that are still to be written.
+    files: Vec<File>,
+}
+
+impl<'call> Source<'call> {
+    fn new(snapshot: Snapshot<'call>) -> Self {
+        Self { snapshot, submodules: None, files: Vec::new() }
+    }
 }
 
 impl<'call> Export<'call> {
@@ -54,8 +67,7 @@ impl<'call> Export<'call> {
     /// Writes the files of `folder` in a commit.
     pub(crate) fn run(mut self, snapshot: Snapshot<'_>, folder: &str) -> Result<(), ProviderError> {
         let entries = snapshot.folder(folder)?;
-        let mut source = Source { snapshot, submodules: None };
-        self.enter(&mut source, entries, folder.as_bytes(), b"")?;
+        self.enter(&mut Source::new(snapshot), entries, folder.as_bytes(), b"")?;
         if let Some(first) = self.pointers.first() {
             let others = match self.pointers.len() - 1 {
                 0 => String::new(),
@@ -80,6 +92,7 @@ impl<'call> Export<'call> {
         let Snapshot { repository, commit, .. } = source.snapshot;
         self.above.push((repository.remote().key(), commit));
         self.folder(source, entries, inside, at)?;
+        self.write(source)?;
         self.above.pop();
         Ok(())
     }
@@ -94,12 +107,11 @@ impl<'call> Export<'call> {
         for Entry { kind, name, oid } in entries {
             let path = join(at, &name);
             match kind {
-                Kind::File | Kind::Executable => {
-                    self.file(&source.snapshot, &path, kind == Kind::Executable, oid)?;
-                }
-                Kind::Symlink => {
-                    let tree = &mut *self.tree;
-                    source.snapshot.blob(oid, &mut |target| tree.symlink(&path, target))??;
+                Kind::File | Kind::Executable | Kind::Symlink => {
+                    source.files.push(File { path, kind, oid });
+                    if source.files.len() >= BATCH {
+                        self.write(source)?;
+                    }
                 }
                 Kind::Folder => {
                     // Also bounds how deep and how often this calls itself.
@@ -116,21 +128,11 @@ impl<'call> Export<'call> {
         Ok(())
     }
 
-    fn file(
-        &mut self,
-        snapshot: &Snapshot<'_>,
-        path: &[u8],
-        executable: bool,
-        oid: Oid,
-    ) -> Result<(), ProviderError> {
-        let tree = &mut *self.tree;
-        let is_pointer = snapshot.blob(oid, &mut |mut data| {
-            let is_pointer = is_lfs_pointer(data);
-            tree.file(path, executable, &mut data).map(|()| is_pointer)
-        })?;
-        if is_pointer? {
-            self.pointers.push(printable(path));
-        }
+    /// Writes the files that were collected.
+    fn write(&mut self, source: &mut Source<'_>) -> Result<(), ProviderError> {
+        let files = std::mem::take(&mut source.files);
+        let pointers = files::write(&source.snapshot, &files, self.tree)?;
+        self.pointers.extend(pointers.into_iter().map(|file| printable(&file.path)));
         Ok(())
     }
 
@@ -172,7 +174,7 @@ impl<'call> Export<'call> {
         }
         let written = Snapshot::open(&repository, commit, self.progress).and_then(|snapshot| {
             let entries = snapshot.folder("")?;
-            self.enter(&mut Source { snapshot, submodules: None }, entries, b"", at)
+            self.enter(&mut Source::new(snapshot), entries, b"", at)
         });
         written.map_err(|error| error.hint(format!("it is the submodule `{shown}` of `{remote}`")))
     }
@@ -189,9 +191,4 @@ fn read_gitmodules(snapshot: &Snapshot<'_>) -> Result<Submodules, ProviderError>
 
 fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
     if folder.is_empty() { name.to_vec() } else { [folder, name].join(&b'/') }
-}
-
-/// Whether a file's content only says which file Git LFS would put there.
-fn is_lfs_pointer(data: &[u8]) -> bool {
-    data.len() < 1024 && data.starts_with(b"version https://git-lfs.github.com/spec/")
 }

@@ -1,0 +1,140 @@
+//! Writes many files: one thread reads them out of the database, ahead of the one that writes them.
+//!
+//! Reading means inflating and comparing with the object's name, writing means hashing and making
+//! files; each takes about as long as the other.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use git2::Oid;
+use mu_provider::{ProviderError, TreeError, TreeWriter};
+
+use crate::snapshot::{Kind, Snapshot};
+
+/// A file or link that is to be written.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: Vec<u8>,
+    pub(super) kind: Kind,
+    pub(super) oid: Oid,
+}
+
+/// Below this number another thread is not worth its while.
+const FEW: usize = 16;
+/// How many bytes may be read ahead; a larger file is read when nothing else is.
+const AHEAD: u64 = 8 << 20;
+
+/// Writes `files`, and returns which of them are only pointers of Git LFS.
+pub(super) fn write<'files>(
+    snapshot: &Snapshot<'_>,
+    files: &'files [File],
+    tree: &mut TreeWriter,
+) -> Result<Vec<&'files File>, ProviderError> {
+    let mut pointers = Vec::new();
+    let mut write = |file: &'files File, data: &[u8]| {
+        if write_one(file, data, tree)? {
+            pointers.push(file);
+        }
+        Ok::<(), ProviderError>(())
+    };
+    if files.len() < FEW {
+        for file in files {
+            snapshot.blob(file.oid, &mut |data| write(file, data))??;
+        }
+        return Ok(pointers);
+    }
+    let room = Room::default();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(files.len().min(1 << 10));
+        let reader = std::thread::Builder::new().name("mu-git-read".to_owned());
+        let reading = reader.spawn_scoped(scope, || read_ahead(snapshot, files, &room, sender));
+        if reading.is_err() {
+            // Without a second thread it takes longer, that is all.
+            return files
+                .iter()
+                .try_for_each(|file| snapshot.blob(file.oid, &mut |data| write(file, data))?);
+        }
+        let written = write_behind(files, &room, &receiver, write);
+        // The reader may wait for room that nobody makes any more.
+        drop(receiver);
+        room.close();
+        written
+    })?;
+    Ok(pointers)
+}
+
+type Content = Result<Vec<u8>, ProviderError>;
+
+fn read_ahead(snapshot: &Snapshot<'_>, files: &[File], room: &Room, sender: SyncSender<Content>) {
+    for file in files {
+        room.take(snapshot.size(file.oid));
+        let content = snapshot.blob(file.oid, &mut |data| data.to_vec());
+        let failed = content.is_err();
+        if sender.send(content).is_err() || failed {
+            return;
+        }
+    }
+}
+
+fn write_behind<'files>(
+    files: &'files [File],
+    room: &Room,
+    receiver: &Receiver<Content>,
+    mut write: impl FnMut(&'files File, &[u8]) -> Result<(), ProviderError>,
+) -> Result<(), ProviderError> {
+    for (file, content) in files.iter().zip(receiver) {
+        let content = content?;
+        write(file, &content)?;
+        room.give_back(content.len() as u64);
+    }
+    Ok(())
+}
+
+/// Writes one file; whether it is only a pointer of Git LFS.
+fn write_one(file: &File, mut data: &[u8], tree: &mut TreeWriter) -> Result<bool, TreeError> {
+    if file.kind == Kind::Symlink {
+        return tree.symlink(&file.path, data).map(|()| false);
+    }
+    let is_pointer =
+        data.len() < 1024 && data.starts_with(b"version https://git-lfs.github.com/spec/");
+    tree.file(&file.path, file.kind == Kind::Executable, &mut data).map(|()| is_pointer)
+}
+
+/// Bounds the memory for what was read and not yet written.
+#[derive(Default)]
+struct Room {
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    taken: u64,
+    closed: bool,
+}
+
+impl Room {
+    /// Waits until there is room for `bytes`, or nothing else takes any.
+    fn take(&self, bytes: u64) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |state: &mut State| {
+            !state.closed && state.taken > 0 && state.taken.saturating_add(bytes) > AHEAD
+        };
+        let state = self.freed.wait_while(state, full);
+        state.unwrap_or_else(PoisonError::into_inner).taken += bytes;
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.change(|state| state.taken = state.taken.saturating_sub(bytes));
+    }
+
+    /// Lets everybody go on: nothing is written any more.
+    fn close(&self) {
+        self.change(|state| state.closed = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.freed.notify_all();
+    }
+}
