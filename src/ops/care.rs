@@ -71,6 +71,7 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
             store.remove(&digest)?;
         }
     }
+    store.remove_unlisted()?;
     fs::remove_folder(&cache.join("downloads"))?;
     Ok(pruned)
 }

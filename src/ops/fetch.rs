@@ -115,7 +115,10 @@ fn fetch_one(
         route.provider.fetch(&route.location, &release, tree, &progress)
     });
     match result {
-        Ok(stored) => Ok((stored, false)),
+        Ok(stored) => {
+            check_name(session, package, &route, &stored)?;
+            Ok((stored, false))
+        }
         Err(StoreError::Mismatch { expected, actual }) => {
             let said_by = if known.is_some() { "the index" } else { "Mu.lock" };
             let place = route.location.describe();
@@ -137,6 +140,44 @@ fn fetch_one(
         }
         Err(error) => Err(CommandError::from(error).while_doing(format!("cannot fetch `{what}`"))),
     }
+}
+
+/// Refuses a package of a hub that calls itself by another name: its archive was mixed up, or somebody
+/// wants it to be taken for something else.
+fn check_name(
+    session: &Session,
+    package: &LockedPackage,
+    route: &Route,
+    stored: &Stored,
+) -> Result<(), CommandError> {
+    if package.source.provider != "hub" {
+        return Ok(());
+    }
+    let head = match Manifest::load_head(&stored.folder) {
+        Ok(Some(head)) => head,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            session.store.remove(&stored.digest)?;
+            let what = format!("the manifest in the archive of `{}` cannot be read", package.id);
+            return Err(CommandError::from_error(Code::Integrity, error).while_doing(what));
+        }
+    };
+    let name = head.name.as_ref().map(|name| name.name().as_str());
+    if name.is_none_or(|name| name == package.id.name_str() || name == route.location.path) {
+        return Ok(());
+    }
+    session.store.remove(&stored.digest)?;
+    Err(CommandError::new(
+        Code::Integrity,
+        format!(
+            "the archive of `{}` {} holds a package that calls itself `{}`, from {}",
+            package.id,
+            package.version,
+            name.unwrap_or_default(),
+            route.location.describe()
+        ),
+    )
+    .hint("nothing was installed; whoever publishes the package must mend it"))
 }
 
 /// The provider and place that a lock's entry names.

@@ -130,17 +130,31 @@ fn choose(
     if request.update == Update::Nothing && !previous.packages.is_empty() {
         let held = LockedUniverse::new(session.index(), &previous);
         if let Ok(selection) = select(session, &*strategy, &held, &mut request) {
-            return record(session, requirements, previous, &selection);
+            let nothing = Lockfile::default();
+            return record(session, requirements, previous, &nothing, &selection);
         }
     }
-    let selection = select(session, &*strategy, session.index(), &mut request)
-        .map_err(|failure| failed(session, &request, failure))?;
+    let selection = match select(session, &*strategy, session.index(), &mut request) {
+        Ok(selection) => selection,
+        Err(failure) => {
+            let error = failed(session, &request, failure);
+            if error.code != Code::Offline {
+                return Err(error);
+            }
+            // Without the network, what is installed for the user is all there is besides the cache.
+            let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
+            let held = LockedUniverse::new(session.index(), &user);
+            let selection =
+                select(session, &*strategy, &held, &mut request).map_err(|_| error)?;
+            return record(session, requirements, previous, &user, &selection);
+        }
+    };
     let cost = selection.statistics;
     session.events.detail(&format!(
         "chose among {} packages, and looked at what {} versions need",
         cost.packages_read, cost.versions_read
     ));
-    record(session, requirements, previous, &selection)
+    record(session, requirements, previous, &Lockfile::default(), &selection)
 }
 
 /// Selects, and again where a fetched package turned out to ask for one of the workspace's own.
@@ -252,11 +266,13 @@ pub fn parse_version(package: &LockedPackage) -> Option<Version> {
     }
 }
 
-/// Turns a selection into a lock, keeping the old entries of what did not move.
+/// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
+/// that `other` knows.
 fn record(
     session: &Session,
     requirements: &Requirements,
     previous: Lockfile,
+    other: &Lockfile,
     selection: &Selection,
 ) -> Result<Resolved, CommandError> {
     let overrides: HashMap<PackageId, String> =
@@ -282,7 +298,8 @@ fn record(
         let mut dependencies: Vec<PackageId> =
             selection.dependencies(chosen).map(|dependency| dependency.id.clone()).collect();
         dependencies.dedup();
-        let kept = previous.find(&chosen.id).find(|package| is_same(package, chosen));
+        let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
+        let kept = known.find(|package| is_same(package, chosen));
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
@@ -429,12 +446,27 @@ pub fn failed(session: &Session, request: &Request, failure: Failure) -> Command
             let by: Vec<&str> = request.roots.iter().map(|root| root.by.as_str()).collect();
             let mut error = CommandError::new(code, format!("{headline}\n{}", indent(&lines)))
                 .with_details(serde_json::json!({ "explanation": lines, "roots": by }));
+            for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
+                if let Some(member) = session.workspace.member(&clash.id) {
+                    error = error.hint(misplaced(&clash.id, &member.place));
+                }
+            }
             if !missing && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");
             }
             error
         }
     }
+}
+
+/// What to do about a package of the workspace that is not where references to it lead.
+fn misplaced(id: &PackageId, place: &str) -> String {
+    let here = if place.is_empty() { "." } else { place };
+    format!(
+        "the package in `{here}` calls itself `{id}`, but packages are found by their place: move it to \
+         `{}`, or set `namespace` in `.mu/workspace.yaml`",
+        id.name_str()
+    )
 }
 
 /// Whether the conflict is only that something asked for does not exist.

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use mu_provider::{Digest, Tree};
+use mu_provider::Digest;
 
 use crate::fs::Sharing;
 use crate::ops::sync::wanted;
 use crate::ops::{CommandError, Session, Stage};
-use crate::packs::hash_folder;
+use crate::packs::{HashError, hash_folder};
 
 /// What is wrong with one pack or stored tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
                 .filter(|pack| pack.digest == wanted.digest)
                 .and_then(|pack| pack.partial)
                 .unwrap_or(wanted.digest);
-            difference(&expected, packs.tree_of(&wanted.place, &state))
+            difference(&expected, packs.digest_of(&wanted.place, &state, &expected))
         };
         problem.map(|problem| Fault {
             what: format!("{} {}", wanted.id, wanted.version),
@@ -72,17 +72,16 @@ pub fn verify_store(session: &Session) -> Result<Report, CommandError> {
     let digests = session.store.digests()?;
     Ok(check_all(session, &digests, |digest| {
         let folder = session.store.tree_path(digest);
-        let problem = difference(digest, hash_folder(&folder, &std::collections::HashSet::new()));
+        let found = hash_folder(&folder, &std::collections::HashSet::new());
+        let problem = difference(digest, found.map(|tree| tree.digest()));
         problem.map(|problem| Fault { what: digest.to_string(), folder, problem })
     }))
 }
 
-fn difference(expected: &Digest, found: Result<Tree, crate::packs::HashError>) -> Option<String> {
+fn difference(expected: &Digest, found: Result<Digest, HashError>) -> Option<String> {
     match found {
-        Ok(tree) if tree.digest() == *expected => None,
-        Ok(tree) => {
-            Some(format!("its content changed: expected {expected}, got {}", tree.digest()))
-        }
+        Ok(digest) if digest == *expected => None,
+        Ok(digest) => Some(format!("its content changed: expected {expected}, got {digest}")),
         Err(error) => Some(error.to_string()),
     }
 }

@@ -4,7 +4,7 @@
 //! place, outer folders before those inside them. A failure before that changes nothing; a death at
 //! any point leaves whole or absent packs and a state that names the places to look at again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use mu_provider::{Digest, Entry, Tree};
 
 use crate::fs::{self, FileError};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
-use crate::packs::hash::hash_folder;
+use crate::packs::hash::{HashError, hash_folder};
 use crate::packs::link::{Linker, link_folder};
 use crate::packs::state::{Pack, State};
 use crate::packs::{PacksError, PacksFolder, is_below};
@@ -298,7 +298,7 @@ fn adopt(
     if entries.all(|entry| entry.is_ok_and(|entry| is_only_parent(&entry.path()))) {
         return Ok(());
     }
-    let found = PacksFolder::tree_of(packs, &pack.place, state).map(|tree| tree.digest());
+    let found = packs.digest_of(&pack.place, state, &pack.digest);
     if found.is_ok_and(|digest| digest == pack.digest) {
         state.packs.insert(
             pack.place.clone(),
@@ -315,23 +315,31 @@ fn adopt(
 }
 
 impl PacksFolder {
-    /// The files of the pack at `place`, hashed, without packs inside it and a generated manifest.
+    /// The digest of the pack at `place`, without packs inside it; `expected` if it can be that.
+    ///
+    /// A manifest that mu generated is no part of the package, so it is left out where that leads to
+    /// what is expected.
     ///
     /// # Errors
     ///
     /// When something in it cannot be read.
-    pub fn tree_of(&self, place: &str, state: &State) -> Result<Tree, crate::packs::HashError> {
+    pub fn digest_of(
+        &self,
+        place: &str,
+        state: &State,
+        expected: &Digest,
+    ) -> Result<Digest, HashError> {
         let folder = self.pack_path(place);
-        let mut skip: std::collections::HashSet<PathBuf> = state
-            .packs
-            .keys()
-            .filter(|other| is_below(other, place))
-            .map(|other| self.pack_path(other))
-            .collect();
-        if Manifest::load_head(&folder).is_ok_and(|head| head.is_some_and(|head| head.generated)) {
-            skip.insert(folder.join(YAML_NAME));
+        let inner = state.packs.keys().filter(|other| is_below(other, place));
+        let skip: HashSet<PathBuf> = inner.map(|other| self.pack_path(other)).collect();
+        let tree = hash_folder(&folder, &skip)?;
+        let digest = tree.digest();
+        let head = if digest == *expected { Ok(None) } else { Manifest::load_head(&folder) };
+        if !head.is_ok_and(|head| head.is_some_and(|head| head.generated)) {
+            return Ok(digest);
         }
-        hash_folder(&folder, &skip)
+        let own = tree.entries().iter().filter(|entry| entry.path != YAML_NAME);
+        Ok(Tree::new(own.cloned().collect()).digest())
     }
 }
 

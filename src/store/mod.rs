@@ -210,6 +210,26 @@ impl Store {
         Ok(digests)
     }
 
+    /// Removes trees that have no list: those of runs that died between the two.
+    ///
+    /// The caller holds the store's lock alone.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn remove_unlisted(&self) -> Result<(), FileError> {
+        let folder = self.folder.join("trees");
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            return Ok(());
+        };
+        for entry in entries.flatten() {
+            if !self.folder.join("lists").join(entry.file_name()).exists() {
+                fs::remove_folder(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn staging(&self) -> Result<&Staging, FileError> {
         if let Some(staging) = self.staging.get() {
             return Ok(staging);
