@@ -1,4 +1,4 @@
-//! Repositories of this machine: by `git upload-pack` where there is Git, else by libgit2.
+//! Repositories of this machine: by `git upload-pack` where there is Git, else by libgit2; bundles always so.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use mu_provider::{ErrorKind, ProviderError};
 
 use super::pipe::{self, Ending};
-use super::{Session, describe, not_a_repository, without_git};
+use super::{Session, bundle, describe, not_a_repository, without_git};
 use crate::programs::Programs;
 use crate::remote_url::RemoteUrl;
 use crate::wire::WireError;
@@ -16,7 +16,11 @@ pub(super) fn open(
     remote: &RemoteUrl,
     programs: &Programs,
 ) -> Result<Box<dyn Session>, ProviderError> {
-    let folder = remote.folder().filter(|folder| is_repository(folder));
+    let path = remote.folder().ok_or_else(|| not_a_repository(remote))?;
+    if bundle::is_bundle(&path) {
+        return without_git::open_bundle(remote, &path);
+    }
+    let folder = Some(path).filter(|folder| is_repository(folder));
     let folder = folder.ok_or_else(|| not_a_repository(remote))?;
     let mut command = programs.command("git");
     command.arg("upload-pack").arg(&folder).env("GIT_PROTOCOL", "version=2");

@@ -3,6 +3,7 @@
 //! A [`Session`] lists and fetches. Most are a [`Link`], which carries bytes, under Git's protocol;
 //! repositories of this machine can be read without either.
 
+mod bundle;
 mod connected;
 mod credentials;
 mod file;

@@ -1,4 +1,4 @@
-//! Repositories of this machine, read by libgit2 because there is no Git.
+//! Repositories of this machine, read by libgit2: where there is no Git, and those in bundles.
 //!
 //! libgit2's own local transport copies whole histories; here it only packs the commits that are
 //! wanted. It is still slower than Git.
@@ -7,14 +7,17 @@ use std::path::Path;
 
 use git2::{ObjectType, Repository, RepositoryOpenFlags};
 use mu_provider::{ErrorKind, Progress, ProviderError};
+use tempfile::TempDir;
 
-use super::{Receive, ReceiveError, Session};
+use super::{Receive, ReceiveError, Session, bundle};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Advertisement, Boundary, Depth, FetchRequest};
 
 struct Local {
     remote: RemoteUrl,
     repository: Repository,
+    /// Where the repository is for as long as the conversation lasts, if it came out of a bundle.
+    _unpacked: Option<TempDir>,
 }
 
 impl std::fmt::Debug for Local {
@@ -28,7 +31,20 @@ pub(super) fn open(remote: &RemoteUrl, folder: &Path) -> Result<Box<dyn Session>
     let none: [&Path; 0] = [];
     let repository = Repository::open_ext(folder, RepositoryOpenFlags::NO_SEARCH, none)
         .map_err(|error| failed(remote, error))?;
-    Ok(Box::new(Local { remote: remote.clone(), repository }))
+    Ok(Box::new(Local { remote: remote.clone(), repository, _unpacked: None }))
+}
+
+/// Opens the repository that is in a bundle.
+pub(super) fn open_bundle(
+    remote: &RemoteUrl,
+    path: &Path,
+) -> Result<Box<dyn Session>, ProviderError> {
+    let unpacked = TempDir::new().map_err(|error| {
+        ProviderError::new(ErrorKind::Io, format!("cannot make room to read `{remote}`"))
+            .because(error)
+    })?;
+    let repository = bundle::unpack(remote, path, unpacked.path())?;
+    Ok(Box::new(Local { remote: remote.clone(), repository, _unpacked: Some(unpacked) }))
 }
 
 fn failed(remote: &RemoteUrl, error: git2::Error) -> ProviderError {

@@ -174,3 +174,60 @@ fn the_environment_of_a_hook_does_no_harm() {
     });
     assert_eq!(world.list(&local(origin.folder())).len(), 2);
 }
+
+#[test]
+fn a_bundle_is_the_repository_in_it() {
+    let origin = Origin::new("r");
+    origin.release("v1.0.0");
+    origin.commit(&[("b/Mu.yaml", "name: a/b\n")]);
+    origin.git(&["tag", "--annotate", "--message", "second", "v2.0.0"]);
+    origin.git(&["branch", "also", "v1.0.0"]);
+    origin.git(&["bundle", "create", "--quiet", "../all.bundle", "HEAD", "--branches", "--tags"]);
+    let bundle = origin.root().join("all.bundle");
+    let world = World::new();
+    let (whole, unpacked) = (local(&bundle), local(origin.folder()));
+    let said = |location| {
+        let mut releases = world.list(location);
+        releases.sort_by(|left, right| left.reference.cmp(&right.reference));
+        releases
+    };
+    assert_eq!(said(&whole), said(&unpacked));
+    assert!(said(&whole).iter().any(|release| release.tip));
+    for version in ["2.0.0", "1.0.0"] {
+        let of = |location| {
+            let release = world.release(location, version);
+            world.fetch(location, &release).expect("can be fetched").digest()
+        };
+        assert_eq!(of(&whole), of(&unpacked), "{version}");
+    }
+    let folder = world.release(&local(&bundle.join("b")), "2.0.0");
+    assert_eq!(world.paths(&local(&bundle.join("b")), &folder), ["Mu.yaml"]);
+}
+
+#[test]
+fn a_bundle_that_is_not_whole_is_refused() {
+    let origin = Origin::new("r");
+    origin.release("v1.0.0");
+    origin.release("v1.1.0");
+    let make = |name: &str, arguments: &[&str]| {
+        let path = origin.root().join(name);
+        let mut all = vec!["bundle", "create", "--quiet"];
+        all.push(path.to_str().expect("is UTF-8"));
+        all.extend(arguments);
+        origin.git(&all);
+        path
+    };
+    let partial = make("partial.bundle", &["v1.0.0..main"]);
+    let cut = make("cut.bundle", &["--all"]);
+    let bytes = fs::read(&cut).expect("can be read");
+    fs::write(&cut, &bytes[..bytes.len() - 30]).expect("can be written");
+    let damaged = origin.root().join("damaged.bundle");
+    fs::write(&damaged, "# v2 git bundle\nnonsense\n\n").expect("can be written");
+    for (path, words) in
+        [(&partial, "does not hold"), (&cut, "cannot read"), (&damaged, "header is damaged")]
+    {
+        let world = World::new();
+        let error = world.provider.list(&local(path), None, &world.notes).expect_err(words);
+        assert!(told(&error).contains(words), "{path:?}: {}", told(&error));
+    }
+}
