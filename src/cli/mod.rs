@@ -43,7 +43,6 @@ use crate::report::Shell;
     max_term_width = 100,
     disable_help_subcommand = true,
     subcommand_required = false,
-    propagate_version = true,
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -81,8 +80,10 @@ enum Command {
     Update(update::Arguments),
     Pin(pin::PinArguments),
     Unpin(pin::UnpinArguments),
-    #[command(visible_alias = "what-if")]
     Resolve(resolve::Arguments),
+    /// Show what would be chosen, and who asks for it: `mu resolve --explain`
+    #[command(name = "what-if")]
+    WhatIf(resolve::Arguments),
     Which(which::Arguments),
     #[command(visible_alias = "ls")]
     List(list::Arguments),
@@ -233,6 +234,7 @@ fn start(
         Command::Pin(arguments) => pin::pin(&context, &arguments),
         Command::Unpin(arguments) => pin::unpin(&context, &arguments),
         Command::Resolve(arguments) => resolve::run(&context, &arguments),
+        Command::WhatIf(arguments) => resolve::run(&context, &arguments.explained()),
         Command::Which(arguments) => which::run(&context, &arguments),
         Command::List(arguments) => list::run(&context, &arguments),
         Command::Tree(arguments) => tree::run(&context, &arguments),

@@ -45,6 +45,13 @@ pub(crate) struct Arguments {
     narrowing: Narrowing,
 }
 
+impl Arguments {
+    /// The same with `--explain`.
+    pub(crate) fn explained(self) -> Self {
+        Self { explain: true, ..self }
+    }
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let mut session = context.open(Scope::Workspace)?;
     let request = WhatIf {

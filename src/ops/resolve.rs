@@ -144,8 +144,7 @@ fn choose(
             // Without the network, what is installed for the user is all there is besides the cache.
             let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
             let held = LockedUniverse::new(session.index(), &user);
-            let selection =
-                select(session, &*strategy, &held, &mut request).map_err(|_| error)?;
+            let selection = select(session, &*strategy, &held, &mut request).map_err(|_| error)?;
             return record(session, requirements, previous, &user, &selection);
         }
     };
