@@ -4,11 +4,12 @@
 //! listed only for the warning about a wrong spelling, and only where the caller asks for it.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::source::{MAX_BYTES, SourceError, too_large};
 use super::{Head, Manifest, Warning};
+use crate::fs::{AtPath as _, FileError};
 
 /// The name of a manifest in YAML.
 pub const YAML_NAME: &str = "Mu.yaml";
@@ -28,13 +29,8 @@ pub enum ManifestError {
         folder: PathBuf,
     },
     /// The file could not be read.
-    #[error("cannot read `{}`", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// A manifest with the file it came from.
@@ -83,7 +79,7 @@ impl Manifest {
     ///
     /// When the file cannot be read, or it is wrong.
     pub fn load_file(path: &Path) -> Result<Loaded, ManifestError> {
-        let text = read_text(path)?;
+        let text = read_text(path, fs::File::open(path).at("read", path)?)?;
         let (manifest, warnings) = Self::parse(path, &text)?;
         Ok(Loaded { manifest, path: path.to_owned(), text, warnings })
     }
@@ -95,7 +91,7 @@ impl Manifest {
     /// When both forms are there, the file cannot be read, or what is read of it is wrong.
     pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
         let Some(path) = Self::locate(folder)? else { return Ok(None) };
-        let text = read_text(&path)?;
+        let text = read_text(&path, fs::File::open(&path).at("read", &path)?)?;
         Ok(Some(Head::parse(&path, &text)?))
     }
 }
@@ -126,24 +122,21 @@ pub(crate) fn manifest_name(name: &str) -> Option<&'static str> {
 
 /// Reads a file of text that is no larger than such files may be; `None` if there is none.
 pub(crate) fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> {
-    match read_text(path) {
-        Err(ManifestError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            Ok(None)
-        }
-        read => read.map(Some),
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    match fs::File::open(path) {
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
+        opened => read_text(path, opened.at("read", path)?).map(Some),
     }
 }
 
-fn read_text(path: &Path) -> Result<String, ManifestError> {
-    let failed = |source| ManifestError::Read { path: path.to_owned(), source };
-    let file = fs::File::open(path).map_err(failed)?;
+fn read_text(path: &Path, file: fs::File) -> Result<String, ManifestError> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_BYTES).expect("a megabyte fits") + 1;
-    file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+    // One byte more than is allowed tells that there is too much.
+    file.take(u64::try_from(MAX_BYTES).expect("a megabyte fits") + 1)
+        .read_to_end(&mut bytes)
+        .at("read", path)?;
     if bytes.len() > MAX_BYTES {
-        let size = fs::metadata(path)
-            .map_or(bytes.len(), |metadata| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
-        return Err(SourceError::new(path, "", 0..0, too_large(size)).into());
+        return Err(SourceError::new(path, "", 0..0, too_large()).into());
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

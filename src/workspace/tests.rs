@@ -173,6 +173,7 @@ fn the_workspace_wins_key_by_key() {
     assert_eq!(moved, Some(folder.path().join("home/.mu/./z")));
     assert_eq!(settings.minimum_release_age, None);
     assert_eq!(opened(&tree(&[])).settings, Settings::default());
+    assert_eq!(opened(&tree(&[(".mu", "a file")])).settings, Settings::default());
 }
 
 fn check_wrong(file: &str, text: &str, expected: &str) {

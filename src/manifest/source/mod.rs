@@ -67,7 +67,7 @@ impl<'t> Document<'t> {
     pub fn read(path: &'t Path, text: &'t str) -> Result<Self, SourceError> {
         let format = Format::of(path);
         if text.len() > MAX_BYTES {
-            return Err(SourceError::new(path, "", 0..0, too_large(text.len())));
+            return Err(SourceError::new(path, "", 0..0, too_large()));
         }
         let parsed = match format {
             Format::Yaml => yaml::parse(text),
@@ -121,8 +121,8 @@ impl<'t> Document<'t> {
 }
 
 /// What is said of a file that is larger than [`MAX_BYTES`].
-pub(crate) fn too_large(bytes: usize) -> String {
-    format!("the file is too large: {bytes} bytes, and {MAX_BYTES} are read at most")
+pub(crate) fn too_large() -> String {
+    format!("the file is too large: {MAX_BYTES} bytes are read at most")
 }
 
 /// What a reader hands back.
