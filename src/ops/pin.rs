@@ -1,13 +1,11 @@
 //! `pin` and `unpin`: writes the locked versions into manifests as pins, and back.
 //!
 //! What was written before is kept in a comment behind the entry, so that `unpin` can put it back:
-//! `- acme/utils#1.5.2  # pinned from ~1.5`. Where no comment can stand, `unpin` asks for what is
+//! `- acme/utils#1.5.2 # pinned from ~1.5`. Where no comment can stand, `unpin` asks for what is
 //! compatible with the pin.
 
-use std::path::Path;
-
 use crate::lock::{LockedPackage, Lockfile};
-use crate::manifest::edit::Section;
+use crate::manifest::edit::{Editor, Section};
 use crate::ops::get::id_of;
 use crate::ops::member::Editing;
 use crate::ops::requirements::Requirements;
@@ -16,7 +14,8 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Update;
 
-const MARK: &str = "# pinned from ";
+/// What the comment behind a pinned entry begins with.
+const MARK: &str = "pinned from";
 /// What the comment says where no version was written.
 const NOTHING: &str = "no version";
 
@@ -112,6 +111,7 @@ fn change(
         for section in [Section::Dependencies, Section::DevDependencies] {
             let member = &session.workspace.members[index];
             let text = crate::fs::read_text(&member.manifest_path)?;
+            let editor = Editor::new(&member.manifest_path, text, &session.defaults());
             let listed = match section {
                 Section::Dependencies => &member.manifest.dependencies,
                 Section::DevDependencies => &member.manifest.dev_dependencies,
@@ -129,20 +129,16 @@ fn change(
                     continue;
                 }
                 unseen.retain(|wanted| !is_meant(wanted));
-                let remembered = remembered(&text, &reference);
+                let remembered = editor.note(section, &reference, MARK)?;
                 let dependency = Dependency { id, reference, remembered };
                 if let Some((version, comment)) = decide(&dependency)? {
                     changes.push((dependency.reference, version, comment));
                 }
             }
             for (reference, version, comment) in changes {
-                let path = session.workspace.members[index].manifest_path.clone();
                 editing.change(session, index, |editor| {
-                    forget(editor, &path, &reference);
-                    let changed = editor.set_version(section, &reference, version.clone())?;
-                    if let Some(comment) = &comment {
-                        remember(editor, &path, &reference.with_version(version), comment);
-                    }
+                    let changed = editor.set_version(section, &reference, version)?;
+                    editor.set_note(section, &reference, MARK, comment.as_deref())?;
                     Ok(changed)
                 })?;
             }
@@ -187,43 +183,4 @@ fn compatible(
         Some(version) => Some(VersionSpec::parse(&format!("^{version}"))?),
         None => None,
     })
-}
-
-/// The line of an entry in a YAML manifest, if it stands in one alone.
-fn line_of<'text>(text: &'text str, reference: &Reference) -> Option<&'text str> {
-    let mut lines = text.lines().filter(|line| line.contains(reference.as_str()));
-    let line = lines.next()?;
-    lines.next().is_none().then_some(line)
-}
-
-fn remembered(text: &str, reference: &Reference) -> Option<String> {
-    let (_, before) = line_of(text, reference)?.split_once(MARK)?;
-    Some(before.trim().to_owned())
-}
-
-fn is_yaml(path: &Path) -> bool {
-    path.extension().is_none_or(|extension| extension != "json")
-}
-
-fn remember(
-    editor: &mut crate::manifest::edit::Editor,
-    path: &Path,
-    reference: &Reference,
-    before: &str,
-) {
-    let text = editor.text().to_owned();
-    let Some(line) = line_of(&text, reference).filter(|_| is_yaml(path)) else { return };
-    // Inside a list on one line, nobody could tell which entry the mark is about.
-    if line.contains(['[', '{']) {
-        return;
-    }
-    let marked = text.replacen(line, &format!("{}  {MARK}{before}", line.trim_end()), 1);
-    editor.set_comments(marked);
-}
-
-fn forget(editor: &mut crate::manifest::edit::Editor, path: &Path, reference: &Reference) {
-    let text = editor.text().to_owned();
-    let Some(line) = line_of(&text, reference).filter(|_| is_yaml(path)) else { return };
-    let Some((entry, _)) = line.split_once(MARK) else { return };
-    editor.set_comments(text.replacen(line, entry.trim_end(), 1));
 }

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use super::Section;
-use crate::manifest::source::layout::Patch;
-use crate::manifest::source::{Document, Entry, Kind, SourceError};
+use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{Requirement, requirement};
 
 /// The dependencies that a document says.
@@ -35,16 +34,6 @@ pub(super) fn says_the_same(left: &Requirement, right: &Requirement) -> bool {
         && left.indirect == right.indirect
 }
 
-/// Whether the text after a change is well formed and has every comment that the change left alone.
-pub(super) fn keeps_comments(path: &Path, patch: &Patch<'_>, after: &str) -> bool {
-    let Ok(after) = Document::read(path, after) else { return false };
-    let mut left: Vec<&str> = after.comments().collect();
-    patch.untouched_comments().into_iter().all(|comment| {
-        let place = left.iter().position(|other| *other == comment);
-        place.map(|index| left.swap_remove(index)).is_some()
-    })
-}
-
 /// Whether the section now says what is expected, and every other key what it said before.
 pub(super) fn is_intended(
     path: &Path,
@@ -58,18 +47,5 @@ pub(super) fn is_intended(
     let Ok(found) = requirements(&after, section) else { return Ok(false) };
     let says_it = found.len() == expected.len()
         && found.iter().zip(expected).all(|(found, expected)| says_the_same(found, expected));
-    let (before, after) = (others(&before, section), others(&after, section));
-    let same = |(left, right): (&&Entry<'_>, &&Entry<'_>)| {
-        left.key == right.key && left.value.means(&right.value)
-    };
-    Ok(says_it && before.len() == after.len() && before.iter().zip(&after).all(same))
-}
-
-fn others<'d>(document: &'d Document<'_>, section: Section) -> Vec<&'d Entry<'d>> {
-    match &document.node().kind {
-        Kind::Table { entries, .. } => {
-            entries.iter().filter(|entry| entry.key != section.key()).collect()
-        }
-        _ => Vec::new(),
-    }
+    Ok(says_it && before.differs_only_in(section.key(), &after))
 }

@@ -4,16 +4,16 @@
 //! with what was intended; if it means anything else, the change is an error and the text is as before.
 
 mod check;
+mod comment;
 mod entry;
-mod mark;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
-use super::source::layout::{Collection, Patch};
+use super::Requirement;
+use super::source::layout::{self, Collection, Patch};
 use super::source::{Document, SourceError};
-use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
 /// A manifest that could not be changed; its text is as it was.
@@ -138,16 +138,6 @@ impl Editor {
         self.rewrite(section, index, &old, &wanted)
     }
 
-    /// Takes over `text` if it differs from the manifest's text in nothing but comments; else does nothing.
-    pub fn set_comments(&mut self, text: String) {
-        let meaning = |text: &str| Manifest::parse(&self.path, text).map(|(manifest, _)| manifest);
-        if let (Ok(before), Ok(after)) = (meaning(&self.text), meaning(&text))
-            && before == after
-        {
-            self.text = text;
-        }
-    }
-
     /// Removes a package's entry. Returns whether it was there.
     ///
     /// # Errors
@@ -198,7 +188,7 @@ impl Editor {
             patch.push(collection, &entry)
         })?;
         if new.indirect {
-            text = mark::set(&self.path, &text, section, expected.len(), true)?;
+            text = comment::mark(&self.path, &text, section, expected.len(), true)?;
         }
         expected.push(Requirement { alias: key, ..new.clone() });
         self.accept(section, text, &expected)
@@ -223,7 +213,7 @@ impl Editor {
             })?;
         }
         if old.indirect != wanted.indirect {
-            text = mark::set(&self.path, &text, section, index, wanted.indirect)?;
+            text = comment::mark(&self.path, &text, section, index, wanted.indirect)?;
         }
         self.accept(section, text, &expected)
     }
@@ -252,13 +242,6 @@ fn step(
     section: Section,
     change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
 ) -> Result<String, EditError> {
-    let document = Document::read(path, text)?;
-    let mut patch = Patch::new(&document);
-    change(&mut patch, Collection::find(&document, section.key()))?;
-    let changed = patch.apply();
-    if check::keeps_comments(path, &patch, &changed) {
-        Ok(changed)
-    } else {
-        Err(EditError::Unsafe { path: path.to_owned() })
-    }
+    let changed = layout::change(path, text, section.key(), change)?;
+    changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })
 }

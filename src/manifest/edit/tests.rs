@@ -490,6 +490,44 @@ fn marks_come_and_go() {
     );
 }
 
+fn check_note(before: &str, note: Option<&str>, after: &str, expected: bool) {
+    let mut editor = editor(before);
+    let package = requirement("b").reference;
+    let set = editor.set_note(Section::Dependencies, &package, "pinned from", note);
+    assert_eq!((set.ok(), editor.text()), (Some(expected), after), "{before}");
+    let read = editor.note(Section::Dependencies, &package, "pinned from").expect("is right");
+    assert_eq!(read.as_deref(), note.filter(|_| expected), "{before}");
+}
+
+#[test]
+fn notes_stand_in_comments() {
+    let list =
+        |entry: &str| format!("name: a\ndependencies:\n  - {entry}\n  - c # pinned from x\n");
+    let check = |before: &str, note: Option<&str>, after: &str| {
+        check_note(&list(before), note, &list(after), true);
+    };
+    check("b", Some("^1 <2"), "b # pinned from ^1 <2");
+    check("b # why", Some("^1"), "b # pinned from ^1; why");
+    check("b # indirect", Some("^1"), "b # indirect; pinned from ^1");
+    check("b # indirect; pinned from ^1; why", Some("^2"), "b # indirect; pinned from ^2; why");
+    check("b # indirect; pinned from ^1; why", None, "b # indirect; why");
+    check("b # pinned from ^1", None, "b");
+    check("b # mine;  kept", None, "b # mine;  kept");
+    check_note(
+        "name: a\ndependencies: {b: ^1}\n",
+        Some("^1"),
+        "name: a\ndependencies: {b: ^1}\n",
+        false,
+    );
+    check_note(
+        "{\"name\": \"a\", \"dependencies\": [\"b\"]}",
+        Some("^1"),
+        "{\"name\": \"a\", \"dependencies\": [\"b\"]}",
+        false,
+    );
+    check_note("name: a\n", Some("^1"), "name: a\n", false);
+}
+
 #[test]
 fn versions_are_set_and_dropped() {
     let check = |before: &str, version: Option<&str>, after: &str| {

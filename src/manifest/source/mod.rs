@@ -18,7 +18,6 @@ use std::path::Path;
 
 pub use self::error::{SourceError, line_of};
 pub use self::node::Node;
-pub(crate) use self::node::{Entry, Kind};
 pub use self::value::{Problem, Table, Text, Value};
 pub use self::words::{nearest, printable};
 

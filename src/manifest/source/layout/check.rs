@@ -9,8 +9,8 @@ use crate::manifest::source::{Document, SourceError};
 impl<'d> Patch<'d> {
     /// The text with all changes made; `None` if it is no longer well formed or lacks a comment that
     /// none of the changes was about.
-    pub(crate) fn apply_safely(&self) -> Option<String> {
-        let changed = self.apply();
+    fn apply(&self) -> Option<String> {
+        let changed = self.changed_text();
         let after = Document::read(self.document.path, &changed).ok()?;
         let mut left: Vec<&str> = after.comments().collect();
         for comment in self.untouched_comments() {
@@ -21,7 +21,7 @@ impl<'d> Patch<'d> {
     }
 
     /// The comments that none of the changes touches.
-    pub(crate) fn untouched_comments(&self) -> Vec<&'d str> {
+    fn untouched_comments(&self) -> Vec<&'d str> {
         let document = self.document;
         let spans = document.comments.iter().map(|comment| comment.span.clone());
         let untouched = spans.filter(|span| {
@@ -67,5 +67,5 @@ pub(crate) fn change(
     let document = Document::read(path, text)?;
     let mut patch = Patch::new(&document);
     change(&mut patch, Collection::find(&document, key))?;
-    Ok(patch.apply_safely())
+    Ok(patch.apply())
 }

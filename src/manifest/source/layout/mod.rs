@@ -124,13 +124,22 @@ impl<'d> Collection<'d> {
     }
 }
 
+/// The comment behind entry `index`, from its `#` to the end of its line.
+pub(crate) fn comment<'d>(
+    document: &'d Document<'d>,
+    collection: Collection<'d>,
+    index: usize,
+) -> Option<&'d str> {
+    let span = document.comment_after(collection.span(index).end)?;
+    Some(document.text[span].trim_end())
+}
+
 impl<'d> Patch<'d> {
-    pub(crate) fn new(document: &'d Document<'d>) -> Self {
+    fn new(document: &'d Document<'d>) -> Self {
         Self { document, splices: Vec::new() }
     }
 
-    /// The text with all changes made.
-    pub(crate) fn apply(&self) -> String {
+    fn changed_text(&self) -> String {
         let mut splices: Vec<_> = self.splices.iter().collect();
         splices.sort_by_key(|(range, _)| (range.start, range.end));
         let text = self.document.text;
@@ -258,33 +267,30 @@ impl<'d> Patch<'d> {
         }
     }
 
-    /// Sets or removes a mark in the comment behind entry `index`, which ends its line.
-    pub(crate) fn mark(&mut self, collection: Collection<'d>, index: usize, mark: &str, on: bool) {
+    /// Writes the comment behind entry `index`, which ends its line; without words there is none.
+    pub(crate) fn set_comment(&mut self, collection: Collection<'d>, index: usize, words: &str) {
         let text = self.document.text;
         let end = collection.span(index).end;
-        let Some(comment) = self.document.comment_after(end) else {
-            if on {
-                self.insert(end, format!(" # {mark}"));
+        match (self.document.comment_after(end), words) {
+            (None, "") => {}
+            (None, words) => self.insert(end, format!(" # {words}")),
+            (Some(comment), words) => {
+                let end = comment.start + text[comment.clone()].trim_end().len();
+                let start = match words {
+                    "" => text[..comment.start].trim_end_matches([' ', '\t']).len(),
+                    _ => comment.start,
+                };
+                let written = if words.is_empty() { String::new() } else { format!("# {words}") };
+                if text[start..end] != written {
+                    self.replace(start..end, written);
+                }
             }
-            return;
-        };
-        let comment = comment.start..comment.start + text[comment].trim_end().len();
-        let words = text[comment.clone()].trim_start_matches('#').trim();
-        let others = match words.strip_prefix(mark) {
-            Some(rest) if rest.is_empty() || rest.starts_with(';') => {
-                rest[rest.len().min(1)..].trim()
-            }
-            _ => words,
-        };
-        match (on, others) {
-            (true, "") => self.replace(comment, format!("# {mark}")),
-            (true, others) => self.replace(comment, format!("# {mark}; {others}")),
-            (false, "") => {
-                let before = text[..comment.start].trim_end_matches([' ', '\t']).len();
-                self.replace(before..comment.end, "");
-            }
-            (false, others) => self.replace(comment, format!("# {others}")),
         }
+    }
+
+    /// The document as it was read.
+    pub(crate) fn document(&self) -> &'d Document<'d> {
+        self.document
     }
 
     fn replace(&mut self, range: Range<usize>, text: impl Into<String>) {

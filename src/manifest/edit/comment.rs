@@ -1,0 +1,141 @@
+//! What the comment behind an entry says to mu: that only others need it, or what it was before.
+//!
+//! A comment is a row of notes with semicolons between; a person's own notes stay. The mark of an indirect
+//! entry also has a form as a key, for where no comment can stand.
+
+use super::{EditError, Editor, Section, entry, step};
+use crate::manifest::requirement::{INDIRECT, INDIRECT_KEY};
+use crate::manifest::source::Document;
+use crate::manifest::source::layout::{self, Collection, Patch};
+use crate::reference::Reference;
+
+use std::path::Path;
+
+impl Editor {
+    /// What the comment behind a package's entry says after the words `about`, such as `pinned from`.
+    ///
+    /// # Errors
+    ///
+    /// When the section is wrong.
+    pub fn note(
+        &self,
+        section: Section,
+        package: &Reference,
+        about: &str,
+    ) -> Result<Option<String>, EditError> {
+        let Some((index, _)) = self.find(section, package)? else { return Ok(None) };
+        let document = Document::read(&self.path, &self.text)?;
+        let collection = Collection::find(&document, section.key());
+        let comment =
+            collection.and_then(|collection| layout::comment(&document, collection, index));
+        let mut notes = comment.into_iter().flat_map(notes);
+        Ok(notes.find_map(|note| after(note, about)).map(str::to_owned))
+    }
+
+    /// Says something about a package's entry in the comment behind it, or nothing any more. Returns whether
+    /// it is said now; where no comment can stand (in JSON, and among others in brackets) it is not.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or cannot be changed safely.
+    pub fn set_note(
+        &mut self,
+        section: Section,
+        package: &Reference,
+        about: &str,
+        note: Option<&str>,
+    ) -> Result<bool, EditError> {
+        let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
+        let mut can_stand = false;
+        let text = step(&self.path, &self.text, section, |patch, collection| {
+            let Some(collection) = collection else { return Ok(()) };
+            can_stand = collection.takes_comments()
+                || layout::comment(patch.document(), collection, index).is_some();
+            if can_stand {
+                set(patch, collection, index, about, note);
+            }
+            Ok(())
+        })?;
+        let expected = self.requirements(section)?;
+        self.accept(section, text, &expected)?;
+        Ok(can_stand)
+    }
+}
+
+/// The text with the mark of entry `index` set or removed.
+pub(super) fn mark(
+    path: &Path,
+    text: &str,
+    section: Section,
+    index: usize,
+    on: bool,
+) -> Result<String, EditError> {
+    if !on {
+        return step(path, text, section, |patch, collection| {
+            let Some(collection) = collection else { return Ok(()) };
+            if collection.inner(index).is_table() {
+                patch.unset(collection.inner(index), INDIRECT_KEY)?;
+            }
+            set(patch, collection, index, INDIRECT, None);
+            Ok(())
+        });
+    }
+    let opened = opened(path, text, section)?;
+    step(path, opened.as_deref().unwrap_or(text), section, |patch, collection| match collection {
+        Some(collection) if collection.takes_comments() => {
+            set(patch, collection, index, INDIRECT, Some(""));
+            Ok(())
+        }
+        Some(collection) => entry::mark_by_key(patch, collection, index),
+        None => Ok(()),
+    })
+}
+
+/// The text with a section that stands in brackets on one line written as lines, if that can be done.
+fn opened(path: &Path, text: &str, section: Section) -> Result<Option<String>, EditError> {
+    let opened = step(path, text, section, |patch, collection| match collection {
+        Some(collection) if !collection.takes_comments() => patch.unfold(collection),
+        _ => Ok(()),
+    });
+    match opened {
+        Ok(text) => Ok(Some(text)),
+        // Then a key must do.
+        Err(EditError::Source(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes one note of a comment anew: the mark before all others, anything else right behind it.
+fn set<'d>(
+    patch: &mut Patch<'d>,
+    collection: Collection<'d>,
+    index: usize,
+    about: &str,
+    note: Option<&str>,
+) {
+    let comment = layout::comment(patch.document(), collection, index);
+    let present: Vec<&str> = comment.into_iter().flat_map(notes).collect();
+    let is_other = |other: &&str| after(other, about).is_none();
+    if note.is_none() && present.iter().all(|other| is_other(&other)) {
+        return;
+    }
+    let mut kept: Vec<String> = present.into_iter().filter(is_other).map(str::to_owned).collect();
+    if let Some(note) = note {
+        let is_marked = kept.first().is_some_and(|first| first == INDIRECT);
+        let place = usize::from(is_marked);
+        kept.insert(place, format!("{about} {note}").trim_end().to_owned());
+    }
+    patch.set_comment(collection, index, &kept.join("; "));
+}
+
+fn notes(comment: &str) -> impl Iterator<Item = &str> {
+    let words = comment.trim_start_matches('#');
+    words.split(';').map(str::trim).filter(|note| !note.is_empty())
+}
+
+/// What follows the words `about` in a note that begins with them; the mark stands alone.
+fn after<'n>(note: &'n str, about: &str) -> Option<&'n str> {
+    let rest = note.strip_prefix(about)?;
+    let is_about_it = rest.is_empty() || (rest.starts_with(' ') && about != INDIRECT);
+    is_about_it.then(|| rest.trim())
+}
