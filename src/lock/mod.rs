@@ -135,6 +135,14 @@ impl Source {
         Self { provider: provider.into(), place: place.into() }
     }
 
+    /// The provider name of packages that are folders outside the workspace.
+    pub const FOLDER: &'static str = "path";
+
+    /// Whether the package is a folder outside the workspace.
+    pub fn is_folder(&self) -> bool {
+        self.provider == Self::FOLDER
+    }
+
     /// Whether the package is in the workspace itself.
     pub fn is_workspace(&self) -> bool {
         self.provider == Self::WORKSPACE
@@ -245,6 +253,25 @@ mod tests {
         let read = read::parse(Path::new(FILE_NAME), &text).expect("reads its own text");
         assert_eq!(read, lock, "{text}");
         assert_eq!(read.print(), text);
+    }
+
+    #[test]
+    fn folders_are_called_by_where_they_are_from_here() {
+        let mut lock = example();
+        let folder = PackageId::local(Path::new("/work/shared"));
+        let package = &mut lock.packages[0];
+        package.dependencies = vec![folder.clone()];
+        package.requested[0].by = folder.to_string();
+        let source = Source::new(Source::FOLDER, "../shared");
+        lock.packages.push(LockedPackage::new(folder, "1.0.0".to_owned(), source));
+        let text = lock.print();
+        assert!(!text.contains("localhost"), "{text}");
+        let read = read::parse(Path::new("/work/here/Mu.lock"), &text).expect("reads its own text");
+        assert_eq!(read, lock);
+        let moved =
+            read::parse(Path::new("/else/where/Mu.lock"), &text).expect("reads its own text");
+        assert_eq!(moved.packages[1].id, PackageId::local(Path::new("/else/shared")));
+        assert_eq!(moved.print(), text);
     }
 
     #[test]

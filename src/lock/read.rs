@@ -7,6 +7,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 
+use crate::env::absolute;
 use crate::lock::{FORMAT, LockError, LockedPackage, Lockfile, Requested, Source};
 use crate::manifest::source::{Document, SourceError, Value};
 use crate::reference::PackageId;
@@ -107,10 +108,11 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
         Some(wire) => wire,
         None => read_document(path, text)?,
     };
+    let folder = path.parent().unwrap_or(Path::new(""));
     let mut packages = Vec::with_capacity(wire.packages.len());
     for package in wire.packages {
         let id = package.id.clone();
-        let package = package.into_domain().map_err(|wrong| {
+        let package = package.into_domain(folder).map_err(|wrong| {
             let start = text.find(&wrong).unwrap_or(0);
             let message =
                 format!("`{wrong}` in the entry of `{id}` is not what a lock holds there");
@@ -120,6 +122,22 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     }
     packages.sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
     Ok(Lockfile { resolution: wire.resolution, packages, extra: wire.extra })
+}
+
+/// The id that a package is called by in the lock in `folder`: a folder is called by its source.
+fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
+    match Source::parse(text).filter(Source::is_folder) {
+        Some(source) => Some(PackageId::local(&absolute(folder, Path::new(&source.place)))),
+        None => PackageId::parse(text).ok(),
+    }
+}
+
+fn read_requested(folder: &Path, text: &str) -> Option<Requested> {
+    let mut requested = Requested::parse(text)?;
+    if Source::parse(&requested.by).is_some_and(|source| source.is_folder()) {
+        requested.by = read_id(folder, &requested.by)?.to_string();
+    }
+    Some(requested)
 }
 
 const DAMAGED: &str =
@@ -178,8 +196,8 @@ fn format_version(text: &str) -> Option<u32> {
 
 impl WirePackage {
     /// The domain's form; the error is the text that is wrong.
-    fn into_domain(self) -> Result<LockedPackage, String> {
-        let id = |text: String| PackageId::parse(&text).map_err(|_| text);
+    fn into_domain(self, folder: &Path) -> Result<LockedPackage, String> {
+        let id = |text: String| read_id(folder, &text).ok_or(text);
         Ok(LockedPackage {
             id: id(self.id)?,
             version: self.version,
@@ -195,7 +213,7 @@ impl WirePackage {
             requested: self
                 .requested
                 .into_iter()
-                .map(|text| Requested::parse(&text).ok_or(text))
+                .map(|text| read_requested(folder, &text).ok_or(text))
                 .collect::<Result<_, _>>()?,
             dependencies: self.dependencies.into_iter().map(id).collect::<Result<_, _>>()?,
             replaced_by: self.replaced_by.map(id).transpose()?,

@@ -1,6 +1,9 @@
 //! Printing a lock: sorted, one field a line, the same bytes for the same selection.
 
-use crate::lock::{FORMAT, LockedPackage, Lockfile};
+use std::collections::HashMap;
+
+use crate::lock::{FORMAT, LockedPackage, Lockfile, Requested};
+use crate::reference::PackageId;
 
 const HEADER: &str = "\
 # Written by mu; do not edit. It holds the version, source and content of every package that this
@@ -17,15 +20,35 @@ pub(super) fn print(lock: &Lockfile) -> String {
     } else {
         text.push_str("packages:\n");
     }
+    let names = Names::of(lock);
     for package in &lock.packages {
-        print_package(&mut text, package);
+        print_package(&mut text, package, &names);
     }
     list(&mut text, "", "extra", lock.extra.iter().cloned());
     text
 }
 
-fn print_package(text: &mut String, package: &LockedPackage) {
-    field(text, "- ", "id", &scalar(&package.id.to_string()));
+/// What packages are called in the file: by their id, or, if they are folders, by their source, which
+/// does not depend on where the workspace is on this machine.
+struct Names<'lock>(HashMap<&'lock str, String>);
+
+impl<'lock> Names<'lock> {
+    fn of(lock: &'lock Lockfile) -> Self {
+        let folders = lock.packages.iter().filter(|package| package.source.is_folder());
+        Self(folders.map(|package| (package.id.as_str(), package.source.to_string())).collect())
+    }
+
+    fn name(&self, id: &PackageId) -> String {
+        self.by(id.as_str())
+    }
+
+    fn by(&self, text: &str) -> String {
+        self.0.get(text).cloned().unwrap_or_else(|| text.to_owned())
+    }
+}
+
+fn print_package(text: &mut String, package: &LockedPackage, names: &Names<'_>) {
+    field(text, "- ", "id", &scalar(&names.name(&package.id)));
     field(text, "  ", "version", &scalar(&package.version));
     if package.is_composite {
         field(text, "  ", "versioning", "composite");
@@ -47,8 +70,16 @@ fn print_package(text: &mut String, package: &LockedPackage) {
             field(text, "  ", key, &scalar(&value));
         }
     }
-    list(text, "  ", "requested", package.requested.iter().map(ToString::to_string));
-    list(text, "  ", "dependencies", package.dependencies.iter().map(ToString::to_string));
+    list(
+        text,
+        "  ",
+        "requested",
+        package.requested.iter().map(|requested| {
+            let by = names.by(&requested.by);
+            Requested { by, spec: requested.spec.clone() }.to_string()
+        }),
+    );
+    list(text, "  ", "dependencies", package.dependencies.iter().map(|id| names.name(id)));
     if let Some(replacement) = &package.replaced_by {
         field(text, "  ", "replacedBy", &scalar(&replacement.to_string()));
     }

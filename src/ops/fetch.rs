@@ -40,7 +40,7 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
             continue;
         }
         let is_there = package.digest.is_some_and(|digest| session.store.contains(&digest));
-        if is_there && package.source.provider != "path" {
+        if is_there && !package.source.is_folder() {
             counts.reused += 1;
         } else {
             missing.push(index);
@@ -98,7 +98,7 @@ fn fetch_one(
     known: Option<&(Route, Release)>,
 ) -> Result<(Stored, bool), CommandError> {
     // A folder's content is what it is now; the lock only records it.
-    let expected = package.digest.filter(|_| package.source.provider != "path");
+    let expected = package.digest.filter(|_| !package.source.is_folder());
     if let Some(digest) = expected
         && let Some(stored) = from_pack(session, package, &digest)
     {
@@ -194,7 +194,7 @@ fn route_of(session: &Session, package: &LockedPackage) -> Result<Route, Command
         )
     };
     let is_git = package.source.provider == "git";
-    let mut location = if package.source.provider == "path" {
+    let mut location = if package.source.is_folder() {
         let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
         let root = url::Url::from_directory_path(folder).map_err(|()| damaged())?;
         Location::new(root.into(), "")

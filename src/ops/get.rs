@@ -1,11 +1,13 @@
 //! `get` and `add`: installs what the workspace needs, or what references name; `add` also writes them
 //! into a manifest.
 
+use std::path::Path;
+
 use crate::index::Universe as _;
 use crate::manifest::{self, edit::Section};
 use crate::ops::member::{self, Editing};
 use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra};
-use crate::ops::resolve::{resolve, unavailable, without};
+use crate::ops::resolve::{relative, resolve, unavailable, without};
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
@@ -49,9 +51,20 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
     let mut extra = previous.extra.clone();
     let mut editing = Editing::default();
     let mut dependencies = Vec::new();
+    let target = match &request.save {
+        Some(save) => Some(member::target(session, save.package.as_deref())?),
+        None => None,
+    };
     for text in &request.references {
         let reference = Reference::parse(text)?;
-        let reference = find_package(session, &reference)?;
+        let reference = match (reference.local(), target) {
+            (None, _) => find_package(session, &reference)?,
+            (Some(folder), Some(target)) => {
+                let from = &session.workspace.members[target].folder;
+                seen_from(session, &reference, folder, from)?
+            }
+            (Some(folder), None) => seen_from(session, &reference, folder, &session.lock_folder())?,
+        };
         dependencies.push(manifest::Requirement {
             channel: request.channel.clone(),
             app_version: request.app_version.clone(),
@@ -59,14 +72,22 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
             ..manifest::Requirement::new(reference)
         });
     }
+    let from = match target {
+        Some(target) => session.workspace.members[target].folder.clone(),
+        None => session.lock_folder(),
+    };
     for dependency in &dependencies {
-        let id = id_of(session, &dependency.reference);
+        let id = session.places.id_of(
+            &dependency.reference,
+            &session.defaults(),
+            &from,
+            &session.workspace,
+        );
         extra = without(session, &extra, &id);
     }
-    match &request.save {
+    match request.save.as_ref().zip(target) {
         None => extra.extend(dependencies.iter().map(print_extra)),
-        Some(save) => {
-            let target = member::target(session, save.package.as_deref())?;
+        Some((save, target)) => {
             let dependencies = with_versions(session, &extra, dependencies)?;
             let section = if save.dev { Section::DevDependencies } else { Section::Dependencies };
             for dependency in dependencies {
@@ -89,9 +110,6 @@ pub fn id_of(session: &Session, reference: &Reference) -> PackageId {
 
 /// The reference of the package that `reference` names, which may name one of its elements.
 fn find_package(session: &Session, reference: &Reference) -> Result<Reference, CommandError> {
-    if reference.local().is_some() {
-        return rebase(session, reference);
-    }
     let defaults = session.defaults();
     let exists = |reference: &Reference| -> Result<bool, CommandError> {
         let id = reference.id(&defaults);
@@ -125,15 +143,21 @@ fn find_package(session: &Session, reference: &Reference) -> Result<Reference, C
     Ok(reference.clone())
 }
 
-/// A local reference of the command line as it is seen from where the lock is.
-fn rebase(session: &Session, reference: &Reference) -> Result<Reference, CommandError> {
-    let local = reference.local().unwrap_or_default();
-    if local.starts_with('/') || session.environment.current == session.lock_folder() {
+/// A local folder of the command line as it is seen from `from`, where its reference will stand.
+fn seen_from(
+    session: &Session,
+    reference: &Reference,
+    folder: &str,
+    from: &Path,
+) -> Result<Reference, CommandError> {
+    if folder.starts_with('/') || session.environment.current == from {
         return Ok(reference.clone());
     }
-    let folder = crate::env::absolute(&session.environment.current, local.as_ref());
+    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+    let relative = relative(from, &folder);
+    let prefix = if relative.starts_with('.') { "" } else { "./" };
     let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();
-    Ok(Reference::parse(&format!("{}{version}", folder.display()))?)
+    Ok(Reference::parse(&format!("{prefix}{relative}{version}"))?)
 }
 
 /// References that were written without a version get the newest that fits, as the least they accept.

@@ -33,7 +33,7 @@ impl<'a> LockedUniverse<'a> {
         let mut packages = HashMap::new();
         for package in &lock.packages {
             // A folder's manifest may have changed; asking for it costs no network.
-            let is_folder = package.source.provider == "path";
+            let is_folder = package.source.is_folder();
             let is_alone = lock.find(&package.id).count() == 1;
             if package.source.is_workspace() || is_folder || !is_alone {
                 continue;

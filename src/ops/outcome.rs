@@ -148,6 +148,13 @@ pub(super) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
                 Some(commit) if same_version => {
                     format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
                 }
+                None if same_version => match &package.digest {
+                    Some(digest) => {
+                        let digest = digest.to_string();
+                        format!("{} ({})", package.version, digest.get(..10).unwrap_or(&digest))
+                    }
+                    None => package.version.clone(),
+                },
                 _ => package.version.clone(),
             };
             changes.push(Change { id: id.clone(), from: from.map(text), to: to.map(text) });

@@ -41,7 +41,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
     let mut found = Vec::new();
     for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
-        if package.source.provider == "path" {
+        if package.source.is_folder() {
             continue;
         }
         let releases =

@@ -51,7 +51,7 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
             )
             .hint("run `mu get` first"));
         };
-        if package.source.is_workspace() || package.source.provider == "path" {
+        if package.source.is_workspace() || package.source.is_folder() {
             return Ok(None);
         }
         let pin = pin_of(package, request.commits)?;

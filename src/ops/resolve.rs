@@ -74,7 +74,7 @@ pub fn resolve_from(
     previous: Lockfile,
 ) -> Result<Resolved, CommandError> {
     let differences = requirements.differences(session, &previous);
-    let has_folders = previous.packages.iter().any(|package| package.source.provider == "path");
+    let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
     let is_fine = differences.is_empty() && !has_folders && !has_excluded(session, &previous);
     if is_fine && update == Update::Nothing {
         let lock = Lockfile { extra: requirements.extra.clone(), ..previous.clone() };
@@ -304,7 +304,12 @@ fn record(
             None if chosen.is_local() => local_entry(session, requirements, chosen),
             None => {
                 let (route, release) = release_of(session, chosen)?;
-                let package = new_entry(session, chosen, &route, &release)?;
+                let mut package = new_entry(session, chosen, &route, &release)?;
+                if package.source.is_folder() {
+                    // Taken for unchanged until it is read again.
+                    let before = previous.find(&chosen.id).next();
+                    package.digest = before.and_then(|before| before.digest);
+                }
                 releases.insert(lock.packages.len(), (route, release));
                 package
             }
@@ -331,7 +336,7 @@ fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
         return false;
     }
     // A folder's content may have changed under the same version.
-    if package.source.provider == "path" {
+    if package.source.is_folder() {
         return false;
     }
     let same_commit = package.commit.as_deref() == chosen.commit.as_deref();
@@ -398,7 +403,7 @@ fn new_entry(
 }
 
 /// `folder` as seen from `from`, with `/` between names.
-fn relative(from: &std::path::Path, folder: &std::path::Path) -> String {
+pub fn relative(from: &std::path::Path, folder: &std::path::Path) -> String {
     let from: Vec<_> = from.components().collect();
     let to: Vec<_> = folder.components().collect();
     let common = from.iter().zip(&to).take_while(|(left, right)| left == right).count();

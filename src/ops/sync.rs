@@ -77,8 +77,7 @@ pub fn sync(
 /// Fetches and installs what `resolved` names; returns also how many packs were made.
 fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize), CommandError> {
     let packs = session.packs();
-    let has_folders =
-        resolved.lock.packages.iter().any(|package| package.source.provider == "path");
+    let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     if resolved.is_unchanged() && !has_folders {
         let wanted: Vec<Wanted> = wanted(&resolved.lock).map(|(_, wanted)| wanted).collect();
         let is_known = resolved
