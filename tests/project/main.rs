@@ -1,0 +1,52 @@
+//! Tests of the project itself: its layers, its documents, its demo.
+
+mod demo;
+mod generated;
+mod tidy;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Whether generated files are to be written anew: `BLESS=1 cargo test --test project`.
+fn is_blessing() -> bool {
+    std::env::var_os("BLESS").is_some_and(|value| value == "1")
+}
+
+/// The text of a file of the repository.
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Checks that a generated file is what it should be, or writes it.
+fn check_generated(path: &str, expected: &[u8]) {
+    let file = root().join(path);
+    if is_blessing() {
+        std::fs::create_dir_all(file.parent().expect("is below the root")).expect("can be made");
+        std::fs::write(&file, expected).expect("can be written");
+        return;
+    }
+    let found = std::fs::read(&file).unwrap_or_default();
+    assert!(
+        found == expected,
+        "{path} is out of date; `BLESS=1 cargo test --test project` writes it anew"
+    );
+}
+
+/// All files of the repository below `folder` that Git would have, relative to its root, sorted.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let skipped = ["target", ".git", "node_modules"];
+    let mut files: Vec<PathBuf> = walkdir::WalkDir::new(root().join(folder))
+        .into_iter()
+        .filter_entry(|entry| !skipped.iter().any(|name| entry.file_name() == *name))
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| entry.path().strip_prefix(root()).expect("is below the root").to_path_buf())
+        .collect();
+    files.sort();
+    files
+}
