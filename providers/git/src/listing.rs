@@ -10,6 +10,7 @@ use mu_provider::{Location, Release};
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 
+use crate::commit::parse as parse_commit;
 use crate::version;
 use crate::wire::{Advertisement, Ref};
 
@@ -66,6 +67,25 @@ impl<'call> Package<'call> {
             sorted.add_branch(branch, listed.default_branch());
         }
         sorted.finish(listed)
+    }
+
+    /// The commits of the other versions, the nearest to that of `commit` first.
+    pub(crate) fn neighbours(self, commit: Oid, listed: &Advertisement) -> Vec<Oid> {
+        let releases = self.releases(listed);
+        let versions = releases.iter().filter(|release| !release.version.is_empty());
+        let commits: Vec<Oid> =
+            versions.filter_map(|release| parse_commit(release.commit.as_deref())).collect();
+        let Some(here) = commits.iter().position(|other| *other == commit) else {
+            return Vec::new();
+        };
+        let mut others: Vec<(usize, Oid)> = commits
+            .into_iter()
+            .enumerate()
+            .map(|(position, other)| (position.abs_diff(here), other))
+            .filter(|(_, other)| *other != commit)
+            .collect();
+        others.sort_by_key(|(distance, _)| *distance);
+        others.into_iter().map(|(_, other)| other).collect()
     }
 
     /// The release that a commit is: the highest version whose tag leads to exactly it.
@@ -272,6 +292,19 @@ mod tests {
     fn a_detached_head_is_a_tip() {
         check("", false, &[("HEAD", 1), ("refs/heads/x", 2)], &[" x 2", "  1 tip"]);
         check("", false, &[], &[]);
+    }
+
+    #[test]
+    fn neighbours_are_the_nearest_versions() {
+        let hex = |digit: u8| digit.to_string().repeat(40);
+        let text: String =
+            (1..6).map(|digit| format!("{} refs/tags/v{digit}.0.0\n", hex(digit))).collect();
+        let listed = Advertisement::parse(&text).expect("is a listing");
+        let location = Location::new(SafeUrl::parse("https://h/r").expect("is a URL"), "");
+        let oid = |digit| Oid::from_str(&hex(digit)).expect("is an object name");
+        let near = Package::new("", &location).neighbours(oid(4), &listed);
+        assert_eq!(near, [oid(3), oid(5), oid(2), oid(1)]);
+        assert_eq!(Package::new("", &location).neighbours(oid(9), &listed), []);
     }
 
     #[test]

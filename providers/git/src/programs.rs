@@ -6,13 +6,10 @@
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// Variables that speak of one repository (`git rev-parse --local-env-vars`), such as a hook has; the
-/// programs run for other repositories.
-const OF_ONE_REPOSITORY: [&str; 16] = [
+/// Variables that speak of one repository, such as a hook has; the programs run for other ones.
+/// (`git rev-parse --local-env-vars` names them. Settings in the environment are kept.)
+const OF_ONE_REPOSITORY: [&str; 13] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
     "GIT_OBJECT_DIRECTORY",
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -166,7 +166,13 @@ impl Provider for GitProvider {
         progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError> {
         let (settled, commit) = self.settle_release(location, release, progress)?;
-        let snapshot = Snapshot::open(&settled.repository, commit, progress)?;
+        let (repository, folder) = (&settled.repository, settled.folder.as_str());
+        let near = || match repository.known_advertisement() {
+            Some(listed) => Package::new(folder, location).neighbours(commit, &listed),
+            None => Vec::new(),
+        };
+        repository.ensure_ahead(commit, folder, near, progress)?;
+        let snapshot = Snapshot::open(repository, commit, progress)?;
         manifest::read(&snapshot, &settled.folder)
     }
 

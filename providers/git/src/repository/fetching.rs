@@ -12,7 +12,36 @@ use crate::wire::FetchRequest;
 /// How many commits the remote is told that are here already: enough that it sends only what differs.
 const MOST_HAVES: usize = 64;
 
+/// How many commits may be fetched along with one that is needed.
+const MOST_GUESSES: usize = 63;
+
 impl Repository {
+    /// Sees to it that a commit is in the database, and guesses what will be wanted next.
+    ///
+    /// Whoever reads one version of the package in `folder` after another needs many: each time one is
+    /// missing, twice as many of `next` come along as before. The first comes alone.
+    pub(crate) fn ensure_ahead(
+        &self,
+        commit: Oid,
+        folder: &str,
+        next: impl FnOnce() -> Vec<Oid>,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        if self.has_commit(commit) || self.offline {
+            return self.ensure(commit, progress);
+        }
+        let guesses = {
+            let mut misses = locked(&self.misses);
+            let guesses = misses.entry(folder.to_owned()).or_insert(0);
+            std::mem::replace(guesses, (*guesses * 2 + 1).min(MOST_GUESSES))
+        };
+        if guesses > 0 {
+            let next = next().into_iter().filter(|next| !self.has_commit(*next)).take(guesses);
+            locked(&self.wanted).extend(next);
+        }
+        self.ensure(commit, progress)
+    }
+
     /// Sees to it that a commit is in the database, with all its files.
     pub(crate) fn ensure(&self, commit: Oid, progress: &dyn Progress) -> Result<(), ProviderError> {
         if self.has_commit(commit) {

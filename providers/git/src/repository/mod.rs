@@ -8,7 +8,7 @@ mod history;
 mod listing;
 mod reading;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -35,6 +35,8 @@ pub(crate) struct Repository {
     listing: Mutex<Option<FailedListing>>,
     listings: AtomicU64,
     wanted: Mutex<BTreeSet<Oid>>,
+    /// For each folder, how many commits come along when the next one is missing.
+    misses: Mutex<HashMap<String, usize>>,
     talk: Mutex<Talk>,
 }
 
@@ -75,6 +77,7 @@ impl Repository {
             listing: Mutex::default(),
             listings: AtomicU64::new(0),
             wanted: Mutex::default(),
+            misses: Mutex::default(),
             talk: Mutex::default(),
         }
     }

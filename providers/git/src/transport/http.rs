@@ -162,3 +162,26 @@ impl Link for Connection {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mu_provider::http::Secret;
+
+    use super::*;
+
+    #[test]
+    fn what_a_public_host_hides_is_not_there() {
+        let shown = Authorization::basic("ada", &Secret::new("hunter2"));
+        for (text, shown, kind) in [
+            ("https://github.com/a/b", &Authorization::Nothing, ErrorKind::NotFound),
+            ("https://github.com/a/b", &shown, ErrorKind::Auth),
+            ("https://git.example.com/a/b", &Authorization::Nothing, ErrorKind::Auth),
+        ] {
+            let url = SafeUrl::parse(text).expect("is a URL");
+            let remote = RemoteUrl::new(&url, false).expect("is accepted");
+            let error = unauthorized(&remote, &url, &url, shown);
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.hints()[0].contains("mu login"), "{:?}", error.hints());
+        }
+    }
+}

@@ -41,6 +41,26 @@ fn any_commit_can_be_asked_for() {
 }
 
 #[test]
+fn servers_that_give_only_whole_histories_are_asked_for_them() {
+    let (origin, commits) = history();
+    for filter in ["true", "false"] {
+        origin.git(&["config", "uploadpack.allowFilter", filter]);
+        let server = HttpServer::start_old(origin.root());
+        let world = World::new();
+        let location = written(&server.root(), "r.git");
+        let found = world.provider.resolve(&location, &commits[1][..8], &world.notes);
+        assert_eq!(found.expect("is there").commit.as_ref(), Some(&commits[1]), "{filter}");
+        // With a filter, the history came without files, into a database of its own.
+        let databases = world.databases().len();
+        assert_eq!(databases, if filter == "true" { 2 } else { 1 });
+        for database in world.databases() {
+            let whole = crate::support::git(&database, &["rev-list", "--all"]);
+            assert_eq!(whole.lines().count(), commits.len(), "{filter}");
+        }
+    }
+}
+
+#[test]
 fn one_commit_is_fetched_not_the_history() {
     let (origin, commits) = history();
     let server = HttpServer::start(origin.root());

@@ -4,7 +4,7 @@ use mu_provider::conformance::hostile::{Item, trees};
 use mu_provider::conformance::server::{Reply, TestServer};
 use mu_provider::{ErrorKind, Provider as _, ProviderError, Tree};
 
-use crate::support::{Origin, World, git_with_input, local, locked, told, written};
+use crate::support::{Origin, World, git, git_with_input, local, locked, told, written};
 
 /// Fetches a commit whose objects were put into the database as a server could send them: an honest
 /// `git upload-pack` refuses to serve some of them.
@@ -169,4 +169,17 @@ fn a_pack_with_other_content_than_its_names_is_refused() {
     let location = written(&server.url("").to_string(), "wanted.git");
     let error = world.fetch(&location, &locked(&wanted)).expect_err("is another commit");
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
+}
+
+#[test]
+fn a_repository_with_other_object_names_is_explained() {
+    let origin = Origin::new("r.git");
+    let folder = origin.root().join("new.git");
+    let path = folder.to_str().expect("is UTF-8");
+    origin.git(&["init", "--quiet", "--object-format=sha256", path]);
+    git(&folder, &["commit", "--quiet", "--allow-empty", "--message", "first"]);
+    let world = World::new();
+    let error = world.provider.list(&local(&folder), None, &world.notes).expect_err("is not sha1");
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert!(told(&error).contains("sha256"), "{}", told(&error));
 }

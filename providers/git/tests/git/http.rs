@@ -238,9 +238,7 @@ fn relay(root: &str, path: &str, post: Option<&Seen>) -> Reply {
 }
 
 #[test]
-fn a_missing_repository_of_a_public_host_is_absent() {
-    // Public hosts ask for credentials for whatever is not there; here loopback stands in for the rule
-    // that credentials which do not exist are not asked for twice.
+fn what_is_absent_is_asked_for_once() {
     let server = TestServer::start(|_, _| Reply::status(404));
     let world = World::new();
     let location = written(&server.url("").to_string(), "a.git");
@@ -248,5 +246,5 @@ fn a_missing_repository_of_a_public_host_is_absent() {
         let listing = world.provider.list(&location, None, &world.notes).expect("answers");
         assert!(matches!(listing, Listing::Absent { .. }), "{listing:?}");
     }
-    assert_eq!(server.requests().len(), 1, "what is absent is asked for once");
+    assert_eq!(server.requests().len(), 1);
 }

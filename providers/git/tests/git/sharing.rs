@@ -234,3 +234,71 @@ fn a_pack_over_the_limit_is_refused() {
     let left = fs::read_dir(world.database().join("objects/pack")).expect("can be read").count();
     assert_eq!(left, 0, "nothing half done stays");
 }
+
+#[test]
+fn reading_one_version_after_another_takes_few_fetches() {
+    const VERSIONS: usize = 40;
+    let origin = Origin::new("r.git");
+    let commits: Vec<String> =
+        (0..VERSIONS).map(|number| origin.release(&format!("v1.{number}.0"))).collect();
+    let server = HttpServer::start(origin.root());
+    let world = World::new();
+    let location = written(&server.root(), "r.git");
+    world.list(&location);
+    let listing = server.requests().len();
+    for (number, commit) in commits.iter().enumerate().rev() {
+        let text = manifest(&world.provider, &location, &locked(commit));
+        assert!(text.contains(&format!("for v1.{number}.0")), "{text}");
+        if number == VERSIONS - 1 {
+            assert_eq!(git(&world.database(), &["rev-list", "--all"]).lines().count(), 1);
+        }
+    }
+    let fetches = server.requests().len() - listing;
+    assert!(fetches <= 6, "{fetches} fetches for {VERSIONS} versions");
+}
+
+/// Where the process that is to be killed fetches from, and into.
+const TO_BE_KILLED: &str = "MU_TEST_FETCH_UNTIL_KILLED";
+
+/// Not a test by itself: what [`a_process_that_is_killed_does_no_harm`] runs in another process.
+#[test]
+fn fetch_until_killed() {
+    let Ok(order) = std::env::var(TO_BE_KILLED) else { return };
+    let words: Vec<&str> = order.split(' ').collect();
+    let world = World::with(|options| options.cache = words[0].into());
+    let result = world.fetch(&written(words[1], "r.git"), &locked(words[2]));
+    panic!("nobody killed it: {result:?}");
+}
+
+#[test]
+fn a_process_that_is_killed_does_no_harm() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("a", &"some content\n".repeat(1_000))]);
+    let commit = origin.release("v1.0.0");
+    let server = HttpServer::start_stalling(origin.root(), 400);
+    let world = World::new();
+    let order = format!("{} {} {commit}", world.options.cache.display(), server.root());
+    let mut child = std::process::Command::new(std::env::current_exe().expect("runs"))
+        .args(["--exact", "sharing::fetch_until_killed"])
+        .env(TO_BE_KILLED, order)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("can be run");
+    let half_done = |path: &Path| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("pack_"))
+    };
+    while !world.databases().iter().any(|folder| half_done(&folder.join("objects/pack"))) {
+        assert_eq!(child.try_wait().expect("can be asked"), None, "it ended by itself");
+        std::thread::yield_now();
+    }
+    child.kill().expect("can be killed");
+    child.wait().expect("was killed");
+
+    let location = written(&server.root(), "r.git");
+    world.fetch(&location, &locked(&commit)).expect("goes on where the other was killed");
+    let database = world.database();
+    assert!(!half_done(&database.join("objects/pack")));
+    git(&database, &["fsck", "--full", "--strict"]);
+}

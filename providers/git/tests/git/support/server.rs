@@ -35,6 +35,18 @@ impl HttpServer {
         Self { server }
     }
 
+    /// Says nothing more after some bytes of the first answer that is posted for.
+    pub(crate) fn start_stalling(root: &Path, bytes: usize) -> Self {
+        let root = root.to_owned();
+        let posts = AtomicUsize::new(0);
+        let server = TestServer::start(move |request, _| {
+            let reply = backend(&root, request);
+            let is_first = request.method == "POST" && posts.fetch_add(1, Ordering::SeqCst) == 0;
+            if is_first { reply.silent_after(bytes) } else { reply }
+        });
+        Self { server }
+    }
+
     /// Serves the repositories below `root`, but for requests that `first` answers.
     pub(crate) fn with(
         root: &Path,
