@@ -13,7 +13,7 @@ use mu_provider::{ArchiveDigest, Digest};
 
 use crate::fs::{self, FileError};
 use crate::manifest::source::SourceError;
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 
 pub use crate::lock::read::schema;
 
@@ -122,6 +122,15 @@ impl LockedPackage {
             requested: Vec::new(),
             dependencies: Vec::new(),
             replaced_by: None,
+        }
+    }
+
+    /// Its version, as versions compare.
+    pub fn parsed_version(&self) -> Option<Version> {
+        if self.is_composite {
+            Version::parse_composite(&self.version).ok()
+        } else {
+            Version::parse_lenient(&self.version).ok()
         }
     }
 }

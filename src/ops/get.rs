@@ -5,9 +5,11 @@ use std::path::Path;
 
 use crate::index::Universe as _;
 use crate::manifest::{self, edit::Section};
+use crate::ops::failure::unavailable;
 use crate::ops::member::{self, Editing};
-use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra};
-use crate::ops::resolve::{relative, resolve, unavailable, without};
+use crate::ops::record::relative;
+use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra, without};
+use crate::ops::resolve::resolve;
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use crate::index::releases::{Details, Entry, Position, Releases};
 use crate::index::{Candidate, Index, Requirement, Revision, Unavailable, Universe, Untagged};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::resolve::parse_version;
 use crate::reference::{PackageId, VersionSpec};
 
 /// The lock in front of the index.
@@ -51,7 +50,7 @@ impl<'a> LockedUniverse<'a> {
 fn releases(package: &LockedPackage) -> Releases {
     let id = package.id.clone();
     let is_untagged = package.commit.is_some() && !has_version_tag(package);
-    let entries = match parse_version(package).filter(|_| !is_untagged) {
+    let entries = match package.parsed_version().filter(|_| !is_untagged) {
         Some(version) => {
             let details = Details {
                 app_version: package.app_version.clone(),
@@ -137,7 +136,7 @@ impl Universe for LockedUniverse<'_> {
         Ok(package.commit.as_deref().map(|commit| {
             Revision::Untagged(Untagged {
                 commit: Arc::from(commit),
-                version: parse_version(package),
+                version: package.parsed_version(),
                 details: None,
             })
         }))

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::index::Universe as _;
 use crate::index::releases::Releases;
+use crate::ops::failure::unavailable;
 use crate::ops::requirements::Requirements;
-use crate::ops::resolve::{resolve, unavailable};
+use crate::ops::resolve::resolve;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::Update;

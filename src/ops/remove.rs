@@ -3,8 +3,7 @@
 use crate::manifest::edit::Section;
 use crate::ops::get::id_of;
 use crate::ops::member::{self, Editing};
-use crate::ops::requirements::Requirements;
-use crate::ops::resolve::without;
+use crate::ops::requirements::{Requirements, without};
 use crate::ops::sync::sync;
 use crate::ops::update::find_locked;
 use crate::ops::{Code, CommandError, Outcome, Session};

@@ -243,6 +243,25 @@ pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
         .collect()
 }
 
+/// The references of `extra` without those that ask for `id`.
+pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
+    let defaults = session.defaults();
+    extra
+        .iter()
+        .filter(|text| {
+            Reference::parse(text).map_or(true, |reference| {
+                session.places.id_of(
+                    &reference,
+                    &defaults,
+                    &session.lock_folder(),
+                    &session.workspace,
+                ) != *id
+            })
+        })
+        .cloned()
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

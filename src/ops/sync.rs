@@ -10,7 +10,7 @@ use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::fetch::{Fetched, fetch};
 use crate::ops::requirements::Requirements;
-use crate::ops::resolve::{Resolved, parse_version, resolve};
+use crate::ops::resolve::{Resolved, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session, Stage};
 use crate::packs::{Installation, PacksError, Wanted};
 use crate::reference::PackageId;
@@ -136,10 +136,10 @@ pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
 fn place(lock: &Lockfile, index: usize) -> String {
     let package = &lock.packages[index];
     let place = folder_of(&package.id);
-    let version = parse_version(package);
+    let version = package.parsed_version();
     let is_highest = lock
         .find(&package.id)
-        .all(|other| other.version == package.version || parse_version(other) < version);
+        .all(|other| other.version == package.version || other.parsed_version() < version);
     match version {
         Some(version) if !is_highest => format!("{place}@{}", version.major()),
         _ => place,

@@ -3,8 +3,8 @@
 use crate::lock::{LockedPackage, Source};
 use crate::manifest;
 use crate::ops::get::id_of;
-use crate::ops::requirements::{Requirements, print_extra};
-use crate::ops::resolve::{resolve_from, without};
+use crate::ops::requirements::{Requirements, print_extra, without};
+use crate::ops::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{Reference, VersionSpec};
 use crate::select::Update;

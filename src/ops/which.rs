@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::lock::Lockfile;
-use crate::ops::resolve::parse_version;
 use crate::ops::sync::wanted;
 use crate::ops::{CommandError, Session};
 use crate::packs::PacksFolder;
@@ -62,7 +61,7 @@ fn known(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> {
         .map(|(index, wanted)| {
             let package = &lock.packages[index];
             let installed = Installed {
-                version: parse_version(package),
+                version: package.parsed_version(),
                 commit: package.commit.clone(),
                 reference: package.reference.clone(),
             };

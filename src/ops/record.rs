@@ -1,0 +1,184 @@
+//! From a selection to a lock: old entries for what did not move, new ones for what did.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use mu_provider::Release;
+
+use crate::index::Route;
+use crate::lock::{LockedPackage, Lockfile, Requested, Source};
+use crate::ops::failure::unavailable;
+use crate::ops::requirements::{OVERRIDES, Requirements, overrides};
+use crate::ops::resolve::Resolved;
+use crate::ops::update::UPDATE;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Version};
+use crate::select::{Asker, Chosen, Selection, Warning};
+
+/// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
+/// that `other` knows.
+pub(super) fn record(
+    session: &Session,
+    requirements: &Requirements,
+    previous: Lockfile,
+    other: &Lockfile,
+    selection: &Selection,
+) -> Result<Resolved, CommandError> {
+    let overrides: HashMap<PackageId, String> =
+        overrides(session).into_iter().map(|(id, reference)| (id, reference.to_string())).collect();
+    let mut lock = Lockfile {
+        resolution: session.resolution().as_str().to_owned(),
+        packages: Vec::with_capacity(selection.packages.len()),
+        extra: requirements.extra.clone(),
+    };
+    let mut releases = HashMap::new();
+    for chosen in &selection.packages {
+        let mut requested: Vec<Requested> = chosen
+            .requested
+            .iter()
+            .map(|demand| Requested { spec: demand.asked.clone(), by: asker(&demand.by) })
+            .filter(|requested| requested.by != UPDATE)
+            .collect();
+        if let Some(text) = overrides.get(&chosen.id) {
+            requested.push(Requested { spec: text.clone(), by: OVERRIDES.to_owned() });
+        }
+        requested.sort_by(|left, right| (&left.by, &left.spec).cmp(&(&right.by, &right.spec)));
+        requested.dedup();
+        let mut dependencies: Vec<PackageId> =
+            selection.dependencies(chosen).map(|dependency| dependency.id.clone()).collect();
+        dependencies.dedup();
+        let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
+        let kept = known.find(|package| is_same(package, chosen));
+        let mut package = match kept {
+            Some(package) => package.clone(),
+            None if chosen.is_local() => local_entry(session, requirements, chosen),
+            None => {
+                let (route, release) = release_of(session, chosen)?;
+                let mut package = new_entry(session, chosen, &route, &release)?;
+                if package.source.is_folder() {
+                    // Taken for unchanged until it is read again.
+                    let before = previous.find(&chosen.id).next();
+                    package.digest = before.and_then(|before| before.digest);
+                }
+                releases.insert(lock.packages.len(), (route, release));
+                package
+            }
+        };
+        package.reference = chosen.requested.iter().find_map(|demand| demand.reference.clone());
+        package.requested = requested;
+        package.dependencies = dependencies;
+        lock.packages.push(package);
+    }
+    let warnings = selection.warnings.iter().map(describe).collect();
+    Ok(Resolved { lock, previous, releases, warnings })
+}
+
+fn asker(by: &Asker) -> String {
+    match by {
+        Asker::Root(name) => name.clone(),
+        Asker::Package(id) => id.to_string(),
+    }
+}
+
+/// Whether the lock's entry is what was chosen again.
+fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
+    if chosen.is_local() || package.source.is_workspace() {
+        return false;
+    }
+    // A folder's content may have changed under the same version.
+    if package.source.is_folder() {
+        return false;
+    }
+    let same_commit = package.commit.as_deref() == chosen.commit.as_deref();
+    let version = chosen.version.as_ref();
+    same_commit && (version.is_none() || package.parsed_version().as_ref() == version)
+}
+
+fn local_entry(session: &Session, requirements: &Requirements, chosen: &Chosen) -> LockedPackage {
+    let place = requirements
+        .local(session, &chosen.id)
+        .map(|package| package.place.clone())
+        .unwrap_or_default();
+    let place = if place.is_empty() { ".".to_owned() } else { place };
+    LockedPackage::new(
+        chosen.id.clone(),
+        version_text(chosen.version.as_ref()),
+        Source::new(Source::WORKSPACE, place),
+    )
+}
+
+fn version_text(version: Option<&Version>) -> String {
+    version.map_or_else(|| "0.0.0".to_owned(), ToString::to_string)
+}
+
+/// Where what was chosen is.
+fn release_of(session: &Session, chosen: &Chosen) -> Result<(Route, Release), CommandError> {
+    let candidate = chosen.candidate().expect("what is not the workspace's own is a candidate");
+    session.index().release(chosen.source(), candidate).map_err(|error| unavailable(session, error))
+}
+
+fn new_entry(
+    session: &Session,
+    chosen: &Chosen,
+    route: &Route,
+    release: &Release,
+) -> Result<LockedPackage, CommandError> {
+    let provider = route.provider.name();
+    let place = if provider == "path" {
+        let folder = route.location.root.as_url().to_file_path().unwrap_or_default();
+        relative(&session.lock_folder(), &folder)
+    } else {
+        route.location.root.to_string()
+    };
+    let version = version_text(chosen.version.as_ref());
+    let mut package = LockedPackage::new(chosen.id.clone(), version, Source::new(provider, place));
+    package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
+    package.commit = chosen.commit.as_deref().map(str::to_owned);
+    package.is_composite = release.versioning.as_deref() == Some("composite");
+    package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
+    package.url = release.urls.first().cloned();
+    let wrong = |what: &str, text: &str| {
+        CommandError::new(
+            Code::Integrity,
+            format!("the index of `{}` says {what} `{text}`, which is none", chosen.id),
+        )
+    };
+    if let Some(text) = &release.digest {
+        package.digest = Some(text.parse().map_err(|_| wrong("the digest is", text))?);
+    }
+    if let Some(text) = &release.archive {
+        package.archive = Some(text.parse().map_err(|_| wrong("the archive's digest is", text))?);
+    }
+    Ok(package)
+}
+
+/// `folder` as seen from `from`, with `/` between names.
+pub(super) fn relative(from: &Path, folder: &Path) -> String {
+    let from: Vec<_> = from.components().collect();
+    let to: Vec<_> = folder.components().collect();
+    let common = from.iter().zip(&to).take_while(|(left, right)| left == right).count();
+    let up = std::iter::repeat_n("..".to_owned(), from.len() - common);
+    let down = to[common..].iter().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    let parts: Vec<String> = up.chain(down).collect();
+    if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
+}
+
+fn describe(warning: &Warning) -> String {
+    match warning {
+        Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
+            let version = version.as_ref().map_or_else(
+                || "without a version".to_owned(),
+                |version| format!("at version {version}"),
+            );
+            format!(
+                "`{id}` is used from the workspace {version}, though {} asks for {requirement}",
+                asker(by)
+            )
+        }
+        Warning::Yanked { id, version, reason } => {
+            let version = version_text(version.as_ref());
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            format!("`{id}` {version} was yanked{reason}; it stays because Mu.lock names it")
+        }
+    }
+}
