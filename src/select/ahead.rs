@@ -24,6 +24,8 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     let mut seen: FxHashSet<PackageId> = request.local.keys().cloned().collect();
     while !wave.is_empty() {
         wave.retain(|requirement| !seen.contains(&requirement.id));
+        wave.sort_unstable();
+        wave.dedup();
         world.expect(wave.iter().map(|requirement| &requirement.id));
         let mut wanted: FxHashMap<usize, PositionSet> = FxHashMap::default();
         for requirement in &wave {

@@ -1,6 +1,6 @@
 //! Makes a conflict out of a refutation: the smallest set of facts, and what belongs to each of them.
 //!
-//! Reads nothing that the search did not read.
+//! Solves again with less asked, so it may read what the search did not come to.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,16 +13,18 @@ use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
 use crate::select::filters::{Filters, Rejection};
 use crate::select::fold::Versions;
-use crate::select::highest::Proof;
+use crate::select::highest::{self, Proof};
 use crate::select::positions::PositionSet;
-use crate::select::world::{Kind, Node, World};
+use crate::select::world::{Edge, Kind, Node, World};
 
 /// More wordings than this in one group are told in one line.
 const WORDINGS: usize = 4;
+/// With more roots than this in a conflict it is not tried whether fewer would do.
+const ROOTS: usize = 8;
 
 /// Finds the smallest conflict that `proof` rests on.
 pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
-    let groups = in_order(core::smallest(proof));
+    let groups = in_order(smallest(world, core::smallest(proof))?);
     let base = world.request().settings.base.clone();
     let mut conflict = Conflict { statistics: world.statistics(), base, ..Conflict::default() };
     let mut nodes: Vec<Node> = Vec::new();
@@ -37,6 +39,33 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
         conflict.clashes.extend(clash(world, node, &groups)?);
     }
     Ok(conflict)
+}
+
+/// Drops what is asked from outside as long as the rest still cannot be met. The facts of one refutation are minimal among
+/// themselves, but another refutation may need fewer roots.
+fn smallest(world: &mut World<'_>, mut groups: Vec<Group>) -> Result<Vec<Group>, Unavailable> {
+    let mut needed = 0;
+    loop {
+        let roots: Vec<Edge> = groups
+            .iter()
+            .map(|group| &group[0])
+            .filter(|link| link.from == World::ROOT)
+            .map(|link| Edge { node: link.to, set: link.set.clone() })
+            .collect();
+        if needed >= roots.len() || roots.len() > ROOTS {
+            return Ok(groups);
+        }
+        let mut rest = roots;
+        rest.remove(needed);
+        world.narrow_root(rest);
+        match highest::solve(world)? {
+            Ok(_) => needed += 1,
+            Err(proof) => {
+                groups = core::smallest(&proof);
+                needed = 0;
+            }
+        }
+    }
 }
 
 /// The groups along the chains that lead from the root to the clash.

@@ -66,6 +66,8 @@ pub(super) struct World<'a> {
     /// Revisions whose namers were handed out.
     asked_for_namers: FxHashSet<(usize, Position)>,
     is_outdated: bool,
+    /// If given, all that the root needs.
+    narrowed_root: Option<Vec<Edge>>,
 }
 
 impl<'a> World<'a> {
@@ -98,6 +100,7 @@ impl<'a> World<'a> {
             namers: FxHashMap::default(),
             asked_for_namers: FxHashSet::default(),
             is_outdated: false,
+            narrowed_root: None,
         }
     }
 
@@ -146,6 +149,9 @@ impl<'a> World<'a> {
     ) -> Result<Vec<Edge>, Unavailable> {
         match self.kind(node).clone() {
             Kind::Root => {
+                if let Some(edges) = &self.narrowed_root {
+                    return Ok(edges.clone());
+                }
                 let request = self.request;
                 let required = request.roots.iter().flat_map(|root| &root.requirements);
                 self.edges_of(required, node, position)
@@ -163,6 +169,11 @@ impl<'a> World<'a> {
                 Ok(namer.skip(position as usize).take(1).collect())
             }
         }
+    }
+
+    /// Makes the root need some of what it needs, and nothing else.
+    pub(super) fn narrow_root(&mut self, edges: Vec<Edge>) {
+        self.narrowed_root = Some(edges);
     }
 
     /// A revision is there only if something that is chosen names it.
@@ -243,7 +254,15 @@ impl<'a> World<'a> {
             if self.packages[place].is_named_by(requirement) {
                 self.note_names(place, &set, by, position);
             }
-            edges.push(self.edge_to(place, set));
+            let mut edge = self.edge_to(place, set);
+            // A package may need itself; another version of itself it can never have.
+            if edge.node == by {
+                if edge.set.holds(position) {
+                    continue;
+                }
+                edge.set = PositionSet::default();
+            }
+            edges.push(edge);
         }
         edges.sort_by_key(|edge| edge.node);
         edges.dedup();

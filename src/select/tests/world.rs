@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use crate::index::releases::{Entry, Position, Releases};
+use crate::index::releases::{Details, Entry, Position, Releases};
 use crate::index::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
 use crate::reference::{Defaults, PackageId, Reference, Version, VersionSpec};
 
@@ -71,20 +71,23 @@ impl Memory {
     }
 
     /// Adds a version of a package in a hub, with what it requires.
-    pub(super) fn publish(&mut self, package: &str, number: &str, needs: &[&str]) {
+    pub(super) fn release(
+        &mut self,
+        package: &str,
+        number: &str,
+        needs: Vec<Requirement>,
+        is_yanked: bool,
+    ) {
         let id = id(package);
         let mut package = self.packages.remove(&id).map(|(_, package)| package).unwrap_or_default();
-        let needs = needs.iter().map(|need| requirement(need)).collect();
-        package.versions.push((Entry::from(version(number)), needs));
+        let yanked = Details { yanked: Some(String::new()), ..Details::default() };
+        let details = is_yanked.then(|| Arc::new(yanked));
+        package.versions.push((Entry { details, ..Entry::from(version(number)) }, needs));
         self.add(id, package);
     }
 
     pub(super) fn package(&self, id: &PackageId) -> Option<&Package> {
         self.packages.get(id).map(|(_, package)| package)
-    }
-
-    pub(super) fn ids(&self) -> impl Iterator<Item = &PackageId> {
-        self.packages.keys()
     }
 
     fn log(&self) -> std::sync::MutexGuard<'_, Asked> {
