@@ -1,7 +1,7 @@
 //! Shrinks a refutation to a smallest set of facts that cannot hold together.
 //!
 //! Works on the facts alone, in memory: each trial leaves some out and solves what remains. Trials are bounded by the
-//! candidates they look at, so a huge refutation costs no more than the search that found it; what remains of it is
+//! facts they look at, so a huge refutation costs no more than the search that found it; what remains of it is
 //! then small, not smallest.
 
 use std::cell::Cell;
@@ -18,11 +18,13 @@ use thiserror::Error;
 
 use crate::index::releases::Position;
 use crate::select::highest::Proof;
+use crate::select::node::Node;
 use crate::select::positions::PositionSet;
-use crate::select::world::{Node, World};
 
-/// How many candidates all trials together may look at.
-const EFFORT: usize = 100_000;
+/// How many facts a single trial may look at.
+const EFFORT: usize = 50_000;
+/// In how many parts the groups are first tried.
+const PARTS: usize = 8;
 
 /// A fact of the graph: every candidate of `from` in `positions` needs a candidate of `to` in `set`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,47 +39,65 @@ pub(super) struct Link {
 /// asked from outside the graph alone.
 pub(super) type Group = Vec<Link>;
 
-/// A smallest set of facts within `proof` that cannot hold together: without any one group, the rest can.
-pub(super) fn smallest(proof: &Proof) -> Vec<Group> {
-    let effort = Cell::new(EFFORT);
+/// What the facts of one group have in common.
+type Key = (Node, Node, Option<PositionSet>);
+
+impl Link {
+    fn key(&self) -> Key {
+        (self.from, self.to, (self.from == Node::ROOT).then(|| self.set.clone()))
+    }
+}
+
+/// A smallest set of facts within `proof` that cannot hold together: without any one group, the rest can. All trials
+/// together look at no more than `effort` facts.
+pub(super) fn smallest(proof: &Proof, effort: usize) -> Vec<Group> {
+    let effort = Cell::new(effort);
     let groups = by_depth(facts(proof));
     let kept = shrink(groups.clone(), &effort);
     let other = shrink(groups.into_iter().rev().collect(), &effort);
     if other.len() < kept.len() { other } else { kept }
 }
 
-/// Whether `facts` cannot hold together.
-pub(super) fn contradict(facts: &[Link]) -> bool {
-    matches!(refute(facts, &Cell::new(EFFORT)), Trial::Refuted(_))
+/// Whether the facts in `groups` cannot hold together.
+pub(super) fn contradict(groups: &[Group]) -> bool {
+    matches!(refute(groups.iter().flatten(), &Cell::new(EFFORT)), Trial::Refuted(_))
 }
 
-/// Drops one group after another, the last first, and keeps those without which the rest holds.
-fn shrink(mut open: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
+/// Drops one part after another, the last first, in ever smaller parts, and keeps the groups without which the rest
+/// holds.
+fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
+    let size = groups.len().div_ceil(PARTS).max(1);
+    let mut open: Vec<Vec<Group>> = groups.chunks(size).map(<[Group]>::to_vec).collect();
     let mut needed: Vec<Group> = Vec::new();
-    while let Some(tried) = open.pop() {
-        let rest: Vec<Link> = open.iter().chain(&needed).flatten().cloned().collect();
-        match refute(&rest, effort) {
-            Trial::Refuted(smaller) => {
-                for groups in [&mut open, &mut needed] {
-                    for group in groups.iter_mut() {
-                        group.retain(|link| smaller.contains(link));
-                    }
-                    groups.retain(|group| !group.is_empty());
-                }
+    while let Some(mut tried) = open.pop() {
+        let rest = open.iter().flatten().chain(&needed).flatten();
+        match refute(rest, effort) {
+            Trial::Refuted(mut smaller) => {
+                let mut narrow = |groups: &mut Vec<Group>| {
+                    let left = groups.iter().filter_map(|group| smaller.remove(&group[0].key()));
+                    *groups = left.collect();
+                };
+                narrow(&mut needed);
+                open.iter_mut().for_each(narrow);
+                open.retain(|part| !part.is_empty());
             }
-            Trial::Holds => needed.push(tried),
+            Trial::Holds if tried.len() > 1 => {
+                let end = tried.split_off(tried.len() / 2);
+                open.extend([tried, end]);
+            }
+            Trial::Holds => needed.append(&mut tried),
             Trial::TooMuch => {
-                needed.push(tried);
-                needed.append(&mut open);
+                needed.append(&mut tried);
+                needed.extend(open.drain(..).flatten());
             }
         }
     }
     needed
 }
 
-/// The facts that a refutation rests on, each once.
-fn facts(proof: &Proof) -> FxHashSet<Link> {
-    let mut facts = FxHashSet::default();
+/// The facts that a refutation rests on.
+fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
+    let mut facts: FxHashMap<Key, Group> = FxHashMap::default();
     let mut seen = FxHashSet::default();
     let mut open = vec![proof];
     while let Some(tree) = open.pop() {
@@ -90,12 +110,12 @@ fn facts(proof: &Proof) -> FxHashSet<Link> {
                 }
             }
             DerivationTree::External(External::FromDependencyOf(from, positions, to, set)) => {
-                facts.insert(Link {
-                    from: *from,
-                    positions: positions.clone(),
-                    to: *to,
-                    set: set.clone(),
-                });
+                let (positions, set) = (positions.clone(), set.clone());
+                let link = Link { from: *from, positions, to: *to, set };
+                let group = facts.entry(link.key()).or_default();
+                if !group.contains(&link) {
+                    group.push(link);
+                }
             }
             DerivationTree::External(_) => {}
         }
@@ -103,20 +123,21 @@ fn facts(proof: &Proof) -> FxHashSet<Link> {
     facts
 }
 
-/// Groups facts, those nearest to the root first.
-fn by_depth(facts: FxHashSet<Link>) -> Vec<Group> {
-    let mut groups: BTreeMap<Node, BTreeMap<(Node, Option<String>), Group>> = BTreeMap::new();
-    for link in facts {
-        let alone = (link.from == World::ROOT).then(|| link.set.to_string());
-        groups.entry(link.from).or_default().entry((link.to, alone)).or_default().push(link);
+/// The groups, those nearest to the root first.
+fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
+    let mut by_node: BTreeMap<Node, Vec<Group>> = BTreeMap::new();
+    for (key, mut group) in facts {
+        group.sort_by_key(|link| link.positions.first());
+        by_node.entry(key.0).or_default().push(group);
     }
     let mut ordered = Vec::new();
-    let mut queue = VecDeque::from([World::ROOT]);
+    let mut queue = VecDeque::from([Node::ROOT]);
     while let Some(node) = queue.pop_front() {
-        for ((to, _), mut group) in groups.remove(&node).into_iter().flatten() {
-            group.sort_by_key(|link| link.positions.first());
+        let mut groups = by_node.remove(&node).unwrap_or_default();
+        groups.sort_by_cached_key(|group| (group[0].to, group[0].set.to_string()));
+        for group in groups {
+            queue.push_back(group[0].to);
             ordered.push(group);
-            queue.push_back(to);
         }
     }
     ordered
@@ -125,7 +146,7 @@ fn by_depth(facts: FxHashSet<Link>) -> Vec<Group> {
 /// What came of a trial.
 enum Trial {
     /// The facts cannot hold together; these of them suffice to show it.
-    Refuted(FxHashSet<Link>),
+    Refuted(FxHashMap<Key, Group>),
     /// They can.
     Holds,
     /// It took too long to tell.
@@ -133,12 +154,12 @@ enum Trial {
 }
 
 /// Tries to make `facts` hold together.
-fn refute(facts: &[Link], effort: &Cell<usize>) -> Trial {
+fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> Trial {
     let mut by_node: FxHashMap<Node, Vec<&Link>> = FxHashMap::default();
     for link in facts {
         by_node.entry(link.from).or_default().push(link);
     }
-    match pubgrub::resolve(&Facts { by_node, effort }, World::ROOT, 0u32) {
+    match pubgrub::resolve(&Facts { by_node, effort }, Node::ROOT, 0u32) {
         Ok(_) => Trial::Holds,
         Err(PubGrubError::NoSolution(proof)) => Trial::Refuted(self::facts(&proof)),
         Err(_) => Trial::TooMuch,
@@ -151,9 +172,16 @@ struct Facts<'f> {
     effort: &'f Cell<usize>,
 }
 
+impl Facts<'_> {
+    fn spend(&self, effort: usize) -> Result<(), TooMuch> {
+        self.effort.set(self.effort.get().checked_sub(effort).ok_or(TooMuch)?);
+        Ok(())
+    }
+}
+
 /// The trials took too long.
 #[derive(Debug, Error)]
-#[error("too many candidates were tried")]
+#[error("too many facts were looked at")]
 struct TooMuch;
 
 impl DependencyProvider for Facts<'_> {
@@ -174,6 +202,7 @@ impl DependencyProvider for Facts<'_> {
     }
 
     fn choose_version(&self, _: &Node, set: &PositionSet) -> Result<Option<Position>, TooMuch> {
+        self.spend(1)?;
         Ok(set.last())
     }
 
@@ -182,9 +211,9 @@ impl DependencyProvider for Facts<'_> {
         node: &Node,
         position: &Position,
     ) -> Result<Dependencies<Node, PositionSet, Infallible>, TooMuch> {
-        self.effort.set(self.effort.get().checked_sub(1).ok_or(TooMuch)?);
-        let facts = self.by_node.get(node).into_iter().flatten();
-        let needed = facts.filter(|link| link.positions.holds(*position));
+        let facts = self.by_node.get(node).map(Vec::as_slice).unwrap_or_default();
+        self.spend(facts.len())?;
+        let needed = facts.iter().filter(|link| link.positions.holds(*position));
         Ok(Dependencies::Available(needed.map(|link| (link.to, link.set.clone())).collect()))
     }
 }

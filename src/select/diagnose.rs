@@ -13,9 +13,10 @@ use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
 use crate::select::filters::{Filters, Rejection};
 use crate::select::fold::Versions;
-use crate::select::highest::{self, Proof};
+use crate::select::highest::{self, Answer, PATIENCE, Proof};
+use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
-use crate::select::world::{Edge, Kind, Node, World};
+use crate::select::world::World;
 
 /// More wordings than this in one group are told in one line.
 const WORDINGS: usize = 4;
@@ -24,7 +25,7 @@ const ROOTS: usize = 8;
 
 /// Finds the smallest conflict that `proof` rests on.
 pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
-    let groups = in_order(smallest(world, core::smallest(proof))?);
+    let groups = in_order(smallest(world, proof)?);
     let base = world.request().settings.base.clone();
     let mut conflict = Conflict { statistics: world.statistics(), base, ..Conflict::default() };
     let mut nodes: Vec<Node> = Vec::new();
@@ -42,26 +43,26 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
 }
 
 /// Drops what is asked from outside as long as the rest still cannot be met. The facts of one refutation are minimal among
-/// themselves, but another refutation may need fewer roots.
-fn smallest(world: &mut World<'_>, mut groups: Vec<Group>) -> Result<Vec<Group>, Unavailable> {
+/// themselves, but another refutation may need fewer roots. Where the search was hard it is not tried for ever.
+fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavailable> {
+    let effort = PATIENCE + world.steps();
+    let mut groups = core::smallest(proof, effort);
     let mut needed = 0;
     loop {
-        let roots: Vec<Edge> = groups
-            .iter()
-            .map(|group| &group[0])
-            .filter(|link| link.from == World::ROOT)
+        let links = groups.iter().map(|group| &group[0]);
+        let mut roots: Vec<Edge> = links
+            .filter(|link| link.from == Node::ROOT)
             .map(|link| Edge { node: link.to, set: link.set.clone() })
             .collect();
         if needed >= roots.len() || roots.len() > ROOTS {
             return Ok(groups);
         }
-        let mut rest = roots;
-        rest.remove(needed);
-        world.narrow_root(rest);
-        match highest::solve(world)? {
-            Ok(_) => needed += 1,
-            Err(proof) => {
-                groups = core::smallest(&proof);
+        roots.remove(needed);
+        world.narrow_root(roots);
+        match highest::solve(world, effort / ROOTS)? {
+            Answer::Chosen(_) | Answer::GivenUp => needed += 1,
+            Answer::Refuted(proof) => {
+                groups = core::smallest(&proof, effort / ROOTS);
                 needed = 0;
             }
         }
@@ -78,7 +79,7 @@ fn in_order(groups: Vec<Group>) -> Vec<Group> {
         groups.make_contiguous().sort_by_key(|group| group[0].to);
     }
     let mut ordered = Vec::new();
-    let mut open = vec![World::ROOT];
+    let mut open = vec![Node::ROOT];
     while let Some(&node) = open.last() {
         match by_node.get_mut(&node).and_then(VecDeque::pop_front) {
             Some(group) => {
@@ -269,11 +270,11 @@ fn clash(
 
 /// Whether the facts could hold together if the candidates of `node` in `barred` were allowed.
 fn would_help(node: Node, barred: &PositionSet, groups: &[Group]) -> bool {
-    let mut facts: Vec<Link> = groups.iter().flatten().cloned().collect();
-    for link in facts.iter_mut().filter(|link| link.to == node) {
+    let mut groups = groups.to_vec();
+    for link in groups.iter_mut().flatten().filter(|link| link.to == node) {
         link.set = link.set.union(barred);
     }
-    !barred.is_empty() && !core::contradict(&facts)
+    !barred.is_empty() && !core::contradict(&groups)
 }
 
 /// Why versions are no candidates, those with the same reason together.

@@ -20,9 +20,15 @@ use crate::index::releases::Position;
 use crate::index::{Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::candidates::Candidates;
+use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
-use crate::select::world::{Kind, Node, World};
-use crate::select::{Failure, Request, Selection, Strategy, Update, ahead, diagnose, outcome};
+use crate::select::world::World;
+use crate::select::{
+    Failure, Request, Selection, Strategy, Update, ahead, diagnose, outcome, raise,
+};
+
+/// How many steps of a search cost nothing worth telling.
+pub(super) const PATIENCE: usize = 20_000;
 
 /// The newest versions that fit together, direct dependencies preferred, found by a complete search.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,9 +38,15 @@ impl Strategy for Highest {
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
         let mut world = World::new(universe, request);
         ahead::look(&mut world)?;
-        match solve(&mut world)? {
-            Ok(chosen) => Ok(outcome::gather(&mut world, chosen)?),
-            Err(proof) => Err(Failure::Conflict(Box::new(diagnose::conflict(&mut world, &proof)?))),
+        match solve(&mut world, usize::MAX)? {
+            Answer::Chosen(chosen) => {
+                let chosen = raise::raise(&mut world, chosen)?;
+                Ok(outcome::gather(&mut world, chosen)?)
+            }
+            Answer::Refuted(proof) => {
+                Err(Failure::Conflict(Box::new(diagnose::conflict(&mut world, &proof)?)))
+            }
+            Answer::GivenUp => unreachable!("a search without a limit comes to an end"),
         }
     }
 }
@@ -45,20 +57,35 @@ pub(super) type Proof = DerivationTree<Node, PositionSet, Infallible>;
 /// Which candidate of which node was chosen.
 pub(super) type Choices = SelectedDependencies<Node, Position>;
 
-/// Searches until no revision is named that an earlier part of the search should have known of.
-pub(super) fn solve(world: &mut World<'_>) -> Result<Result<Choices, Proof>, Unavailable> {
+/// What came of a search.
+pub(super) enum Answer {
+    /// These fit together.
+    Chosen(Choices),
+    /// Nothing does, and this is why.
+    Refuted(Proof),
+    /// It took more steps than it was allowed.
+    GivenUp,
+}
+
+/// Searches, in at most `steps` steps, until no revision is named that an earlier part of the search should have known
+/// of.
+pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unavailable> {
+    // What was named before this search begins, it knows of.
+    world.take_outdated();
     let ranks = Ranks::new(world.request());
+    let limit = world.steps().saturating_add(steps);
     loop {
-        let search = Search { world: RefCell::new(&mut *world), ranks: &ranks };
-        let error = match pubgrub::resolve(&search, World::ROOT, 0u32) {
-            Ok(choices) => return Ok(Ok(choices)),
-            Err(PubGrubError::NoSolution(proof)) => return Ok(Err(proof)),
+        let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };
+        let error = match pubgrub::resolve(&search, Node::ROOT, 0u32) {
+            Ok(choices) => return Ok(Answer::Chosen(choices)),
+            Err(PubGrubError::NoSolution(proof)) => return Ok(Answer::Refuted(proof)),
             Err(PubGrubError::ErrorRetrievingDependencies { source, .. }) => source,
             Err(PubGrubError::ErrorChoosingVersion { source, .. }) => source,
             Err(PubGrubError::ErrorInShouldCancel(source)) => source,
         };
         match error {
             Interruption::Unavailable(error) => return Err(error),
+            Interruption::GivenUp => return Ok(Answer::GivenUp),
             Interruption::Outdated => {}
         }
     }
@@ -71,12 +98,15 @@ enum Interruption {
     Unavailable(#[from] Unavailable),
     #[error("a revision was named that the search did not know of")]
     Outdated,
+    #[error("the search took too many steps")]
+    GivenUp,
 }
 
 /// One run of pubgrub over a world.
 struct Search<'s, 'w> {
     world: RefCell<&'s mut World<'w>>,
     ranks: &'s Ranks,
+    limit: usize,
 }
 
 /// When a node's turn comes; later variants come first.
@@ -94,12 +124,15 @@ enum Turn {
     AboveMoving,
     /// It has no choice left.
     Forced,
+    /// It is tried whether it can be raised.
+    Raised,
 }
 
 /// What the lock and the wish to move packages mean for the order.
 struct Ranks {
     moving: BTreeSet<PackageId>,
     above: BTreeSet<PackageId>,
+    has_lock: bool,
 }
 
 impl Ranks {
@@ -123,10 +156,13 @@ impl Ranks {
                 }
             }
         }
-        Self { moving, above }
+        Self { moving, above, has_lock: !request.locked.is_empty() }
     }
 
     fn turn(&self, world: &World<'_>, node: Node, set: &PositionSet) -> Turn {
+        if world.is_raised(node, set) {
+            return Turn::Raised;
+        }
         let Some(place) = world.place(node).filter(|_| set.len() > 1) else { return Turn::Forced };
         let package = world.package(place);
         if self.above.contains(package.id()) {
@@ -135,7 +171,7 @@ impl Ranks {
             Turn::Moving
         } else if kept(world, node, set).is_some() {
             Turn::Locked
-        } else if world.is_direct(node) {
+        } else if self.has_lock && world.is_direct(node) {
             Turn::Direct
         } else {
             Turn::Open
@@ -146,7 +182,7 @@ impl Ranks {
 /// The candidate of `node` within `set` that the lock holds.
 fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     match world.kind(node) {
-        Kind::Root | Kind::Named(..) => None,
+        Kind::Root | Kind::Named(..) | Kind::OneOf => None,
         Kind::Package(place) | Kind::Line(place, _) => world.package(*place).kept(set),
         Kind::Majors(place, versions) => {
             let package = world.package(*place);
@@ -161,7 +197,7 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
 /// The candidate of `node` within `set` that is tried first.
 fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     kept(world, node, set).or_else(|| match world.kind(node) {
-        Kind::Root | Kind::Majors(..) | Kind::Named(..) => set.last(),
+        Kind::Root | Kind::Majors(..) | Kind::Named(..) | Kind::OneOf => set.last(),
         Kind::Package(place) | Kind::Line(place, _) => likely(world.package(*place), set),
     })
 }
@@ -194,7 +230,11 @@ impl DependencyProvider for Search<'_, '_> {
         node: &Node,
         set: &PositionSet,
     ) -> Result<Option<Position>, Interruption> {
-        Ok(preferred(&self.world.borrow(), *node, set))
+        let mut world = self.world.borrow_mut();
+        if world.step() > self.limit {
+            return Err(Interruption::GivenUp);
+        }
+        Ok(preferred(&world, *node, set))
     }
 
     fn get_dependencies(
@@ -207,6 +247,7 @@ impl DependencyProvider for Search<'_, '_> {
         if world.take_outdated() {
             return Err(Interruption::Outdated);
         }
-        Ok(Dependencies::Available(edges.into_iter().map(|edge| (edge.node, edge.set)).collect()))
+        let edges = edges.iter().map(|edge| (edge.node, edge.set.clone()));
+        Ok(Dependencies::Available(edges.collect()))
     }
 }

@@ -6,7 +6,8 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::highest::Choices;
-use crate::select::world::{Edge, Kind, World};
+use crate::select::node::{Edge, Kind};
+use crate::select::world::World;
 use crate::select::{Asker, Chosen, Demand, Origin, Selection, Warning};
 
 /// A chosen package: its place and position in the world, or the workspace's own.
@@ -96,7 +97,7 @@ impl Gathering<'_, '_> {
         Ok(Target::Candidate(place, self.chosen(node)))
     }
 
-    fn chosen(&self, node: crate::select::world::Node) -> Position {
+    fn chosen(&self, node: crate::select::node::Node) -> Position {
         *self.choices.get(&node).expect("whatever is required was chosen")
     }
 

@@ -5,7 +5,7 @@
 //! an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use pubgrub::VersionSet;
@@ -15,40 +15,10 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::candidates::Candidates;
+use crate::select::namers::Namers;
+use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::{Locked, Majors, Request, Statistics, Update};
-
-/// A node of the graph; cheap to copy and to compare.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct Node(u32);
-
-impl fmt::Display for Node {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "node {}", self.0)
-    }
-}
-
-/// What a node stands for. `usize` is a package's place in [`World`].
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Kind {
-    /// All that is asked from outside; has one candidate, 0.
-    Root,
-    /// A package.
-    Package(usize),
-    /// The versions of a package with one major.
-    Line(usize, u64),
-    /// Which major a requirement is met by. Its candidates are the majors, ascending.
-    Majors(usize, PositionSet),
-    /// That something names a revision. Its candidates are those who do.
-    Named(usize, Position),
-}
-
-/// From a candidate to what it needs: some candidate of `node` within `set`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Edge {
-    pub(super) node: Node,
-    pub(super) set: PositionSet,
-}
 
 /// The graph, as far as it was walked.
 pub(super) struct World<'a> {
@@ -61,19 +31,19 @@ pub(super) struct World<'a> {
     packages: Vec<Candidates>,
     places: FxHashMap<PackageId, usize>,
     read: FxHashSet<(usize, Position)>,
-    /// Who names the revision of a package: nodes, and which of their candidates.
-    namers: FxHashMap<(usize, Position), BTreeMap<Node, PositionSet>>,
-    /// Revisions whose namers were handed out.
-    asked_for_namers: FxHashSet<(usize, Position)>,
+    edges: FxHashMap<(Node, Position), Rc<[Edge]>>,
+    namers: Namers,
     is_outdated: bool,
+    steps: usize,
     /// If given, all that the root needs.
     narrowed_root: Option<Vec<Edge>>,
+    /// The edges of which one is followed, if the root needs that.
+    one_of: Vec<Edge>,
+    /// The same by node.
+    raised: FxHashMap<Node, PositionSet>,
 }
 
 impl<'a> World<'a> {
-    /// The root of every world.
-    pub(super) const ROOT: Node = Node(0);
-
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
         let mut locked: BTreeMap<&PackageId, Vec<&Locked>> = BTreeMap::new();
         for entry in &request.locked {
@@ -93,14 +63,17 @@ impl<'a> World<'a> {
             locked,
             direct: required.map(|requirement| &requirement.id).collect(),
             kinds: vec![Kind::Root],
-            nodes: FxHashMap::from_iter([(Kind::Root, Self::ROOT)]),
+            nodes: FxHashMap::from_iter([(Kind::Root, Node::ROOT)]),
             packages: Vec::new(),
             places: FxHashMap::default(),
             read: FxHashSet::default(),
-            namers: FxHashMap::default(),
-            asked_for_namers: FxHashSet::default(),
+            edges: FxHashMap::default(),
+            namers: Namers::default(),
             is_outdated: false,
+            steps: 0,
             narrowed_root: None,
+            one_of: Vec::new(),
+            raised: FxHashMap::default(),
         }
     }
 
@@ -124,7 +97,7 @@ impl<'a> World<'a> {
     /// The place of the package that `node` is about; the root is about none.
     pub(super) fn place(&self, node: Node) -> Option<usize> {
         match self.kind(node) {
-            Kind::Root => None,
+            Kind::Root | Kind::OneOf => None,
             Kind::Package(place)
             | Kind::Line(place, _)
             | Kind::Majors(place, _)
@@ -141,12 +114,39 @@ impl<'a> World<'a> {
         Statistics { packages_read: self.packages.len(), versions_read: self.read.len() }
     }
 
+    /// Counts one more step of the search, and says how many there were.
+    pub(super) fn step(&mut self) -> usize {
+        self.steps += 1;
+        self.steps
+    }
+
+    /// How many steps searches took so far.
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
     /// What the candidate at `position` of `node` needs, by node.
     pub(super) fn edges(
         &mut self,
         node: Node,
         position: Position,
-    ) -> Result<Vec<Edge>, Unavailable> {
+    ) -> Result<Rc<[Edge]>, Unavailable> {
+        if let Some(edges) = self.edges.get(&(node, position)) {
+            return Ok(Rc::clone(edges));
+        }
+        let edges: Rc<[Edge]> = self.find_edges(node, position)?.into();
+        if !matches!(self.kind(node), Kind::Root | Kind::OneOf | Kind::Named(..)) {
+            self.edges.insert((node, position), Rc::clone(&edges));
+        }
+        Ok(edges)
+    }
+
+    /// All edges that were found so far, but for those from the root.
+    pub(super) fn known_edges(&self) -> impl Iterator<Item = (Node, Position, &[Edge])> {
+        self.edges.iter().map(|(&(node, position), edges)| (node, position, &**edges))
+    }
+
+    fn find_edges(&mut self, node: Node, position: Position) -> Result<Vec<Edge>, Unavailable> {
         match self.kind(node).clone() {
             Kind::Root => {
                 if let Some(edges) = &self.narrowed_root {
@@ -164,10 +164,9 @@ impl<'a> World<'a> {
             }
             Kind::Majors(place, set) => Ok(vec![self.choice_edge(place, &set, position)]),
             Kind::Named(place, revision) => {
-                let namers = self.namers.get(&(place, revision)).into_iter().flatten();
-                let namer = namers.map(|(&node, set)| Edge { node, set: set.clone() });
-                Ok(namer.skip(position as usize).take(1).collect())
+                Ok(self.namers.edge_to_namer(place, revision, position).into_iter().collect())
             }
+            Kind::OneOf => Ok(vec![self.one_of[position as usize].clone()]),
         }
     }
 
@@ -176,27 +175,26 @@ impl<'a> World<'a> {
         self.narrowed_root = Some(edges);
     }
 
-    /// A revision is there only if something that is chosen names it.
-    fn naming_edge(&mut self, place: usize, position: Position) -> Option<Edge> {
-        self.packages[place].revision(position)?;
-        self.asked_for_namers.insert((place, position));
-        let namers = self.namers.entry((place, position)).or_default();
-        let all = PositionSet::between(0, namers.len() as Position);
-        let is_named_by_root = namers.contains_key(&Self::ROOT);
-        let node = self.node(Kind::Named(place, position));
-        (!is_named_by_root).then_some(Edge { node, set: all })
+    /// Makes the root need one of several edges, besides what it was narrowed to.
+    pub(super) fn demand_one_of(&mut self, edges: Vec<Edge>) {
+        let set = PositionSet::between(0, edges.len() as Position);
+        let node = self.node(Kind::OneOf);
+        self.raised = edges.iter().map(|edge| (edge.node, edge.set.clone())).collect();
+        self.one_of = edges;
+        self.narrowed_root.get_or_insert_default().push(Edge { node, set });
     }
 
-    /// Remembers that the candidate at `position` of `by` names the revisions in `set`.
-    fn note_names(&mut self, place: usize, set: &PositionSet, by: Node, position: Position) {
-        for revision in set.iter().filter(|&named| self.packages[place].revision(named).is_some()) {
-            let namers = self.namers.entry((place, revision)).or_default();
-            let known = namers.entry(by).or_default();
-            if !known.holds(position) {
-                *known = known.union(&PositionSet::singleton(position));
-                self.is_outdated |= self.asked_for_namers.contains(&(place, revision));
-            }
-        }
+    /// Whether `set` is what one of the edges that the root demands leaves of `node`, or the choice among them.
+    pub(super) fn is_raised(&self, node: Node, set: &PositionSet) -> bool {
+        *self.kind(node) == Kind::OneOf
+            || self.raised.get(&node).is_some_and(|raised| set.subset_of(raised))
+    }
+
+    /// A revision is there only if something that is chosen names it; nothing more is needed if the root does.
+    fn naming_edge(&mut self, place: usize, position: Position) -> Option<Edge> {
+        self.packages[place].revision(position)?;
+        let set = self.namers.of(place, position)?;
+        Some(Edge { node: self.node(Kind::Named(place, position)), set })
     }
 
     /// The requirements of the candidate at `position` of the package at `place`.
@@ -252,7 +250,10 @@ impl<'a> World<'a> {
             }
             let (place, set) = self.accepted(requirement)?;
             if self.packages[place].is_named_by(requirement) {
-                self.note_names(place, &set, by, position);
+                let package = &self.packages[place];
+                for revision in set.iter().filter(|&named| package.revision(named).is_some()) {
+                    self.is_outdated |= self.namers.note(place, revision, by, position);
+                }
             }
             let mut edge = self.edge_to(place, set);
             // A package may need itself; another version of itself it can never have.
@@ -354,7 +355,8 @@ impl<'a> World<'a> {
     pub(super) fn take_outdated(&mut self) -> bool {
         let is_outdated = std::mem::take(&mut self.is_outdated);
         if is_outdated {
-            self.asked_for_namers.clear();
+            self.namers.forget_what_was_handed_out();
+            self.edges.clear();
         }
         is_outdated
     }

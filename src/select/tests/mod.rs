@@ -1,6 +1,8 @@
 //! What selection promises, shown on small worlds: scenarios as data, random worlds against brute force, hard ones counted.
 
+mod ahead;
 mod format;
+mod hard;
 mod random;
 mod scenarios;
 mod world;

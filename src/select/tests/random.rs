@@ -107,11 +107,11 @@ impl Case {
             return;
         }
         self.extend(locked, choice, package + 1, solutions);
-        for at in 0..self.packages[package].len().min(VERSIONS.len()) {
+        for (at, (_, is_yanked)) in self.packages[package].iter().enumerate() {
             let is_locked = locked.iter().any(|locked| {
                 locked.id == id(NAMES[package]) && locked.version == Some(version(VERSIONS[at]))
             });
-            if self.packages[package][at].1 && !is_locked {
+            if *is_yanked && !is_locked {
                 continue;
             }
             choice.insert(package, at);

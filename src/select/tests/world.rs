@@ -44,6 +44,8 @@ pub(super) struct Package {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     packages: BTreeMap<PackageId, (Arc<Releases>, Package)>,
+    /// Whether nothing has to be waited for.
+    pub(super) is_at_hand: bool,
     pub(super) asked: Mutex<Asked>,
 }
 
@@ -84,6 +86,19 @@ impl Memory {
         let details = is_yanked.then(|| Arc::new(yanked));
         package.versions.push((Entry { details, ..Entry::from(version(number)) }, needs));
         self.add(id, package);
+    }
+
+    /// Adds a package in a hub: its versions, and what they require.
+    pub(super) fn hub(&mut self, package: &str, versions: Vec<(String, Vec<Requirement>)>) {
+        let versions =
+            versions.into_iter().map(|(number, needs)| (Entry::from(version(&number)), needs));
+        let versions = versions.collect();
+        self.add(id(package), Package { versions, ..Package::default() });
+    }
+
+    /// How many versions' requirements were asked for.
+    pub(super) fn versions_read(&self) -> usize {
+        self.log().versions.len()
     }
 
     pub(super) fn package(&self, id: &PackageId) -> Option<&Package> {
@@ -162,6 +177,10 @@ impl Universe for Memory {
         if !new.is_empty() {
             asked.waves.push(new);
         }
+    }
+
+    fn is_at_hand(&self) -> bool {
+        self.is_at_hand
     }
 
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {

@@ -1,0 +1,119 @@
+//! Requirements that name a candidate: a commit, a tag, a branch, the tip. What is named comes into being here.
+//!
+//! What the lock holds for a name counts as named by it too, so that a branch stays where it was locked.
+
+use pubgrub::VersionSet;
+
+use super::Candidates;
+use crate::index::releases::Position;
+use crate::index::{Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::reference::VersionSpec;
+use crate::select::positions::PositionSet;
+
+impl Candidates {
+    /// The candidates that `spec` names one by one; `None` if it speaks of versions.
+    pub(super) fn named_by(
+        &mut self,
+        universe: &dyn Universe,
+        spec: &VersionSpec,
+    ) -> Result<Option<PositionSet>, Unavailable> {
+        if self.speaks_of_versions(spec) {
+            return Ok(None);
+        }
+        let is_repository = self.releases.is_repository();
+        if let VersionSpec::Commit(commit) = spec
+            && is_repository
+        {
+            // What is locked needs no asking, unless the name is a tag's.
+            let locked = self.locked_at(spec.as_tag(), |known| commit.matches(known));
+            if !locked.is_empty() {
+                return Ok(Some(locked));
+            }
+        }
+        let name = if *spec == VersionSpec::Latest { &VersionSpec::Tip } else { spec };
+        let named: PositionSet = self.name(universe, name)?.into_iter().collect();
+        let set = named.union(&self.locked_at(spec.as_tag(), |_| false));
+        Ok(Some(set).filter(|set| is_repository || !set.is_empty()))
+    }
+
+    /// The locked candidates that were locked for a tag or branch, or whose commit will do. Without a name, those
+    /// that were locked for the tip.
+    fn locked_at(&self, name: Option<&str>, commit: impl Fn(&str) -> bool) -> PositionSet {
+        let mut positions: Vec<Position> = self
+            .locked
+            .iter()
+            .filter(|locked| {
+                let is_for_name = locked.reference.as_deref() == name
+                    && (name.is_some() || self.revision(locked.position).is_some());
+                is_for_name || self.commit(locked.position).is_some_and(|known| commit(known))
+            })
+            .map(|locked| locked.position)
+            .collect();
+        positions.sort_unstable();
+        positions.dedup();
+        positions.into_iter().collect()
+    }
+
+    /// Whether a requirement whose candidates are known names them one by one.
+    pub(in crate::select) fn is_named_by(&self, requirement: &Requirement) -> bool {
+        let spec = self.instead.as_ref().map_or(&requirement.spec, |instead| &instead.spec);
+        !self.revisions.is_empty() && !self.speaks_of_versions(spec)
+    }
+
+    /// Whether a spec speaks of versions here, rather than of names.
+    fn speaks_of_versions(&self, spec: &VersionSpec) -> bool {
+        let is_repository = self.releases.is_repository();
+        match spec {
+            VersionSpec::Tip => !is_repository,
+            VersionSpec::Latest => !is_repository || !self.releases.is_empty(),
+            // `1.28` may be a plain tag where no version begins so.
+            VersionSpec::Range(_) => {
+                let mut versions = self.releases.versions();
+                spec.as_tag().is_none() || versions.any(|version| spec.accepts(version, true))
+            }
+            VersionSpec::Pin(_) => true,
+            VersionSpec::Commit(_) | VersionSpec::Tag(_) => false,
+        }
+    }
+
+    /// The candidate that a commit, tag, branch or `tip` names; a new one if it is no release.
+    pub(super) fn name(
+        &mut self,
+        universe: &dyn Universe,
+        name: &VersionSpec,
+    ) -> Result<Option<Position>, Unavailable> {
+        let key = name.as_str();
+        if let Some(&known) = self.named.get(key) {
+            return Ok(known);
+        }
+        let position = match universe.revision(&self.releases, name)? {
+            None => None,
+            Some(Revision::Release(position)) => Some(position),
+            Some(Revision::Untagged(revision)) => Some(self.add(revision)),
+        };
+        self.named.insert(key.into(), position);
+        Ok(position)
+    }
+
+    fn add(&mut self, revision: Untagged) -> Position {
+        let same = |known: &Untagged| known.commit == revision.commit;
+        if let Some(release) = self.releases.at_commit(&revision.commit) {
+            return release;
+        }
+        let length = self.releases.len();
+        if let Some(index) = self.revisions.iter().position(same) {
+            return length + index as Position;
+        }
+        let position = length + self.revisions.len() as Position;
+        self.revisions.push(revision);
+        let handed_out = std::mem::take(&mut self.sets);
+        self.is_outdated |=
+            handed_out.keys().any(|requirement| self.reaches(&requirement.spec, position));
+        position
+    }
+
+    /// Whether sets that were handed out miss a revision that was named since. Asking forgets it.
+    pub(in crate::select) fn take_outdated(&mut self) -> bool {
+        std::mem::take(&mut self.is_outdated)
+    }
+}
