@@ -208,13 +208,18 @@ impl Lock {
             return Ok(lock);
         }
         waiting();
-        let file = Self::open(path)?;
-        match sharing {
-            Sharing::Exclusive => file.lock(),
-            Sharing::Shared => file.lock_shared(),
+        loop {
+            let file = Self::open(path)?;
+            match sharing {
+                Sharing::Exclusive => file.lock(),
+                Sharing::Shared => file.lock_shared(),
+            }
+            .at("lock", path)?;
+            // Whoever held it may have removed the file, which is then another one than the next finds.
+            if is_at(&file, path) {
+                return Ok(Self { _file: file });
+            }
         }
-        .at("lock", path)?;
-        Ok(Self { _file: file })
     }
 
     /// Takes the lock at `path` if no other process is in the way.
@@ -223,15 +228,18 @@ impl Lock {
     ///
     /// When the lock file cannot be made or locked.
     pub fn try_acquire(path: &Path, sharing: Sharing) -> Result<Option<Self>, FileError> {
-        let file = Self::open(path)?;
-        let result = match sharing {
-            Sharing::Exclusive => file.try_lock(),
-            Sharing::Shared => file.try_lock_shared(),
-        };
-        match result {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(FileError::new("lock", path, error)),
+        loop {
+            let file = Self::open(path)?;
+            let result = match sharing {
+                Sharing::Exclusive => file.try_lock(),
+                Sharing::Shared => file.try_lock_shared(),
+            };
+            match result {
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self { _file: file })),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(FileError::new("lock", path, error)),
+            }
         }
     }
 
@@ -247,6 +255,22 @@ impl Lock {
         }
         .at("open the lock", path)
     }
+}
+
+/// Whether an open file is still the one at `path`.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(there)) => open.dev() == there.dev() && open.ino() == there.ino(),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, path: &Path) -> bool {
+    // A file that is open cannot be removed there.
+    path.exists()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::index::routes::Routes;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::workspace::Registry;
 
-pub use self::package::provider_error;
+pub use self::package::{Cause, cause};
 pub use self::routes::{Providers, Route, RouteError};
 pub use self::universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
 

@@ -43,22 +43,40 @@ pub(crate) enum PackageError {
     Unavailable(#[from] Unavailable),
 }
 
-/// What a provider said, if that is why something is not known.
-pub fn provider_error(error: &Unavailable) -> Option<&ProviderError> {
+/// Why something is not known, as far as a caller can react to it.
+#[derive(Debug)]
+pub enum Cause<'error> {
+    /// A provider said so.
+    Provider(&'error ProviderError),
+    /// No provider serves the place.
+    Route,
+    /// What the package says of itself makes no sense.
+    Package,
+    /// The cache cannot be read.
+    Cache,
+}
+
+/// Why something is not known.
+pub fn cause(error: &Unavailable) -> Cause<'_> {
     let source = &*error.source;
-    let package = source
-        .downcast_ref::<PackageError>()
-        .or_else(|| source.downcast_ref::<Arc<PackageError>>().map(|shared| &**shared));
-    package.and_then(PackageError::provider_error)
+    let shared = source.downcast_ref::<Arc<PackageError>>().map(|shared| &**shared);
+    match source.downcast_ref::<PackageError>().or(shared) {
+        Some(error) => error.cause(),
+        None => Cause::Package,
+    }
 }
 
 impl PackageError {
-    fn provider_error(&self) -> Option<&ProviderError> {
+    fn cause(&self) -> Cause<'_> {
         match self {
-            Self::Provider(error) | Self::Route(RouteError::Provider(error)) => Some(error),
-            Self::Other(error) => error.provider_error(),
-            Self::Unavailable(error) => provider_error(error),
-            _ => None,
+            Self::Provider(error) | Self::Route(RouteError::Provider(error)) => {
+                Cause::Provider(error)
+            }
+            Self::Route(_) => Cause::Route,
+            Self::Cache(_) => Cause::Cache,
+            Self::Other(error) => error.cause(),
+            Self::Unavailable(error) => cause(error),
+            _ => Cause::Package,
         }
     }
 }

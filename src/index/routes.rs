@@ -40,7 +40,7 @@ impl Providers {
 #[derive(Debug, thiserror::Error)]
 pub enum RouteError {
     /// No provider has that name.
-    #[error("no provider is called `{name}`; there are: {known}")]
+    #[error("this mu has no provider called `{name}`, only: {known}")]
     NoProvider {
         /// The name.
         name: String,

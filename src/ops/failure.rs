@@ -1,6 +1,7 @@
 //! From a selection that failed to the error that the user sees.
 
-use crate::index::Unavailable;
+use crate::index::{Cause, Unavailable, cause};
+use crate::ops::error::code_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::{Conflict, Failure, Request};
@@ -59,16 +60,20 @@ fn indent(lines: &[&str]) -> String {
 
 /// The error of something that could not be found out.
 pub(super) fn unavailable(session: &Session, error: Unavailable) -> CommandError {
-    let provider = crate::index::provider_error(&error);
-    let (code, mut hints) = match provider {
-        Some(provider) => {
-            let converted = crate::ops::error::code_of(provider.kind());
-            (converted, provider.hints().to_vec())
-        }
-        None => (Code::Manifest, Vec::new()),
+    let (code, mut hints) = match cause(&error) {
+        Cause::Provider(provider) => (code_of(provider.kind()), provider.hints().to_vec()),
+        Cause::Route => (Code::Reference, Vec::new()),
+        Cause::Package => (Code::Manifest, Vec::new()),
+        Cause::Cache => (Code::Io, vec!["`mu cache clean` empties the cache".to_owned()]),
     };
-    if code == Code::Network && !session.options.offline {
-        hints.push("`--offline` uses only what is already on this machine".to_owned());
+    match code {
+        Code::Network if !session.options.offline => {
+            hints.push("`--offline` uses only what is already on this machine".to_owned());
+        }
+        Code::Offline => {
+            hints.push(format!("run once without --offline to learn of `{}`", error.id))
+        }
+        _ => {}
     }
     let mut command = CommandError::from_error(code, error);
     command.hints = hints;

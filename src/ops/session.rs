@@ -69,7 +69,7 @@ pub struct Session {
     pub events: Arc<dyn Events>,
     index: OnceLock<Index>,
     /// Held while the packs, the lock and the manifests may change.
-    _lock: Option<Lock>,
+    lock: Option<ChangeLock>,
 }
 
 impl Session {
@@ -104,7 +104,7 @@ impl Session {
             places,
             events,
             index: OnceLock::new(),
-            _lock: None,
+            lock: None,
         })
     }
 
@@ -127,11 +127,14 @@ impl Session {
             }
             Scope::Global => packs_of_user(&environment),
         };
-        let lock = PacksFolder::new(&folder).lock(&mut || {
+        let packs = PacksFolder::new(&folder);
+        let _lock = packs.lock(&mut || {
             events.waiting(&format!("another mu process is changing `{}`", folder.display()));
         })?;
-        let session = Self::open(environment, options, scope, events)?;
-        Ok(Self { _lock: Some(lock), ..session })
+        let lock = ChangeLock { packs, _lock };
+        let mut session = Self::open(environment, options, scope, events)?;
+        session.lock = Some(lock);
+        Ok(session)
     }
 
     /// The folder that holds `Mu.lock`.
@@ -221,6 +224,18 @@ impl Session {
             ..HttpOptions::default()
         });
         crate::ops::providers::all(&self.environment, self.options.offline, &http)
+    }
+}
+
+/// What is held while packs, lock and manifests may change.
+struct ChangeLock {
+    packs: PacksFolder,
+    _lock: Lock,
+}
+
+impl Drop for ChangeLock {
+    fn drop(&mut self) {
+        self.packs.remove_traces();
     }
 }
 

@@ -115,6 +115,25 @@ impl PacksFolder {
             && has_manifest(&self.pack_path(&wanted.place))
     }
 
+    /// Removes what only taking the lock has made, if nothing was ever installed here.
+    ///
+    /// The caller holds the lock, and lets it go right after.
+    pub fn remove_traces(&self) {
+        let own = self.own_folder();
+        let Ok(entries) = std::fs::read_dir(&own) else { return };
+        if entries.flatten().any(|entry| entry.file_name() != "lock") {
+            return;
+        }
+        // Each fails, and ends it, where something else is in the folder.
+        let _ = fs::remove_file(&own.join("lock"));
+        let above = self.folder.parent().unwrap_or(&self.folder);
+        for folder in [&*own, &*self.folder, above] {
+            if std::fs::remove_dir(folder).is_err() {
+                return;
+            }
+        }
+    }
+
     fn own_folder(&self) -> PathBuf {
         self.folder.join(".mu")
     }
