@@ -34,11 +34,6 @@ impl Response {
         self.inner.status().to_string()
     }
 
-    /// The version of the protocol, such as `HTTP/2.0`.
-    pub fn version(&self) -> String {
-        format!("{:?}", self.inner.version())
-    }
-
     /// A header's value, if it is there and is text. Names are in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.inner.headers().get(name)?.to_str().ok()

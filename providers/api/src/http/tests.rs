@@ -40,7 +40,6 @@ impl Notes {
         let pauses = Arc::clone(&self.pauses);
         HttpOptions {
             sleep: Arc::new(move |pause| pauses.lock().expect("no test panicked").push(pause)),
-            read_timeout: Duration::from_millis(200),
             ..HttpOptions::default()
         }
     }
@@ -117,11 +116,13 @@ fn silence_is_a_failure() {
         0 => Reply::body("all of it").silent_after(3),
         _ => Reply::body("all of it"),
     });
-    let http = Http::new(Notes::default().options());
+    // As little patience as a busy machine allows.
+    let read_timeout = Duration::from_millis(300);
+    let http = Http::new(HttpOptions { read_timeout, ..Notes::default().options() });
     assert_eq!(get(&http, &server, "a").expect("the second answer is whole"), "all of it");
 
     let mute = TestServer::start(|_, _| Reply::body("all of it").silent_after(3));
-    let http = Http::new(HttpOptions { retries: 0, ..Notes::default().options() });
+    let http = Http::new(HttpOptions { retries: 0, read_timeout, ..Notes::default().options() });
     let mut response = http.get(&mute.url("a")).send(&Silent).expect("its head comes");
     let error = std::io::copy(&mut response, &mut std::io::sink()).expect_err("then nothing");
     let failure = Failure::broken_off(&error, &mute.url("a")).into_error();

@@ -104,13 +104,14 @@ impl Client {
     }
 }
 
-/// Short timeouts, and no sleep.
+/// No sleep.
 pub(crate) fn options() -> HttpOptions {
-    HttpOptions {
-        read_timeout: Duration::from_millis(500),
-        sleep: Arc::new(|_| {}),
-        ..HttpOptions::default()
-    }
+    HttpOptions { sleep: Arc::new(|_| {}), ..HttpOptions::default() }
+}
+
+/// As little patience as a busy machine allows, for servers that stay silent.
+pub(crate) fn impatient() -> HttpOptions {
+    HttpOptions { read_timeout: Duration::from_millis(300), ..options() }
 }
 
 /// The text of an error with its causes.

@@ -3,7 +3,7 @@
 use mu_provider::conformance::server::{Reply, Seen, TestServer};
 use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent};
 
-use crate::client::{Client, chain, options};
+use crate::client::{Client, chain, impatient, options};
 use crate::place::{archive, at, locked, sha256};
 
 fn package() -> Vec<u8> {
@@ -23,14 +23,24 @@ fn release(bytes: &[u8]) -> Release {
 fn a_cut_archive_is_fetched_again() {
     let server = TestServer::start(|_, before| match before {
         0 => Reply::body(package()).cut_after(50),
-        1 => Reply::body(package()).silent_after(50),
-        2 => Reply::status(503),
+        1 => Reply::status(503),
         _ => Reply::body(package()),
     });
     let client = Client::new();
     client.fetch(&at(&server.url(""), "a"), &release(&package())).expect("comes at last");
-    assert_eq!(server.requests(), ["GET /packs/a/a-1.0.0.tgz"; 4]);
+    assert_eq!(server.requests(), ["GET /packs/a/a-1.0.0.tgz"; 3]);
     assert!(client.said().contains("broke off"), "{}", client.said());
+}
+
+#[test]
+fn a_server_that_falls_silent_is_asked_again() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::body(package()).silent_after(50),
+        _ => Reply::body(package()),
+    });
+    let client = Client::with(impatient());
+    client.fetch(&at(&server.url(""), "a"), &release(&package())).expect("comes at last");
+    assert!(server.requests().len() >= 2);
 }
 
 #[test]
