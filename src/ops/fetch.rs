@@ -46,6 +46,9 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
             missing.push(index);
         }
     }
+    if !missing.is_empty() {
+        session.events.progress(Stage::Fetching, 0, missing.len());
+    }
     let done = AtomicUsize::new(0);
     let next = AtomicUsize::new(0);
     let results = Mutex::new(HashMap::new());

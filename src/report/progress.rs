@@ -22,8 +22,40 @@ pub(super) struct ProgressLine {
 struct State {
     bars: MultiProgress,
     line: Option<(Stage, ProgressBar)>,
+    latest: Option<(Stage, usize, usize)>,
     downloads: HashMap<String, ProgressBar>,
     started: Instant,
+}
+
+impl State {
+    /// Draws the line that counts.
+    fn count(&mut self) {
+        // What is over in a moment is not worth a flicker.
+        let Some((stage, done, total)) = self.latest else { return };
+        if self.started.elapsed() < Duration::from_millis(150) {
+            return;
+        }
+        if self.line.as_ref().is_none_or(|(shown, _)| *shown != stage) {
+            if let Some((_, old)) = self.line.take() {
+                old.finish_and_clear();
+            }
+            let bar = self.bars.insert(0, ProgressBar::new(0));
+            let style = ProgressStyle::with_template("{prefix} {pos}/{len}")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style);
+            bar.set_prefix(match stage {
+                Stage::Resolving => "resolving",
+                Stage::Fetching => "fetching",
+                Stage::Installing => "installing",
+                Stage::Verifying => "verifying",
+            });
+            self.line = Some((stage, bar));
+        }
+        if let Some((_, bar)) = &self.line {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+        }
+    }
 }
 
 impl ProgressLine {
@@ -32,6 +64,7 @@ impl ProgressLine {
             Mutex::new(State {
                 bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)),
                 line: None,
+                latest: None,
                 downloads: HashMap::new(),
                 started: Instant::now(),
             })
@@ -45,30 +78,8 @@ impl ProgressLine {
             return;
         };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is over in a moment is not worth a flicker.
-        if state.started.elapsed() < Duration::from_millis(150) {
-            return;
-        }
-        if state.line.as_ref().is_none_or(|(shown, _)| *shown != stage) {
-            if let Some((_, old)) = state.line.take() {
-                old.finish_and_clear();
-            }
-            let bar = state.bars.insert(0, ProgressBar::new(0));
-            let style = ProgressStyle::with_template("{prefix} {pos}/{len} {wide_msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
-            bar.set_style(style);
-            bar.set_prefix(match stage {
-                Stage::Resolving => "resolving",
-                Stage::Fetching => "fetching",
-                Stage::Installing => "installing",
-                Stage::Verifying => "verifying",
-            });
-            state.line = Some((stage, bar));
-        }
-        if let Some((_, bar)) = &state.line {
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-        }
+        state.latest = Some((stage, done, total));
+        state.count();
     }
 
     /// Moves the bar of a long download.
@@ -80,6 +91,7 @@ impl ProgressLine {
             return;
         }
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.count();
         if total == Some(done) {
             if let Some(bar) = state.downloads.remove(what) {
                 bar.finish_and_clear();
