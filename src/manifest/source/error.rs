@@ -3,13 +3,14 @@
 //! One type for every YAML and JSON file that mu reads. It renders itself to text, plain or
 //! coloured; it prints nothing.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::words::printable;
+use super::words::{is_unprintable, printable};
 
 /// A mistake in a file that a person wrote, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,15 +112,21 @@ impl SourceError {
     pub fn render(&self, coloured: bool) -> String {
         let details = &*self.0;
         let shown_path = printable(&details.path.to_string_lossy()).into_owned();
-        let mut primary = AnnotationKind::Primary.span(self.visible_span());
+        let visible = self.visible_span();
+        let related = details.related.as_ref();
+        let related_span = related.map_or(0..0, |(span, _)| span.clone());
+        let mut places = [visible.start, visible.end, related_span.start, related_span.end];
+        let text = harmless(&details.text, &mut places);
+        let [start, end, related_start, related_end] = places;
+
+        let mut primary = AnnotationKind::Primary.span(start..end);
         if let Some(label) = &details.label {
             primary = primary.label(label.as_str());
         }
-        let mut snippet =
-            Snippet::source(details.text.as_str()).path(shown_path).fold(true).annotation(primary);
-        if let Some((span, label)) = &details.related {
-            snippet = snippet
-                .annotation(AnnotationKind::Context.span(span.clone()).label(label.as_str()));
+        let mut snippet = Snippet::source(text).path(shown_path).fold(true).annotation(primary);
+        if let Some((_, label)) = related {
+            let context = AnnotationKind::Context.span(related_start..related_end);
+            snippet = snippet.annotation(context.label(label.as_str()));
         }
         let title = Level::ERROR.primary_title(details.message.as_str());
         let mut group: Group<'_> = title.element(snippet);
@@ -159,6 +166,36 @@ impl std::error::Error for SourceError {}
 /// The line that the byte at `offset` stands in, counted from 1.
 pub fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The text with a mark in place of every character that could steer a terminal; `places` move along.
+fn harmless<'t>(text: &'t str, places: &mut [usize]) -> Cow<'t, str> {
+    let is_kept = |rest: &str, character: char| match character {
+        '\n' | '\t' => true,
+        '\r' => rest.starts_with("\r\n"),
+        character => !is_unprintable(character),
+    };
+    if text.char_indices().all(|(at, character)| is_kept(&text[at..], character)) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut moved = places.to_vec();
+    for (at, character) in text.char_indices() {
+        let here = shown.len();
+        // A byte order mark is no part of the first line.
+        if at > 0 || character != '\u{feff}' {
+            shown.push(if is_kept(&text[at..], character) { character } else { '\u{fffd}' });
+        }
+        for (place, moved) in places.iter().zip(&mut moved) {
+            if *place == at {
+                *moved = here;
+            } else if *place > at {
+                *moved = shown.len();
+            }
+        }
+    }
+    places.copy_from_slice(&moved);
+    Cow::Owned(shown)
 }
 
 fn floor_char_boundary(text: &str, offset: usize) -> usize {
@@ -238,6 +275,16 @@ error: wrong
             error.render(false)
         );
         assert!(error.render(true).contains('\u{1b}'));
+        let error = SourceError::new(Path::new("a"), "\u{feff}", 3..3, "bad");
+        assert!(error.render(false).contains("a:1:1"), "{}", error.render(false));
+        let error = SourceError::new(Path::new("a"), "x\u{91}: \u{85}é\rb\n", 8..10, "bad");
+        insta::assert_snapshot!(error.render(false), @r"
+        error: bad
+         --> a:1:6
+          |
+        1 | x�: �é�b
+          |      ^
+        ");
     }
 
     #[test]
