@@ -170,7 +170,12 @@ impl<'d> Entry<'d> {
             let (reference, name) = self.long_reference(table)?;
             (reference, name, Some(table))
         } else {
-            let text = self.value.word()?;
+            let text = self.value.word().map_err(|error| match &self.key {
+                Some(key) if self.value.is_null() => {
+                    key.error("no version stands behind this key").help("write `latest` for any")
+                }
+                _ => error,
+            })?;
             let (reference, name) = self.short_reference(text)?;
             (reference, name, None)
         };

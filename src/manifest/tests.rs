@@ -363,6 +363,18 @@ error: `b/c` is listed twice, on lines 3 and 6
 ",
     );
     check_error(
+        "dependencies:\n  b:\n",
+        r"
+error: no version stands behind this key
+ --> Mu.yaml:3:3
+  |
+3 |   b:
+  |   ^
+  |
+  = help: write `latest` for any
+",
+    );
+    check_error(
         "provides: [VM]",
         r"
 error: `VM` is no capability: expected GROUP/VERSION/KIND

@@ -86,7 +86,7 @@ impl Session {
     ) -> Result<Self, CommandError> {
         let workspace = match scope {
             Scope::Workspace => {
-                let root = find_root(&environment.current, &environment.home);
+                let root = root_around(&environment);
                 Workspace::open(&root, &environment.mu_home)?
             }
             Scope::Global => global(&environment)?,
@@ -122,9 +122,7 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let folder = match scope {
-            Scope::Workspace => {
-                packs_of_workspace(&find_root(&environment.current, &environment.home))
-            }
+            Scope::Workspace => packs_of_workspace(&root_around(&environment)),
             Scope::Global => packs_of_user(&environment),
         };
         let packs = PacksFolder::new(&folder);
@@ -243,11 +241,15 @@ impl Drop for ChangeLock {
 /// not depend on where they are installed.
 fn global(environment: &Environment) -> Result<Workspace, CommandError> {
     let home = &environment.mu_home;
-    let root = find_root(&environment.current, &environment.home);
+    let root = root_around(environment);
     let around = Workspace::open_without_members(&root, home)?.settings.registries;
     let mut workspace = Workspace::open_without_members(home, home)?;
     workspace.settings.registries = around;
     Ok(workspace)
+}
+
+fn root_around(environment: &Environment) -> PathBuf {
+    find_root(&environment.current, &environment.home, &environment.mu_home)
 }
 
 fn packs_of_workspace(root: &Path) -> PathBuf {

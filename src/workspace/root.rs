@@ -16,8 +16,8 @@ pub const CONFIG_FILE: &str = "config.yaml";
 /// The root of the workspace that the folder `start` is in.
 ///
 /// It is the nearest ancestor with `.mu/workspace.yaml`; else the nearest with a `.mu` folder, where
-/// `home`'s own does not count; else the folder of the nearest manifest; else `start` itself.
-pub fn find_root(start: &Path, home: &Path) -> PathBuf {
+/// that of `home` and `mu_home` itself do not count; else the folder of the nearest manifest; else `start`.
+pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
     let mut marked = None;
     let mut packaged = None;
     for folder in start.ancestors() {
@@ -26,12 +26,12 @@ pub fn find_root(start: &Path, home: &Path) -> PathBuf {
             if mu_folder.join(WORKSPACE_FILE).is_file() {
                 return folder.to_owned();
             }
-            if marked.is_none() && folder != home {
+            if marked.is_none() && folder != home && mu_folder != mu_home {
                 marked = Some(folder);
             }
         }
-        let has_manifest = || folder.join(YAML_NAME).is_file() || folder.join(JSON_NAME).is_file();
-        if marked.is_none() && packaged.is_none() && has_manifest() {
+        let is_package = || folder.join(YAML_NAME).is_file() || folder.join(JSON_NAME).is_file();
+        if marked.is_none() && packaged.is_none() && is_package() {
             packaged = Some(folder);
         }
     }

@@ -38,7 +38,8 @@ fn id(text: &str) -> PackageId {
 fn check_root(files: &[(&str, &str)], start: &str, expected: &str) {
     let folder = tree(files);
     fs::create_dir_all(folder.path().join(start)).expect("makes a folder");
-    let found = find_root(&folder.path().join(start), &folder.path().join("home"));
+    let at = |place: &str| folder.path().join(place);
+    let found = find_root(&at(start), &at("home"), &at("elsewhere/.mu"));
     let expected: PathBuf = folder.path().join(expected).components().collect();
     assert_eq!(found, expected, "{files:?} from {start}");
 }
@@ -58,6 +59,7 @@ fn the_root_is_the_nearest_of_its_kind() {
     check_root(&[("w/Mu.json", ""), ("w/a/Mu.yaml", "")], "w/a/b", "w/a");
     check_root(&[("w/mu.yaml", "")], "w/a", "w/a");
     check_root(&[("home/.mu/", "")], "home", "home");
+    check_root(&[("elsewhere/.mu/", "")], "elsewhere/w", "elsewhere/w");
     check_root(&[("w/.mu", "a file")], "w/a", "w/a");
 }
 
