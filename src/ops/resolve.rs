@@ -233,6 +233,7 @@ pub fn request(
         roots: requirements.roots(),
         locked,
         update,
+        installed: BTreeMap::new(),
         local,
         settings: Settings {
             exclude: exclusions(session),

@@ -11,7 +11,7 @@ use crate::index::{Requirement, Unavailable};
 use crate::select::candidates::Candidates;
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
-use crate::select::filters::{Filters, Rejection};
+use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 use crate::select::highest::{self, Answer, PATIENCE, Proof};
 use crate::select::node::{Edge, Kind, Node};
@@ -249,16 +249,17 @@ fn clash(
     }
     let package = world.package(place);
     let releases = package.releases();
-    let all = PositionSet::between(0, releases.len());
+    let available = package.allowed().intersection(&PositionSet::between(0, releases.len()));
+    let all = PositionSet::between(0, package.count());
     let barred = wanted.without(package.allowed()).intersection(&all);
     let tried = releases.tried().map(<[String]>::to_vec);
-    let mut prereleases = package.allowed().iter().map(|at| releases.version(at).is_prerelease());
+    let mut prereleases = available.iter().map(|at| releases.version(at).is_prerelease());
     Ok(Some(Clash {
         id: package.id().clone(),
         asked,
         similar: tried.iter().flat_map(|_| world.universe().similar(package.id())).collect(),
         tried,
-        available: Versions::fold(package, package.allowed()),
+        available: Versions::fold(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected: if would_help(node, &barred, groups) {
             rejections(world, package, &barred)
@@ -283,10 +284,9 @@ fn rejections(
     package: &Candidates,
     barred: &PositionSet,
 ) -> Vec<(Rejection, Versions)> {
-    let filters = Filters::new(&world.request().settings);
     let mut by_reason: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
     for position in barred.iter() {
-        if let Some(rejection) = package.rejection(&filters, position) {
+        if let Some(rejection) = package.rejection(&world.request().settings, position) {
             by_reason.entry(rejection).or_default().push(position);
         }
     }

@@ -156,6 +156,12 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
         Rejection::Runtime { fact, wanted, actual } => {
             format!("{needs} {fact} {wanted}, and it is {actual}")
         }
+        Rejection::NoUpgrade { from, follows } if follows.is_empty() => {
+            format!("cannot follow {from}, nor any other version")
+        }
+        Rejection::NoUpgrade { from, follows } => {
+            format!("cannot follow {from}, only {follows}")
+        }
         Rejection::Broken(reason) => format!("cannot be used: {reason}"),
     }
 }

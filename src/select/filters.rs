@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::index::releases::{Details, Position, Releases};
+use crate::index::releases::Details;
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::Settings;
 
@@ -36,6 +36,13 @@ pub enum Rejection {
     },
     /// It can never be used, and this is why.
     Broken(String),
+    /// No chain of upgrades leads to it from what is installed.
+    NoUpgrade {
+        /// What is installed.
+        from: String,
+        /// What it can follow, as a list; empty if it can follow nothing.
+        follows: String,
+    },
 }
 
 /// The rules that speak of a version alone, whoever asks for it.
@@ -44,37 +51,38 @@ pub(super) struct Filters<'a> {
     settings: &'a Settings,
 }
 
+/// A candidate, as the rules look at it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Looks<'a> {
+    pub(super) version: Option<&'a Version>,
+    pub(super) published: Option<i64>,
+    pub(super) details: Option<&'a Details>,
+    pub(super) is_locked: bool,
+}
+
 impl<'a> Filters<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
         Self { settings }
     }
 
-    /// Why the version at `position` is no candidate of `id`; `None` if it is one.
+    /// Why a candidate of `id` is none after all; `None` if it is one.
     ///
     /// What is locked is not held against being yanked or young: nobody's build should break for that.
-    pub(super) fn rejection(
-        &self,
-        id: &PackageId,
-        releases: &Releases,
-        position: Position,
-        locked: bool,
-    ) -> Option<Rejection> {
-        if self.excludes(id, releases.version(position)) {
+    pub(super) fn rejection(&self, id: &PackageId, looks: &Looks<'_>) -> Option<Rejection> {
+        if self.excludes(id, looks.version) {
             return Some(Rejection::Excluded);
         }
-        if let Some(details) = releases.details(position) {
-            if let (Some(reason), false) = (&details.yanked, locked) {
+        if let Some(details) = looks.details {
+            if let (Some(reason), false) = (&details.yanked, looks.is_locked) {
                 return Some(Rejection::Yanked(reason.clone()));
             }
             if let Some(rejection) = self.incompatibility(details) {
                 return Some(rejection);
             }
         }
-        let young = releases
-            .published(position)
-            .zip(self.settings.published_before)
-            .is_some_and(|(published, limit)| published > limit);
-        (young && !locked).then_some(Rejection::TooNew)
+        let moments = looks.published.zip(self.settings.published_before);
+        let is_young = moments.is_some_and(|(published, limit)| published > limit);
+        (is_young && !looks.is_locked).then_some(Rejection::TooNew)
     }
 
     /// Whether no rule can reject a version that has no details.
@@ -83,16 +91,17 @@ impl<'a> Filters<'a> {
             && !self.settings.exclude.iter().any(|exclusion| exclusion.id == *id)
     }
 
-    fn excludes(&self, id: &PackageId, version: &Version) -> bool {
-        self.settings
-            .exclude
-            .iter()
-            .filter(|exclusion| exclusion.id == *id)
-            .any(|exclusion| exclusion.spec.as_ref().is_none_or(|spec| spec.accepts(version, true)))
+    fn excludes(&self, id: &PackageId, version: Option<&Version>) -> bool {
+        let mut exclusions = self.settings.exclude.iter().filter(|exclusion| exclusion.id == *id);
+        exclusions.any(|exclusion| match (&exclusion.spec, version) {
+            (None, _) => true,
+            (Some(spec), Some(version)) => spec.accepts(version, true),
+            (Some(_), None) => false,
+        })
     }
 
     /// What keeps a version with these details from being used here.
-    pub(super) fn incompatibility(&self, details: &Details) -> Option<Rejection> {
+    fn incompatibility(&self, details: &Details) -> Option<Rejection> {
         if let Some(reason) = &details.broken {
             return Some(Rejection::Broken(reason.clone()));
         }

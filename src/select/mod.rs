@@ -22,6 +22,7 @@ mod positions;
 mod raise;
 mod request;
 mod selection;
+mod upgrades;
 mod world;
 
 pub use conflict::{Clash, Conflict, Fact, Requirer, WayOut};

@@ -133,6 +133,7 @@ impl Gathering<'_, '_> {
                 origin: Origin::Local,
                 version: None,
                 commit: None,
+                way: Vec::new(),
                 direct,
                 requested: draft.requested.into_iter().collect(),
                 dependencies: dependencies.into_iter().collect(),
@@ -156,6 +157,7 @@ impl Gathering<'_, '_> {
                     };
                     chosen.version = package.version(position).cloned();
                     chosen.commit = package.commit(position).cloned();
+                    chosen.way = package.way(position);
                 }
             }
             packages.push(chosen);

@@ -14,6 +14,8 @@ pub struct Request {
     pub locked: Vec<Locked>,
     /// Which of the locked packages may move though nothing forces them.
     pub update: Update,
+    /// What is installed, where that is not what is locked: upgrades go from there.
+    pub installed: BTreeMap<PackageId, Version>,
     /// The workspace's own packages. They always win; what they require must be among the roots.
     pub local: BTreeMap<PackageId, Local>,
     /// The rules.
@@ -54,6 +56,17 @@ pub enum Update {
     Packages(BTreeSet<PackageId>),
     /// All.
     Everything,
+}
+
+impl Update {
+    /// Whether a package may move though nothing forces it.
+    pub fn moves(&self, id: &PackageId) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Packages(packages) => packages.contains(id),
+            Self::Everything => true,
+        }
+    }
 }
 
 /// A package of the workspace.

@@ -44,6 +44,8 @@ pub struct Chosen {
     pub version: Option<Version>,
     /// Its commit (Git).
     pub commit: Option<Arc<str>>,
+    /// The versions to install in between, where its versions say that they follow each other step by step.
+    pub way: Vec<Version>,
     /// Whether a root asks for it.
     pub direct: bool,
     /// Who asks for it, and how; roots first, then packages by id.

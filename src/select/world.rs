@@ -13,12 +13,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Unavailable, Universe};
-use crate::reference::PackageId;
-use crate::select::candidates::Candidates;
+use crate::reference::{PackageId, Version};
+use crate::select::candidates::{Candidates, Inquiry};
 use crate::select::namers::Namers;
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
-use crate::select::{Locked, Majors, Request, Statistics, Update};
+use crate::select::{Locked, Majors, Request, Statistics};
 
 /// The graph, as far as it was walked.
 pub(super) struct World<'a> {
@@ -47,14 +47,7 @@ impl<'a> World<'a> {
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
         let mut locked: BTreeMap<&PackageId, Vec<&Locked>> = BTreeMap::new();
         for entry in &request.locked {
-            let moves = match &request.update {
-                Update::Nothing => false,
-                Update::Packages(packages) => packages.contains(&entry.id),
-                Update::Everything => true,
-            };
-            if !moves {
-                locked.entry(&entry.id).or_default().push(entry);
-            }
+            locked.entry(&entry.id).or_default().push(entry);
         }
         let required = request.roots.iter().flat_map(|root| &root.requirements);
         Self {
@@ -83,6 +76,10 @@ impl<'a> World<'a> {
 
     pub(super) fn request(&self) -> &'a Request {
         self.request
+    }
+
+    fn inquiry(&self) -> Inquiry<'a> {
+        Inquiry { universe: self.universe, settings: &self.request.settings }
     }
 
     pub(super) fn kind(&self, node: Node) -> &Kind {
@@ -229,8 +226,8 @@ impl<'a> World<'a> {
         place: usize,
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
-        let settings = &self.request.settings;
-        self.packages[place].matching(self.universe, settings, requirement)
+        let inquiry = self.inquiry();
+        self.packages[place].matching(inquiry, requirement)
     }
 
     /// Edges in an order that does not depend on the order in which requirements are written.
@@ -276,8 +273,8 @@ impl<'a> World<'a> {
         requirement: &Requirement,
     ) -> Result<(usize, PositionSet), Unavailable> {
         let place = self.find(&requirement.id)?;
-        let settings = &self.request.settings;
-        let set = self.packages[place].accepted(self.universe, settings, requirement)?;
+        let inquiry = self.inquiry();
+        let set = self.packages[place].accepted(inquiry, requirement)?;
         self.is_outdated |= self.packages[place].take_outdated();
         Ok((place, set))
     }
@@ -332,9 +329,15 @@ impl<'a> World<'a> {
         if let Some(&place) = self.places.get(id) {
             return Ok(place);
         }
+        let request = self.request;
         let locked = self.locked.get(id).map(Vec::as_slice).unwrap_or_default();
-        let settings = &self.request.settings;
-        let package = Candidates::gather(self.universe, settings, id, locked)?;
+        let installed: Vec<&Version> = match request.installed.get(id) {
+            Some(version) => vec![version],
+            None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
+        };
+        let kept: Vec<&Locked> =
+            locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
+        let package = Candidates::gather(self.inquiry(), id, &kept, &installed)?;
         let place = self.packages.len();
         self.packages.push(package);
         self.places.insert(id.clone(), place);

@@ -14,9 +14,17 @@ use rustc_hash::FxHashMap;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Requirement, Unavailable, Universe, Untagged};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::filters::{Filters, Rejection};
+use crate::select::filters::{Filters, Looks, Rejection};
 use crate::select::positions::PositionSet;
+use crate::select::upgrades::Upgrades;
 use crate::select::{Locked, Override, Settings};
+
+/// Whom to ask, and by which rules.
+#[derive(Clone, Copy)]
+pub(super) struct Inquiry<'a> {
+    pub(super) universe: &'a dyn Universe,
+    pub(super) settings: &'a Settings,
+}
 
 /// The candidates of one package.
 #[derive(Debug)]
@@ -25,6 +33,7 @@ pub(super) struct Candidates {
     releases: Arc<Releases>,
     instead: Option<Override>,
     allowed: PositionSet,
+    upgrades: Option<Upgrades>,
     locked: Vec<LockedCandidate>,
     revisions: Vec<Untagged>,
     named: FxHashMap<Box<str>, Option<Position>>,
@@ -41,35 +50,38 @@ struct LockedCandidate {
 }
 
 impl Candidates {
-    /// Gathers the candidates of `id`; `locked` are those that the lock holds and nobody wants to move.
+    /// Gathers the candidates of `id`; `kept` are those that the lock holds and nobody wants to move, `installed` what
+    /// there is to upgrade from.
     pub(super) fn gather(
-        universe: &dyn Universe,
-        settings: &Settings,
+        inquiry: Inquiry<'_>,
         id: &PackageId,
-        locked: &[&Locked],
+        kept: &[&Locked],
+        installed: &[&Version],
     ) -> Result<Self, Unavailable> {
-        let instead = settings.overrides.get(id).cloned();
-        let releases = universe.releases(instead.as_ref().map_or(id, |instead| &instead.id))?;
+        let instead = inquiry.settings.overrides.get(id).cloned();
+        let asked = instead.as_ref().map_or(id, |instead| &instead.id);
+        let releases = inquiry.universe.releases(asked)?;
         let mut candidates = Self {
             id: id.clone(),
             releases,
             instead,
             allowed: PositionSet::default(),
+            upgrades: None,
             locked: Vec::new(),
             revisions: Vec::new(),
             named: FxHashMap::default(),
             sets: FxHashMap::default(),
             is_outdated: false,
         };
-        for locked in locked {
-            candidates.keep(universe, locked)?;
+        for locked in kept {
+            candidates.keep(inquiry, locked)?;
         }
-        candidates.filter(&Filters::new(settings));
+        candidates.filter(inquiry.settings, installed);
         Ok(candidates)
     }
 
     /// Finds what the lock holds among the candidates.
-    fn keep(&mut self, universe: &dyn Universe, locked: &Locked) -> Result<(), Unavailable> {
+    fn keep(&mut self, inquiry: Inquiry<'_>, locked: &Locked) -> Result<(), Unavailable> {
         let release = locked.version.as_ref().and_then(|version| self.releases.position(version));
         let position = match (release, locked.commit.as_deref()) {
             (Some(release), None) => Some(release),
@@ -79,7 +91,7 @@ impl Candidates {
                 Some(release)
             }
             (_, Some(commit)) => match VersionSpec::parse(commit) {
-                Ok(spec) => self.name(universe, &spec)?,
+                Ok(spec) => self.name(inquiry, &spec)?,
                 Err(_) => None,
             },
             (None, None) => None,
@@ -91,17 +103,45 @@ impl Candidates {
         Ok(())
     }
 
-    fn filter(&mut self, filters: &Filters<'_>) {
+    fn filter(&mut self, settings: &Settings, installed: &[&Version]) {
+        let filters = Filters::new(settings);
         let plain = filters.pass_plain_versions(&self.id);
-        self.allowed = PositionSet::matching(self.releases.len(), |position| {
+        let passes = |position| {
             (plain && self.releases.details(position).is_none())
-                || self.rejection(filters, position).is_none()
+                || filters.rejection(&self.id, &self.looks(position)).is_none()
+        };
+        let allowed = PositionSet::matching(self.releases.len(), passes);
+        self.upgrades = Upgrades::from(&self.releases, &allowed, installed);
+        let reachable = self.upgrades.as_ref().map(Upgrades::reachable);
+        self.allowed = self.allowed.union(&match reachable {
+            Some(reachable) => allowed.intersection(reachable),
+            None => allowed,
         });
     }
 
-    /// Why the release at `position` is no candidate; `None` if it is one.
-    pub(super) fn rejection(&self, filters: &Filters<'_>, position: Position) -> Option<Rejection> {
-        filters.rejection(&self.id, &self.releases, position, self.is_locked(position))
+    /// Why the candidate at `position` is none after all; `None` if it is one.
+    pub(super) fn rejection(&self, settings: &Settings, position: Position) -> Option<Rejection> {
+        Filters::new(settings).rejection(&self.id, &self.looks(position)).or_else(|| {
+            self.upgrades.as_ref().and_then(|upgrades| upgrades.refusal(&self.releases, position))
+        })
+    }
+
+    fn looks(&self, position: Position) -> Looks<'_> {
+        let is_release = self.revision(position).is_none();
+        Looks {
+            version: self.version(position),
+            published: is_release.then(|| self.releases.published(position)).flatten(),
+            details: self.details(position),
+            is_locked: self.is_locked(position),
+        }
+    }
+
+    /// The versions between what is installed and the one at `position`, where upgrades go step by step.
+    pub(super) fn way(&self, position: Position) -> Vec<Version> {
+        self.upgrades
+            .as_ref()
+            .map(|upgrades| upgrades.way(&self.releases, position))
+            .unwrap_or_default()
     }
 
     /// The package, as it is asked for.
@@ -119,9 +159,14 @@ impl Candidates {
         &self.releases
     }
 
-    /// The releases that are candidates.
+    /// The candidates that no rule takes out.
     pub(super) fn allowed(&self) -> &PositionSet {
         &self.allowed
+    }
+
+    /// How many positions there are: releases, and revisions behind them.
+    pub(super) fn count(&self) -> Position {
+        self.releases.len() + self.revisions.len() as Position
     }
 
     /// Whether the lock holds the candidate at `position`.
@@ -207,15 +252,13 @@ impl Candidates {
     /// The candidates that `requirement` accepts.
     pub(super) fn accepted(
         &mut self,
-        universe: &dyn Universe,
-        settings: &Settings,
+        inquiry: Inquiry<'_>,
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
         if let Some(set) = self.sets.get(requirement) {
             return Ok(set.clone());
         }
-        let set = self.matching(universe, settings, requirement)?;
-        let set = set.intersection(&self.allowed.union(&self.behind_releases()));
+        let set = self.matching(inquiry, requirement)?.intersection(&self.allowed);
         self.sets.insert(requirement.clone(), set.clone());
         Ok(set)
     }
@@ -223,14 +266,14 @@ impl Candidates {
     /// The candidates that `requirement` accepts, with those that the filters took out.
     pub(super) fn matching(
         &mut self,
-        universe: &dyn Universe,
-        settings: &Settings,
+        inquiry: Inquiry<'_>,
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
         let instead = self.instead.as_ref().map(|instead| instead.spec.clone());
-        let prereleases = requirement.prerelease || settings.prereleases || instead.is_some();
+        let prereleases =
+            requirement.prerelease || inquiry.settings.prereleases || instead.is_some();
         let spec = instead.as_ref().unwrap_or(&requirement.spec);
-        let named = self.named_by(universe, spec)?;
+        let named = self.named_by(inquiry, spec)?;
         let mut set = match named {
             Some(set) => set,
             None => self.in_range(spec, prereleases),
@@ -292,11 +335,6 @@ impl Candidates {
             actual.is_some_and(|actual| is_prefix(wanted, actual))
         });
         in_channel && of_app
-    }
-
-    /// Every position behind the releases.
-    fn behind_releases(&self) -> PositionSet {
-        PositionSet::between(self.releases.len(), Position::MAX)
     }
 }
 

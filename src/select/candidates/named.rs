@@ -4,9 +4,9 @@
 
 use pubgrub::VersionSet;
 
-use super::Candidates;
+use super::{Candidates, Inquiry};
 use crate::index::releases::Position;
-use crate::index::{Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::index::{Requirement, Revision, Unavailable, Untagged};
 use crate::reference::VersionSpec;
 use crate::select::positions::PositionSet;
 
@@ -14,7 +14,7 @@ impl Candidates {
     /// The candidates that `spec` names one by one; `None` if it speaks of versions.
     pub(super) fn named_by(
         &mut self,
-        universe: &dyn Universe,
+        inquiry: Inquiry<'_>,
         spec: &VersionSpec,
     ) -> Result<Option<PositionSet>, Unavailable> {
         if self.speaks_of_versions(spec) {
@@ -31,7 +31,7 @@ impl Candidates {
             }
         }
         let name = if *spec == VersionSpec::Latest { &VersionSpec::Tip } else { spec };
-        let named: PositionSet = self.name(universe, name)?.into_iter().collect();
+        let named: PositionSet = self.name(inquiry, name)?.into_iter().collect();
         let set = named.union(&self.locked_at(spec.as_tag(), |_| false));
         Ok(Some(set).filter(|set| is_repository || !set.is_empty()))
     }
@@ -79,23 +79,23 @@ impl Candidates {
     /// The candidate that a commit, tag, branch or `tip` names; a new one if it is no release.
     pub(super) fn name(
         &mut self,
-        universe: &dyn Universe,
+        inquiry: Inquiry<'_>,
         name: &VersionSpec,
     ) -> Result<Option<Position>, Unavailable> {
         let key = name.as_str();
         if let Some(&known) = self.named.get(key) {
             return Ok(known);
         }
-        let position = match universe.revision(&self.releases, name)? {
+        let position = match inquiry.universe.revision(&self.releases, name)? {
             None => None,
             Some(Revision::Release(position)) => Some(position),
-            Some(Revision::Untagged(revision)) => Some(self.add(revision)),
+            Some(Revision::Untagged(revision)) => Some(self.add(inquiry, revision)),
         };
         self.named.insert(key.into(), position);
         Ok(position)
     }
 
-    fn add(&mut self, revision: Untagged) -> Position {
+    fn add(&mut self, inquiry: Inquiry<'_>, revision: Untagged) -> Position {
         let same = |known: &Untagged| known.commit == revision.commit;
         if let Some(release) = self.releases.at_commit(&revision.commit) {
             return release;
@@ -106,6 +106,9 @@ impl Candidates {
         }
         let position = length + self.revisions.len() as Position;
         self.revisions.push(revision);
+        if self.rejection(inquiry.settings, position).is_none() {
+            self.allowed = self.allowed.union(&PositionSet::singleton(position));
+        }
         let handed_out = std::mem::take(&mut self.sets);
         self.is_outdated |=
             handed_out.keys().any(|requirement| self.reaches(&requirement.spec, position));

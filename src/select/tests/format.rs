@@ -8,7 +8,7 @@ use mu_provider::Dependency;
 use serde::Deserialize;
 
 use super::world::{Memory, Package, composite, id, reference, version};
-use crate::index::releases::{Details, Entry};
+use crate::index::releases::{Details, Entry, Upgrade};
 use crate::index::{Requirement, Untagged};
 use crate::reference::{Defaults, VersionSpec};
 use crate::select::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
@@ -27,6 +27,8 @@ pub(super) struct Scenario {
     lock: Vec<Lock>,
     #[serde(default)]
     update: Vec<String>,
+    #[serde(default)]
+    installed: BTreeMap<String, String>,
     #[serde(default)]
     local: BTreeMap<String, String>,
     #[serde(default)]
@@ -60,6 +62,15 @@ struct FullRelease {
     tags: Vec<String>,
     constraints: BTreeMap<String, String>,
     composite: bool,
+    upgrade: Option<UpgradeFrom>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct UpgradeFrom {
+    replaces: Option<String>,
+    skips: Vec<String>,
+    skip_range: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -160,6 +171,11 @@ impl Scenario {
                 [one] if one == "*" => Update::Everything,
                 several => Update::Packages(several.iter().map(|name| id(name)).collect()),
             },
+            installed: self
+                .installed
+                .iter()
+                .map(|(name, number)| (id(name), version(number)))
+                .collect(),
             local: self
                 .local
                 .iter()
@@ -239,6 +255,13 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
             channels: full.channels,
             tags: full.tags,
             constraints: full.constraints,
+            upgrade: full.upgrade.map(|upgrade| Upgrade {
+                replaces: upgrade.replaces.as_deref().map(version),
+                skips: upgrade.skips.iter().map(|text| version(text)).collect(),
+                skip_range: upgrade
+                    .skip_range
+                    .map(|range| VersionSpec::parse(&range).expect("is a range")),
+            }),
             ..Details::default()
         };
         let entry = Entry {

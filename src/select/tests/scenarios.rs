@@ -67,7 +67,10 @@ fn chosen(selection: &Selection) -> Vec<String> {
             (_, Some(version), _) => version.to_string(),
             _ => "?".to_owned(),
         };
-        format!("{name} {what}")
+        let way: Vec<String> = chosen.way.iter().map(ToString::to_string).collect();
+        let way =
+            if way.is_empty() { String::new() } else { format!(" by way of {}", way.join(", ")) };
+        format!("{name} {what}{way}")
     };
     selection.packages.iter().map(line).collect()
 }

@@ -1,0 +1,108 @@
+//! Which versions an installed one can be upgraded to, where a package's versions say what they can follow.
+//!
+//! A version can follow another if it replaces or skips it, or its range of skipped versions holds it. Steps go only over
+//! versions that could themselves be installed.
+
+use std::collections::VecDeque;
+
+use pubgrub::VersionSet;
+use rustc_hash::FxHashMap;
+
+use crate::index::releases::{Position, Releases, Upgrade};
+use crate::reference::Version;
+use crate::select::filters::Rejection;
+use crate::select::positions::PositionSet;
+
+/// Where upgrades lead from what is installed.
+#[derive(Debug)]
+pub(super) struct Upgrades {
+    installed: Vec<Version>,
+    reachable: PositionSet,
+    /// From which version each reachable one was come to; `None` is what is installed.
+    steps: FxHashMap<Position, Option<Position>>,
+}
+
+impl Upgrades {
+    /// Follows upgrades from what is installed over `allowed` versions; `None` if nothing is installed, or the package
+    /// does not say how its versions follow each other.
+    pub(super) fn from(
+        releases: &Releases,
+        allowed: &PositionSet,
+        installed: &[&Version],
+    ) -> Option<Self> {
+        let edges: Vec<(Position, &Upgrade)> = (0..releases.len())
+            .filter_map(|position| Some((position, releases.details(position)?.upgrade.as_ref()?)))
+            .collect();
+        if edges.is_empty() || installed.is_empty() {
+            return None;
+        }
+        let mut steps: FxHashMap<Position, Option<Position>> = FxHashMap::default();
+        let mut queue: VecDeque<(&Version, Option<Position>)> =
+            installed.iter().map(|&version| (version, None)).collect();
+        while let Some((version, from)) = queue.pop_front() {
+            for &(position, upgrade) in &edges {
+                let leads = follows(upgrade, version) && allowed.holds(position);
+                if leads && !steps.contains_key(&position) {
+                    steps.insert(position, from);
+                    queue.push_back((releases.version(position), Some(position)));
+                }
+            }
+        }
+        let stays = installed.iter().filter_map(|version| releases.position(version));
+        let reachable = steps
+            .keys()
+            .copied()
+            .chain(stays)
+            .fold(PositionSet::empty(), |set, at| set.union(&PositionSet::singleton(at)));
+        let installed = installed.iter().map(|&version| version.clone()).collect();
+        Some(Self { installed, reachable, steps })
+    }
+
+    /// What can be come to, and what is installed.
+    pub(super) fn reachable(&self) -> &PositionSet {
+        &self.reachable
+    }
+
+    /// The versions between what is installed and the one at `position`.
+    pub(super) fn way(&self, releases: &Releases, position: Position) -> Vec<Version> {
+        let mut way = Vec::new();
+        let mut at = self.steps.get(&position).copied().flatten();
+        while let Some(step) = at {
+            way.push(releases.version(step).clone());
+            at = self.steps.get(&step).copied().flatten();
+        }
+        way.reverse();
+        way
+    }
+
+    /// Why the version at `position` cannot be come to; `None` if it can.
+    pub(super) fn refusal(&self, releases: &Releases, position: Position) -> Option<Rejection> {
+        if self.reachable.holds(position) || position >= releases.len() {
+            return None;
+        }
+        let installed: Vec<String> = self.installed.iter().map(ToString::to_string).collect();
+        let upgrade = releases.details(position).and_then(|details| details.upgrade.as_ref());
+        Some(Rejection::NoUpgrade {
+            from: installed.join(" or "),
+            follows: upgrade.map(describe).unwrap_or_default(),
+        })
+    }
+}
+
+fn follows(upgrade: &Upgrade, version: &Version) -> bool {
+    upgrade.replaces.as_ref() == Some(version)
+        || upgrade.skips.contains(version)
+        || upgrade.skip_range.as_ref().is_some_and(|range| range.accepts(version, true))
+}
+
+/// What a version can follow: `1.3.2, 1.3.0 or >=1.0.0 <1.3.0`.
+fn describe(upgrade: &Upgrade) -> String {
+    let versions = upgrade.replaces.iter().chain(&upgrade.skips).map(ToString::to_string);
+    let mut all: Vec<String> = versions.collect();
+    all.extend(upgrade.skip_range.as_ref().map(ToString::to_string));
+    match all.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} or {last}", first.join(", ")),
+        None => String::new(),
+    }
+}
