@@ -10,6 +10,8 @@ use std::sync::Arc;
 use crate::index::releases::{Details, Entry, Position, Releases};
 use crate::index::{Candidate, Index, Requirement, Revision, Unavailable, Universe, Untagged};
 use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::Session;
+use crate::ops::requirements::is_overridden_alike;
 use crate::reference::{PackageId, VersionSpec};
 
 /// The lock in front of the index.
@@ -28,9 +30,10 @@ struct Held<'a> {
 }
 
 impl<'a> LockedUniverse<'a> {
-    pub(crate) fn new(index: &'a Index, lock: &'a Lockfile) -> Self {
+    pub(crate) fn new(session: &'a Session, lock: &'a Lockfile) -> Self {
         let mut packages = HashMap::new();
-        for package in &lock.packages {
+        let current = lock.packages.iter().filter(|package| is_overridden_alike(session, package));
+        for package in current {
             // A folder's manifest may have changed; asking for it costs no network.
             let is_folder = package.source.is_folder();
             let is_alone = lock.find(&package.id).count() == 1;
@@ -43,7 +46,7 @@ impl<'a> LockedUniverse<'a> {
             let releases = Arc::new(releases(package));
             packages.insert(package.id.clone(), Held { package, releases, requirements });
         }
-        Self { index, packages }
+        Self { index: session.index(), packages }
     }
 }
 

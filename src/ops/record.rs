@@ -8,7 +8,7 @@ use mu_provider::Release;
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile, Requested, Source};
 use crate::ops::failure::unavailable;
-use crate::ops::requirements::{OVERRIDES, Requirements, overrides};
+use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
 use crate::ops::resolve::Resolved;
 use crate::ops::update::UPDATE;
 use crate::ops::{Code, CommandError, Session};
@@ -48,7 +48,8 @@ pub(super) fn record(
             selection.dependencies(chosen).map(|dependency| dependency.id.clone()).collect();
         dependencies.dedup();
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
-        let kept = known.find(|package| is_same(package, chosen));
+        let kept =
+            known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package));
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),

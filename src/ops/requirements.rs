@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::index::Requirement;
-use crate::lock::{Lockfile, Requested};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
@@ -194,6 +194,14 @@ impl Requirements {
         }
         differences
     }
+}
+
+/// Whether a locked package was chosen under the override that the settings have for it now, or under
+/// none if they have none.
+pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
+    let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
+    let then = package.requested.iter().find(|requested| requested.by == OVERRIDES);
+    now.as_deref() == then.map(|requested| requested.spec.as_str())
 }
 
 /// A reference of the command line with what narrows it, as `extra` in a lock holds it.

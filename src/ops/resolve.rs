@@ -129,7 +129,7 @@ fn choose(
     let mut request = request(session, requirements, &previous, update);
     let strategy = strategy(session.resolution())?;
     if request.update == Update::Nothing && !previous.packages.is_empty() {
-        let held = LockedUniverse::new(session.index(), &previous);
+        let held = LockedUniverse::new(session, &previous);
         if let Ok(selection) = select(session, &*strategy, &held, &mut request) {
             let nothing = Lockfile::default();
             return record(session, requirements, previous, &nothing, &selection);
@@ -144,7 +144,7 @@ fn choose(
             }
             // Without the network, what is installed for the user is all there is besides the cache.
             let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
-            let held = LockedUniverse::new(session.index(), &user);
+            let held = LockedUniverse::new(session, &user);
             let selection = select(session, &*strategy, &held, &mut request).map_err(|_| error)?;
             return record(session, requirements, previous, &user, &selection);
         }
