@@ -15,6 +15,7 @@ use crate::ops::events::CallProgress;
 use crate::ops::resolve::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::hash_folder;
+use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 
 /// How many packages were fetched, and how many were already there.
@@ -92,6 +93,24 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
         }
     }
     Ok(counts)
+}
+
+/// Brings one release into the store, whatever any lock says of it.
+pub(super) fn fetch_release(
+    session: &Session,
+    id: &PackageId,
+    route: &Route,
+    release: &Release,
+) -> Result<Stored, CommandError> {
+    let what = format!("{id} {}", release.version);
+    let progress = CallProgress { events: &*session.events, what: what.clone() };
+    let expected = release.digest.as_deref().and_then(|text| text.parse().ok());
+    session
+        .store
+        .add(expected.as_ref(), |tree| {
+            route.provider.fetch(&route.location, release, tree, &progress)
+        })
+        .map_err(|error| CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
 }
 
 /// Brings one package into the store; also says whether its content was on this machine.

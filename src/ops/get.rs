@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
-use crate::index::Universe as _;
-use crate::manifest::{self, edit::Section};
+use crate::index::{Candidate, Universe as _};
+use crate::manifest::edit::Section;
+use crate::manifest::{self, Manifest};
 use crate::ops::failure::unavailable;
+use crate::ops::fetch::fetch_release;
 use crate::ops::member::{self, Editing};
 use crate::ops::record::relative;
 use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra, without};
@@ -135,14 +137,38 @@ fn find_package(session: &Session, reference: &Reference) -> Result<Reference, C
         let Some((shorter, _)) = place.rsplit_once('/') else { break };
         place = shorter;
         let Ok(package) = Reference::parse(&format!("{place}{version}")) else { break };
-        if package.name().segments().count() < reference.name().segments().count()
-            && exists(&package)?
-        {
+        let Some(element) = reference.name().strip_prefix(package.name()) else { break };
+        if exists(&package)? && exports(session, &package, element.as_str())? {
             return Ok(package);
         }
     }
     // Selection says best what is missing, and where it was looked for.
     Ok(reference.clone())
+}
+
+/// Whether the newest release that a reference accepts exports `element`.
+///
+/// Only the manifest in the package says so; what is fetched for that is installed right after.
+fn exports(session: &Session, package: &Reference, element: &str) -> Result<bool, CommandError> {
+    let id = package.id(&session.defaults());
+    if let Some(member) = session.places.member_of(&id) {
+        let head = Manifest::load_head(&member.folder)?;
+        return Ok(head.is_some_and(|head| head.exports.iter().any(|export| export == element)));
+    }
+    let index = session.index();
+    let releases = index.releases(&id).map_err(|error| unavailable(session, error))?;
+    let spec = package.spec();
+    let newest = (0..releases.len()).rev().find(|position| {
+        let is_yanked = releases.details(*position).is_some_and(|details| details.yanked.is_some());
+        !is_yanked && spec.accepts(releases.version(*position), false)
+    });
+    let Some(newest) = newest else { return Ok(false) };
+    let (route, release) = index
+        .release(&id, Candidate::Release(newest))
+        .map_err(|error| unavailable(session, error))?;
+    let stored = fetch_release(session, &id, &route, &release)?;
+    let head = Manifest::load_head(&stored.folder)?;
+    Ok(head.is_some_and(|head| head.exports.iter().any(|export| export == element)))
 }
 
 /// A local folder of the command line as it is seen from `from`, where its reference will stand.
