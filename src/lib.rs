@@ -1,4 +1,46 @@
 //! mu, the package tool for what belongs to no one language: the map of the library.
+//!
+//! Everything that a command does can be done through [`ops`] by another program. The library never
+//! prints, and never reads the environment, the current folder or the clock: whoever calls it passes
+//! these in as an [`env::Environment`]; [`report`] and [`cli`] are the part that talks to people.
+//!
+//! Data flows one way, and a module uses only what stands above it in this table; a test proves it.
+//!
+//! | module | what it knows |
+//! | --- | --- |
+//! | [`env`], [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
+//! | [`reference`] | texts that name packages, ids, versions, ranges; no I/O |
+//! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout |
+//! | [`workspace`] | the root, the settings, the workspace's own packages |
+//! | [`search`] | the eight places where a package may be |
+//! | [`index`] | from an id to its releases, over the providers; which provider serves what |
+//! | [`select`] | from requirements to one version of each package, or to a conflict; no I/O |
+//! | [`lock`] | `Mu.lock` |
+//! | [`store`] | every tree that was fetched, once, under the digest of its content |
+//! | [`packs`] | what is installed, and the transaction that changes it |
+//! | [`ops`] | one verb a file: everything that a command does |
+//! | [`report`] | how things look: colour, progress, tables, errors, JSON |
+//! | [`cli`] | arguments in, one operation, its answer out |
+//!
+//! The providers (`providers/hub`, `providers/git`, `providers/path`) are crates of their own. They know
+//! the protocol in `providers/api`, and nothing of this library.
+//!
+//! # Files on disk
+//!
+//! | file | owner |
+//! | --- | --- |
+//! | `Mu.yaml`, `Mu.json` | the user; read and edited by [`manifest`] |
+//! | `.mu/workspace.yaml`, `~/.mu/config.yaml` | the user; read and edited by [`workspace`] |
+//! | `Mu.lock`, `~/.mu/Mu.lock` | [`lock`] |
+//! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
+//! | `.mu/packs/.gitignore`, `.mu/packs/.mu/{lock,state.json,staging/}` | [`packs`] |
+//! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |
+//! | `CACHE/store/{lock,trees/,lists/,staging/}` | [`store`] |
+//! | `CACHE/index/*.index`, `*.lock` | [`index`] |
+//! | `CACHE/git/` | `providers/git` |
+//! | `CACHE/downloads/` | `providers/hub` |
+//!
+//! `CACHE` is `$MU_CACHE_DIR`, or `mu` in the platform's cache folder. All of it can be deleted at any time.
 
 pub mod cli;
 pub mod env;

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use flate2::{Compression, GzBuilder};
@@ -247,9 +247,6 @@ impl Published {
 #[test]
 fn the_hub_is_current() {
     let folder = "testdata/demo/hub";
-    if is_blessing() {
-        let _ = fs::remove_dir_all(root().join(folder));
-    }
     let file = serde_json::to_string(&mu_provider_hub::wire::HubFile::default()).expect("prints");
     check_generated(&format!("{folder}/hub.json"), format!("{file}\n").as_bytes());
     let mut names: Vec<&str> = HUB.iter().map(|package| package.name).collect();
@@ -269,7 +266,7 @@ fn the_hub_is_current() {
         check_generated(&format!("{folder}/index/{path}"), lines.as_bytes());
     }
     files += names.len() + HUB.len();
-    assert_eq!(super::files(folder).len(), files, "files that nothing makes any more");
+    assert_eq!(super::files(folder).len(), files, "there are files that nothing makes any more");
 }
 
 fn git(folder: &Path, time: &str, arguments: &[&str]) -> String {
@@ -337,23 +334,35 @@ impl Demo {
             if below.starts_with(".mu/packs") || below == Path::new("Mu.lock") {
                 continue;
             }
-            let target = folder.path().join("demo").join(below);
+            let target = folder.path().join(&path);
+
             fs::create_dir_all(target.parent().expect("is below")).expect("can be made");
             fs::copy(root().join(path), target).expect("can be copied");
         }
         Self(folder)
     }
 
-    pub(crate) fn folder(&self) -> std::path::PathBuf {
-        self.0.path().join("demo")
+    /// What stands for the repository around the demo.
+    pub(crate) fn root(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root().join("testdata/demo")
+    }
+
+    /// Gives a command a home, a cache and a runtime of its own.
+    pub(crate) fn set_environment(&self, command: &mut Command) {
+        let machine = self.root().join("machine");
+        command.env("HOME", machine.join("home")).env("MU_CACHE_DIR", machine.join("cache"));
+        command.env("MUROOT", machine.join("runtime"));
     }
 
     /// Runs `mu` in the demo.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+    fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mu"));
         command.args(arguments).current_dir(self.folder()).env_clear();
-        command.env("HOME", self.0.path()).env("MU_CACHE_DIR", self.0.path().join("cache"));
-        command.env("MUROOT", self.0.path().join("none"));
+        self.set_environment(&mut command);
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
@@ -361,7 +370,7 @@ impl Demo {
     }
 
     /// What `mu` answers; its own folder is written `/demo`.
-    pub(crate) fn answer(&self, arguments: &[&str]) -> String {
+    fn answer(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "mu {arguments:?}: {}", shown(&output));
         let text = String::from_utf8(output.stdout).expect("is text");

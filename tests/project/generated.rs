@@ -1,1 +1,37 @@
-//! x
+//! Documents that are made from the program: the reference of its commands.
+
+use clap::{Command, CommandFactory as _};
+
+use super::check_generated;
+
+#[test]
+fn the_reference_of_commands_is_current() {
+    let mut program = mu::cli::Cli::command().term_width(96);
+    program.build();
+    let mut page = String::from(
+        "# Commands\n\n\
+         What `mu --help` and `mu COMMAND --help` print. The global options are shown once, with `mu` itself.\n\n\
+         <!-- Made by `BLESS=1 cargo test --test project generated`; do not edit. -->\n",
+    );
+    write(&program, "mu", &mut page);
+    check_generated("docs/commands.md", page.as_bytes());
+}
+
+fn write(command: &Command, name: &str, page: &mut String) {
+    let is_program = name == "mu";
+    let mut shown = command.clone().term_width(96).bin_name(name);
+    if !is_program {
+        shown = shown.mut_args(|argument| {
+            let is_global = argument.get_help_heading() == Some("Global options");
+            let is_usual = ["help", "version"].contains(&argument.get_id().as_str());
+            if is_global || is_usual { argument.hide(true) } else { argument }
+        });
+    }
+    let help = if is_program { shown.render_help() } else { shown.render_long_help() };
+    let lines: Vec<String> =
+        help.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
+    page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", lines.join("\n").trim_end()));
+    for inner in command.get_subcommands() {
+        write(inner, &format!("{name} {}", inner.get_name()), page);
+    }
+}

@@ -1,1 +1,226 @@
-//! x
+//! What holds for every file of the project: layers, sizes, words that may not stand in it, links.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{files, read, root};
+
+/// The layers, from the left to the right: a module uses only what stands to its left.
+///
+/// Modules that stand together may use each other.
+const LAYERS: &[&[&str]] = &[
+    &["env", "fs"],
+    &["reference"],
+    &["manifest"],
+    &["workspace"],
+    &["search"],
+    &["index"],
+    &["select"],
+    &["lock"],
+    &["store"],
+    &["packs"],
+    &["ops"],
+    &["report"],
+    &["cli"],
+];
+
+/// Lines that no source file is longer than; tests may be.
+const MOST_LINES: usize = 600;
+
+/// Packages that `Cargo.lock` stays below.
+const MOST_PACKAGES: usize = 550;
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|modules| modules.contains(&module))
+}
+
+/// The files with this ending, and their text.
+fn texts(ending: &str) -> Vec<(String, String)> {
+    files("")
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|other| other == ending))
+        .map(|path| {
+            let path = path.to_str().expect("paths of the repository are UTF-8").to_owned();
+            let text = read(&path);
+            (path, text)
+        })
+        .collect()
+}
+
+fn is_test(path: &str) -> bool {
+    path.split('/').any(|part| part == "tests" || part == "tests.rs")
+}
+
+/// The text before the tests at its end.
+fn without_tests(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+/// The modules that a file names as `crate::MODULE`, in imports and in paths.
+fn used(text: &str) -> BTreeSet<String> {
+    let mut used = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        for (at, _) in line.match_indices("crate::") {
+            // `$crate::` is a macro's, `pub(in crate::x)` says who may look.
+            let rest = &line[at + "crate::".len()..];
+            let end = rest
+                .find(|character: char| !character.is_ascii_alphanumeric() && character != '_')
+                .unwrap_or(rest.len());
+            used.insert(rest[..end].to_owned());
+        }
+    }
+    used.remove("");
+    used
+}
+
+#[test]
+fn a_module_uses_only_what_stands_to_its_left() {
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (path, text) in texts("rs") {
+        let Some(inside) = path.strip_prefix("src/") else { continue };
+        let module = inside.split(['/', '.']).next().unwrap_or_default();
+        if module == "main" || module == "lib" {
+            continue;
+        }
+        let Some(own) = layer(module) else {
+            wrong.push(format!("{path}: `{module}` has no layer"));
+            continue;
+        };
+        seen.insert(module.to_owned());
+        for other in used(&text) {
+            assert!(!text.contains("use crate::{"), "{path}: imports one module a line");
+            match layer(&other) {
+                Some(layer) if layer <= own => {}
+                Some(_) => wrong.push(format!("{path}: `{module}` uses `{other}`")),
+                None => wrong.push(format!("{path}: `crate::{other}` has no layer")),
+            }
+        }
+    }
+    assert_eq!(seen.len(), LAYERS.iter().map(|layer| layer.len()).sum::<usize>());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn providers_know_only_the_protocol() {
+    for (path, text) in texts("toml") {
+        let Some(provider) =
+            path.strip_prefix("providers/").and_then(|rest| rest.strip_suffix("/Cargo.toml"))
+        else {
+            continue;
+        };
+        let dependencies = text.split("[dev-dependencies]").next().unwrap_or_default();
+        for line in dependencies.lines().filter(|line| line.starts_with("mu")) {
+            assert!(
+                line.starts_with("mu-provider ") || line.starts_with("mu-provider."),
+                "the provider {provider} depends on {line}"
+            );
+            assert_ne!(provider, "api", "the protocol depends on {line}");
+        }
+    }
+}
+
+#[test]
+fn only_one_module_knows_the_environment_and_the_clock() {
+    let mut wrong = Vec::new();
+    for (path, text) in texts("rs") {
+        let is_program = path.starts_with("src/") || path.starts_with("providers/");
+        if !is_program || is_test(&path) || path == "src/env.rs" || path == "src/main.rs" {
+            continue;
+        }
+        for word in ["env::var", "env::current_dir", "SystemTime::now", "println!", "print!("] {
+            if without_tests(&text).contains(word) {
+                wrong.push(format!("{path}: {word}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_file_says_why_it_is_there() {
+    for (path, text) in texts("rs") {
+        assert!(text.starts_with("//!"), "{path} does not open with `//!`");
+    }
+}
+
+#[test]
+fn no_file_is_too_long() {
+    for (path, text) in texts("rs") {
+        let lines = without_tests(&text).lines().count();
+        assert!(is_test(&path) || lines <= MOST_LINES, "{path} has {lines} lines");
+    }
+}
+
+#[test]
+fn nothing_is_unfinished_and_no_test_is_switched_off() {
+    let words = ["todo!", "unimplemented!", "#[ignore", "TODO", "FIXME", "XXX"];
+    for (path, text) in texts("rs").into_iter().chain(texts("md")).chain(texts("yaml")) {
+        if path == "tests/project/tidy.rs" {
+            continue;
+        }
+        for word in words {
+            assert!(!text.contains(word), "{path} has {word}");
+        }
+    }
+}
+
+#[test]
+fn few_packages_are_depended_on() {
+    let packages = read("Cargo.lock").matches("[[package]]").count();
+    assert!(packages < MOST_PACKAGES, "Cargo.lock has {packages} packages");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut links = 0;
+    for (path, text) in texts("md") {
+        let folder = Path::new(&path).parent().expect("a file is in a folder");
+        for (at, _) in text.match_indices("](") {
+            let target = text[at + 2..].split(')').next().unwrap_or_default();
+            if target.contains("://") {
+                continue;
+            }
+            links += 1;
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file =
+                if file.is_empty() { Path::new(&path).to_owned() } else { folder.join(file) };
+            assert!(root().join(&file).exists(), "{path} links to {target}");
+            if !heading.is_empty() {
+                let page = read(file.to_str().expect("is UTF-8"));
+                let found = page.lines().filter(|line| line.starts_with('#')).any(|line| {
+                    let words = line.trim_start_matches('#').trim().to_lowercase();
+                    words.replace(' ', "-").replace(['`', ',', '.', '/', '(', ')'], "") == heading
+                });
+                assert!(found, "{path} links to {target}");
+            }
+        }
+    }
+    assert!(links > 10, "{links} links");
+}
+
+#[test]
+fn the_checks_run_the_tests_as_the_readme_does() {
+    let readme = read("README.md");
+    let commands: Vec<&str> = readme
+        .split("```sh\n")
+        .skip(1)
+        .map(|block| block.split("\n```").next().unwrap_or_default())
+        .collect();
+    let [demo, tests, ..] = commands[..] else { panic!("the README has no two commands") };
+    assert_eq!(demo, "cargo run -- -C testdata/demo get");
+    assert!(
+        read(".ci/run").lines().any(|line| line.contains(&format!("{{ {tests}; }}"))),
+        ".ci/run does not run `{tests}`"
+    );
+}
+
+#[test]
+fn the_map_names_every_module() {
+    let map = read("src/lib.rs");
+    let pages = read("docs/ARCHITECTURE.md");
+    for module in LAYERS.iter().copied().flatten() {
+        assert!(map.contains(&format!("[`{module}`]")), "src/lib.rs does not speak of `{module}`");
+        assert!(pages.contains(&format!("`{module}`")), "ARCHITECTURE.md is silent on `{module}`");
+    }
+}

@@ -116,7 +116,7 @@ fn set<'d>(
     let comment = layout::comment(patch.document(), collection, index);
     let present: Vec<&str> = comment.into_iter().flat_map(notes).collect();
     let is_other = |other: &&str| after(other, about).is_none();
-    if note.is_none() && present.iter().all(|other| is_other(&other)) {
+    if note.is_none() && present.iter().all(is_other) {
         return;
     }
     let mut kept: Vec<String> = present.into_iter().filter(is_other).map(str::to_owned).collect();

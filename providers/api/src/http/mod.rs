@@ -49,6 +49,7 @@ pub struct HttpOptions {
 }
 
 impl Default for HttpOptions {
+    #[expect(clippy::disallowed_methods, reason = "a server that asks for a pause gets one")]
     fn default() -> Self {
         Self {
             user_agent: concat!("mu/", env!("CARGO_PKG_VERSION")).to_owned(),

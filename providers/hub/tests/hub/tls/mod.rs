@@ -33,7 +33,7 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
     let file = hub.write("authority.pem", AUTHORITY);
     // A process of its own, because the variable is the whole process's.
     let output = Command::new(std::env::current_exe().expect("this test runs from a file"))
-        .args(["--exact", "tls::lists_and_fetches", "--ignored"])
+        .args(["--exact", "tls::lists_and_fetches"])
         .env("SSL_CERT_FILE", &file)
         .env(HUB, nginx.url("").to_string())
         .output()
@@ -50,10 +50,10 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
     );
 }
 
+/// A part of the test above, which starts it in a process of its own and checks what it asked for.
 #[test]
-#[ignore = "a part of the test above, which starts it"]
 fn lists_and_fetches() {
-    let hub = std::env::var(HUB).expect("is started by the test above");
+    let Ok(hub) = std::env::var(HUB) else { return };
     let location = at(&SafeUrl::parse(&hub).expect("is a URL"), "a");
     let client = Client::new();
     let listing = client.provider.list(&location, None, &mu_provider::Silent).expect("answers");

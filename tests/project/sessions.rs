@@ -1,0 +1,105 @@
+//! Runs every `console` block of the documents, and compares what it prints with what they show.
+//!
+//! A document's blocks are one session, in a copy of the demo at `testdata/demo`. The copy's folder is shown
+//! as `~/mu`. `BLESS=1 cargo test --test project sessions` writes the answers into the documents anew.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::demo::Demo;
+use super::{check_generated, files, read, root};
+
+struct Session {
+    demo: Demo,
+    folder: PathBuf,
+}
+
+impl Session {
+    fn new() -> Self {
+        let demo = Demo::new();
+        let programs = demo.root().join("bin");
+        fs::create_dir_all(&programs).expect("can be made");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_mu"), programs.join("mu"))
+            .expect("can be made");
+        // `cargo run -- …` is `mu …` that was built before.
+        let cargo = programs.join("cargo");
+        fs::write(
+            &cargo,
+            "#!/bin/sh\n[ \"$1 $2\" = 'run --' ] || exit 3\nshift 2\nexec mu \"$@\"\n",
+        )
+        .expect("can be written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&cargo, mode).expect("is ours");
+        let folder = demo.root().to_owned();
+        Self { demo, folder }
+    }
+
+    /// What a line prints: its answer, then what it says beside.
+    fn run(&mut self, line: &str) -> String {
+        if let Some(folder) = line.strip_prefix("cd ") {
+            self.folder = self.folder.join(folder).canonicalize().expect(line);
+            return String::new();
+        }
+        let path = std::env::var("PATH").expect("there is a path");
+        let programs = self.demo.root().join("bin");
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(&self.folder).env_clear();
+        self.demo.set_environment(&mut command);
+        command.env("PATH", format!("{}:{path}", programs.display()));
+        let output = command.output().expect("there is a shell");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).expect("is text");
+        let root = self.demo.root().to_str().expect("is UTF-8");
+        let text = text.replace(&format!("{root}/machine/home"), "~");
+        let text = text.replace(&format!("{root}/machine/runtime"), "/usr/local/mu");
+        let text = text.replace(root, "~/mu");
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        lines.join("\n")
+    }
+}
+
+/// The document with the answers that its sessions really give.
+fn replay(text: &str) -> String {
+    let mut session = Session::new();
+    let mut replayed = String::new();
+    let mut in_block = false;
+    for line in text.lines() {
+        if in_block && line == "```" {
+            in_block = false;
+        } else if line == "```console" {
+            in_block = true;
+        } else if in_block && !line.starts_with("$ ") {
+            continue;
+        }
+        replayed.push_str(line);
+        replayed.push('\n');
+        if let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) {
+            let answer = session.run(command);
+            if !answer.is_empty() {
+                replayed.push_str(&answer);
+                replayed.push('\n');
+            }
+        }
+    }
+    replayed
+}
+
+#[test]
+fn sessions_in_documents_are_real() {
+    let documents =
+        files("docs").into_iter().chain(["README.md".into(), "testdata/demo/README.md".into()]);
+    let mut sessions = 0;
+    for path in documents {
+        let path = path.to_str().expect("is UTF-8");
+        if !path.ends_with(".md") || !root().join(path).is_file() {
+            continue;
+        }
+        let text = read(path);
+        if text.contains("```console") {
+            sessions += 1;
+            check_generated(path, replay(&text).as_bytes());
+        }
+    }
+    assert!(sessions > 5, "{sessions} documents have sessions");
+}
