@@ -221,7 +221,19 @@ fn route_of(session: &Session, package: &LockedPackage) -> Result<Route, Command
         let root = url::Url::from_directory_path(folder).map_err(|()| damaged())?;
         Location::new(root.into(), "")
     } else {
-        let root = SafeUrl::parse(&package.source.place).map_err(|_| damaged())?;
+        let root = match package.source.place.strip_prefix("./") {
+            Some(inside) => {
+                let path = session.lock_folder().join(inside);
+                let is_folder = inside.ends_with('/');
+                let url = if is_folder {
+                    url::Url::from_directory_path(path)
+                } else {
+                    url::Url::from_file_path(path)
+                };
+                SafeUrl::from(url.map_err(|()| damaged())?)
+            }
+            None => SafeUrl::parse(&package.source.place).map_err(|_| damaged())?,
+        };
         // A registry of the settings may serve only what is below a prefix of the id.
         let rest = session.index().registry(&package.id).map(|(_, rest)| rest);
         let path = rest.unwrap_or_else(|| package.id.name_str());

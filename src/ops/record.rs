@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use mu_provider::Release;
+use mu_provider::{Release, SafeUrl};
 
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile, Requested, Source};
@@ -125,12 +125,7 @@ fn new_entry(
     release: &Release,
 ) -> Result<LockedPackage, CommandError> {
     let provider = route.provider.name();
-    let place = if provider == "path" {
-        let folder = route.location.root.as_url().to_file_path().unwrap_or_default();
-        relative(&session.lock_folder(), &folder)
-    } else {
-        route.location.root.to_string()
-    };
+    let place = place_of(&session.lock_folder(), provider, &route.location.root);
     let version = version_text(chosen.version.as_ref());
     let mut package = LockedPackage::new(chosen.id.clone(), version, Source::new(provider, place));
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
@@ -151,6 +146,22 @@ fn new_entry(
         package.archive = Some(text.parse().map_err(|_| wrong("the archive's digest is", text))?);
     }
     Ok(package)
+}
+
+/// Where a registry or repository is, for the lock: what is in the workspace itself is written relative to
+/// it, so that the lock holds in every checkout; folders that are packages always are.
+fn place_of(from: &Path, provider: &str, root: &SafeUrl) -> String {
+    let Ok(folder) = root.as_url().to_file_path() else {
+        return root.to_string();
+    };
+    if provider == Source::FOLDER {
+        return relative(from, &folder);
+    }
+    if !folder.starts_with(from) {
+        return root.to_string();
+    }
+    let slash = if root.as_url().path().ends_with('/') { "/" } else { "" };
+    format!("./{}{slash}", relative(from, &folder))
 }
 
 /// `folder` as seen from `from`, with `/` between names.
