@@ -35,11 +35,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let mut session = if arguments.dry_run {
-        context.open(Scope::Workspace)?
-    } else {
-        context.open_to_change(Scope::Workspace)?
-    };
+    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
     let request = GetRequest {
         references: arguments.references.clone(),
         save: Some(Save { package: arguments.package.clone(), dev: arguments.dev }),

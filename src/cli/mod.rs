@@ -18,6 +18,7 @@ mod schema;
 mod status;
 mod tree;
 mod update;
+mod upgrade;
 mod verify;
 mod which;
 mod why;
@@ -78,6 +79,8 @@ enum Command {
     Remove(remove::Arguments),
     #[command(visible_alias = "up")]
     Update(update::Arguments),
+    Upgrade(upgrade::Arguments),
+    Downgrade(upgrade::DowngradeArguments),
     Pin(pin::PinArguments),
     Unpin(pin::UnpinArguments),
     Resolve(resolve::Arguments),
@@ -145,6 +148,11 @@ impl Context {
             scope,
             Arc::clone(&self.shell) as Arc<dyn crate::ops::Events>,
         )
+    }
+
+    /// Opens for a command that changes something, unless it only says what it would do.
+    pub(crate) fn open_for(&self, scope: Scope, dry_run: bool) -> Result<Session, CommandError> {
+        if dry_run { self.open(scope) } else { self.open_to_change(scope) }
     }
 
     /// Prints a line of the answer.
@@ -231,6 +239,8 @@ fn start(
         Command::Add(arguments) => add::run(&context, &arguments),
         Command::Remove(arguments) => remove::run(&context, &arguments),
         Command::Update(arguments) => update::run(&context, &arguments),
+        Command::Upgrade(arguments) => upgrade::run(&context, &arguments),
+        Command::Downgrade(arguments) => upgrade::downgrade(&context, &arguments),
         Command::Pin(arguments) => pin::pin(&context, &arguments),
         Command::Unpin(arguments) => pin::unpin(&context, &arguments),
         Command::Resolve(arguments) => resolve::run(&context, &arguments),

@@ -2,6 +2,7 @@
 
 use crate::index::{Cause, Unavailable, cause};
 use crate::ops::error::code_of;
+use crate::ops::update::UPDATE;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::{Conflict, Failure, Request};
@@ -27,6 +28,11 @@ pub(super) fn failed(session: &Session, request: &Request, failure: Failure) -> 
                 if let Some(member) = session.workspace.member(&clash.id) {
                     error = error.hint(misplaced(&clash.id, &member.place));
                 }
+            }
+            if !missing && by.contains(&UPDATE) {
+                let hint =
+                    "`mu add PKG#VERSION` changes what Mu.yaml asks for, `mu upgrade` raises it";
+                error = error.hint(hint);
             }
             if !missing && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");

@@ -4,6 +4,7 @@
 
 pub mod care;
 mod credentials;
+mod dependencies;
 pub mod error;
 mod events;
 mod failure;
@@ -27,6 +28,7 @@ mod session;
 pub mod status;
 pub mod sync;
 pub mod update;
+pub mod upgrade;
 pub mod verify;
 pub mod what_if;
 pub mod which;

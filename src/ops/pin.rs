@@ -5,17 +5,16 @@
 //! compatible with the pin.
 
 use crate::lock::{LockedPackage, Lockfile};
-use crate::manifest::edit::{Editor, Section};
-use crate::ops::get::id_of;
+use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
 use crate::ops::member::Editing;
 use crate::ops::requirements::Requirements;
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::VersionSpec;
 use crate::select::Update;
 
 /// What the comment behind a pinned entry begins with.
-const MARK: &str = "pinned from";
+pub(super) const MARK: &str = "pinned from";
 /// What the comment says where no version was written.
 const NOTHING: &str = "no version";
 
@@ -38,7 +37,7 @@ pub struct PinRequest {
 pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     change(session, request, |dependency| {
-        if dependency.spec().is_pinned() {
+        if dependency.reference.spec().is_pinned() {
             return Ok(None);
         }
         let Some(package) = lock.find(&dependency.id).last() else {
@@ -56,7 +55,7 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
         }
         let pin = pin_of(package, request.commits)?;
         let before = dependency.reference.version_text().unwrap_or(NOTHING).to_owned();
-        Ok(Some((Some(pin), Some(before))))
+        Ok(Some(NewVersion { version: Some(pin), note: Some(before) }))
     })
 }
 
@@ -68,88 +67,26 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
 pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     change(session, request, |dependency| {
-        if !dependency.spec().is_pinned() {
+        if !dependency.reference.spec().is_pinned() {
             return Ok(None);
         }
-        let version = match &dependency.remembered {
+        let version = match &dependency.note {
             Some(before) if before == NOTHING => None,
             Some(before) => Some(VersionSpec::parse(before)?),
             None => compatible(dependency, &lock)?,
         };
-        Ok(Some((version, None)))
+        Ok(Some(NewVersion { version, note: None }))
     })
 }
-
-/// A dependency of a manifest, with what a comment says of its time before the pin.
-struct Dependency {
-    id: PackageId,
-    reference: Reference,
-    remembered: Option<String>,
-}
-
-impl Dependency {
-    fn spec(&self) -> VersionSpec {
-        self.reference.spec()
-    }
-}
-
-/// The new version of an entry, and what its comment should say.
-type Change = Option<(Option<VersionSpec>, Option<String>)>;
 
 fn change(
     session: &mut Session,
     request: &PinRequest,
-    decide: impl Fn(&Dependency) -> Result<Change, CommandError>,
+    decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {
     let mut editing = Editing::default();
-    let mut unseen: Vec<(String, PackageId)> = Vec::new();
-    for text in &request.packages {
-        unseen.push((text.clone(), id_of(session, &Reference::parse(text)?)));
-    }
-    let wanted = unseen.clone();
-    for index in 0..session.workspace.members.len() {
-        for section in [Section::Dependencies, Section::DevDependencies] {
-            let member = &session.workspace.members[index];
-            let text = crate::fs::read_text(&member.manifest_path)?;
-            let editor = Editor::new(&member.manifest_path, text, &session.defaults());
-            let listed = match section {
-                Section::Dependencies => &member.manifest.dependencies,
-                Section::DevDependencies => &member.manifest.dev_dependencies,
-            };
-            let mut changes = Vec::new();
-            for dependency in listed {
-                let reference = dependency.reference.clone();
-                let defaults = session.defaults();
-                let id =
-                    session.places.id_of(&reference, &defaults, &member.folder, &session.workspace);
-                let is_meant = |(text, other): &(String, PackageId)| {
-                    *other == id || dependency.alias.as_deref() == Some(text)
-                };
-                if !wanted.is_empty() && !wanted.iter().any(is_meant) {
-                    continue;
-                }
-                unseen.retain(|wanted| !is_meant(wanted));
-                let remembered = editor.note(section, &reference, MARK)?;
-                let dependency = Dependency { id, reference, remembered };
-                if let Some((version, comment)) = decide(&dependency)? {
-                    changes.push((dependency.reference, version, comment));
-                }
-            }
-            for (reference, version, comment) in changes {
-                editing.change(session, index, |editor| {
-                    let changed = editor.set_version(section, &reference, version)?;
-                    editor.set_note(section, &reference, MARK, comment.as_deref())?;
-                    Ok(changed)
-                })?;
-            }
-        }
-    }
-    if let Some((text, _)) = unseen.first() {
-        return Err(CommandError::new(
-            Code::NotFound,
-            format!("no manifest of this workspace asks for `{text}`"),
-        ));
-    }
+    let meant = Meant { names: &request.packages, mark: MARK };
+    dependencies::change(session, &mut editing, &meant, decide)?;
     let extra = session.lockfile()?.unwrap_or_default().extra;
     let requirements = Requirements::collect(session, extra)?;
     sync(session, &requirements, Update::Nothing, &editing.into_edits(), request.dry_run)
@@ -171,7 +108,7 @@ fn compatible(
     dependency: &Dependency,
     lock: &Lockfile,
 ) -> Result<Option<VersionSpec>, CommandError> {
-    let version = match dependency.spec() {
+    let version = match dependency.reference.spec() {
         VersionSpec::Pin(pin) => Some(pin.version().to_string()),
         _ => lock
             .find(&dependency.id)

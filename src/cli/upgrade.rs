@@ -1,0 +1,61 @@
+//! `mu upgrade` and `mu downgrade`.
+
+use clap::Args;
+
+use crate::cli::{Context, Ending, change};
+use crate::ops::update::update;
+use crate::ops::upgrade::upgrade;
+use crate::ops::{Code, CommandError, Scope};
+
+/// Move to the newest releases, raising what Mu.yaml asks for
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1.
+Pins move only if they are named; tags, branches and commits stay. To move within what Mu.yaml asks
+for, use `mu update`.
+
+Examples:
+  mu upgrade
+  mu upgrade aws/ec2
+  mu upgrade --dry-run")]
+pub(crate) struct Arguments {
+    /// What to upgrade; every range if nothing is named
+    #[arg(value_name = "PKG")]
+    packages: Vec<String>,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Move a package to an older version, within what Mu.yaml asks for
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The same as `mu update PKG#VERSION`.
+
+Examples:
+  mu downgrade aws/ec2#1.0.6")]
+pub(crate) struct DowngradeArguments {
+    /// What to move, and where to
+    #[arg(value_name = "PKG#VERSION", required = true)]
+    packages: Vec<String>,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    change::print(context, &upgrade(&mut session, &arguments.packages, arguments.dry_run)?)
+}
+
+pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> Ending {
+    for package in &arguments.packages {
+        if !package.contains('#') {
+            let message =
+                format!("`mu downgrade` needs the version to move to: `{package}#VERSION`");
+            return Err(CommandError::new(Code::Usage, message).into());
+        }
+    }
+    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    change::print(context, &update(&mut session, &arguments.packages, arguments.dry_run)?)
+}
