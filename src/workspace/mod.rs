@@ -97,6 +97,7 @@ impl Workspace {
         for (place, path) in found {
             workspace.add_member(place, path)?;
         }
+        workspace.drop_hidden();
         workspace.refuse_repeated()?;
         Ok(workspace)
     }
@@ -159,6 +160,46 @@ impl Workspace {
             manifest_path: path,
         });
         Ok(())
+    }
+
+    /// Drops members that no reference can lead to, because the search path finds the same package in the
+    /// folder with its base first.
+    fn drop_hidden(&mut self) {
+        let with_base = |member: &Member| {
+            let place = format!("{}/{}", member.id.base().folder_name(), member.id.name_str());
+            member.place == place
+        };
+        let first: HashMap<PackageId, PathBuf> = self
+            .members
+            .iter()
+            .filter(|member| with_base(member))
+            .map(|member| (member.id.clone(), member.folder.clone()))
+            .collect();
+        let members = std::mem::take(&mut self.members);
+        for member in members {
+            let winner = first.get(&member.id).filter(|folder| **folder != member.folder);
+            match winner {
+                Some(folder) if member.place == self.unprefixed(&member.id) => {
+                    let message = format!("not used: `{}` is found first", folder.display());
+                    self.warnings.push(Warning::new(&member.manifest_path, None, message));
+                }
+                _ => self.members.push(member),
+            }
+        }
+    }
+
+    /// The place of a package in a folder named without its base, and without the namespace.
+    fn unprefixed(&self, id: &PackageId) -> String {
+        let name = id.name();
+        let stripped = self.namespace.as_ref().and_then(|namespace| {
+            let is_other = namespace.base.as_ref().is_some_and(|base| *base != id.base());
+            if is_other { None } else { Some(&namespace.name) }
+        });
+        match stripped {
+            Some(namespace) if *namespace == name => String::new(),
+            Some(namespace) => name.strip_prefix(namespace).unwrap_or(name).to_string(),
+            None => name.to_string(),
+        }
     }
 
     fn refuse_repeated(&self) -> Result<(), WorkspaceError> {

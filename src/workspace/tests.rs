@@ -295,6 +295,19 @@ fn two_members_of_one_id_are_named() {
 }
 
 #[test]
+fn a_folder_with_the_base_hides_the_one_without() {
+    let folder = tree(&[
+        (".mu/workspace.yaml", "namespace: acme\n"),
+        ("hub.mu.com/acme/x/Mu.yaml", "name: acme/x"),
+        ("x/Mu.yaml", "name: acme/x"),
+    ]);
+    let workspace = opened(&folder);
+    let places: Vec<&str> = workspace.members.iter().map(|member| &*member.place).collect();
+    assert_eq!(places, ["hub.mu.com/acme/x"]);
+    assert!(workspace.warnings[0].message().starts_with("not used"), "{:?}", workspace.warnings);
+}
+
+#[test]
 fn the_base_makes_dependencies_the_same() {
     let folder = tree(&[
         (".mu/workspace.yaml", "base: hub.acme.co/\n"),
