@@ -257,9 +257,9 @@ pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<Strin
     extra
         .iter()
         .filter(|text| {
-            Reference::parse(text).map_or(true, |reference| {
+            parse_extra(text).map_or(true, |dependency| {
                 session.places.id_of(
-                    &reference,
+                    &dependency.reference,
                     &defaults,
                     &session.lock_folder(),
                     &session.workspace,
