@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::index::Universe as _;
 use crate::index::releases::Releases;
+use crate::index::{Requirement, Universe as _};
+use crate::lock::{LockedPackage, Requested};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::resolve;
 use crate::ops::{CommandError, Session};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 use crate::select::Update;
 
 /// A package that could move.
@@ -61,11 +62,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         if current == allowed && current == newest && moved_to.is_none() {
             continue;
         }
-        let held_back_by = if allowed == newest {
-            Vec::new()
-        } else {
-            package.requested.iter().map(ToString::to_string).collect()
-        };
+        let held_back_by = if allowed == newest { Vec::new() } else { obstacles(package, &newest) };
         found.push(Outdated {
             id: package.id.clone(),
             direct: package.requested.iter().any(|requested| roots.contains(requested.by.as_str())),
@@ -78,6 +75,24 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     }
     session.save_index();
     Ok(found)
+}
+
+/// Who asks for something that `newest` is not; all who ask, where it is nobody's wish that stands in its way.
+fn obstacles(package: &LockedPackage, newest: &str) -> Vec<String> {
+    let newest = Version::parse_lenient(newest).ok();
+    let objects = |requested: &&Requested| {
+        let asked = Requirement::parse(package.id.clone(), &requested.spec);
+        let fits = asked
+            .zip(newest.as_ref())
+            .is_some_and(|(asked, newest)| asked.spec.accepts(newest, asked.prerelease));
+        !fits
+    };
+    let named: Vec<String> =
+        package.requested.iter().filter(objects).map(ToString::to_string).collect();
+    if named.is_empty() {
+        return package.requested.iter().map(ToString::to_string).collect();
+    }
+    named
 }
 
 /// The newest release that is neither a prerelease nor withdrawn.
