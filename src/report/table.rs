@@ -44,7 +44,10 @@ impl Table {
         for row in std::iter::once(&heading).chain(&self.rows) {
             for (column, (style, cell)) in row.iter().enumerate() {
                 let is_last = column + 1 == row.len();
-                text.push_str(&format!("{style}{cell}{style:#}"));
+                // Nothing needs no style, which would hide the spaces before it from the trimming below.
+                if !cell.is_empty() {
+                    text.push_str(&format!("{style}{cell}{style:#}"));
+                }
                 if !is_last {
                     let padding = widths[column] + 2 - width_of(cell);
                     text.extend(std::iter::repeat_n(' ', padding));
@@ -62,6 +65,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_end_where_their_text_ends() {
+        let mut table = Table::new(&["a", ""]);
+        table.row([(Style::new(), "1".to_owned()), (crate::report::GOOD, String::new())]);
+        let text = anstream::adapter::strip_str(&table.render()).to_string();
+        assert_eq!(text, "a\n1\n");
+    }
 
     #[test]
     fn columns_line_up() {
