@@ -9,6 +9,10 @@ use crate::report::{BAD, FAINT, GOOD};
 
 /// Check whether mu can work on this machine
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu doctor
+  mu doctor --json")]
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {

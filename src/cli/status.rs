@@ -11,7 +11,11 @@ use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, count};
 /// Show how the workspace stands: its packages, lock and packs
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks no registry and changes nothing.")]
+Asks no registry and changes nothing.
+
+Examples:
+  mu status
+  mu status --json")]
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
