@@ -204,6 +204,12 @@ pub fn request(
             local.insert(asked.requirement.id.clone(), Local { version: member.version.clone() });
         }
     }
+    // What a locked package asks for may have been put into the workspace since.
+    for package in &previous.packages {
+        if let Some(member) = session.places.member_of(&package.id) {
+            local.insert(package.id.clone(), Local { version: member.version.clone() });
+        }
+    }
     let overrides = overrides(session)
         .into_iter()
         .map(|(id, reference)| {
