@@ -56,7 +56,7 @@ pub(crate) fn git_with_input(folder: &Path, arguments: &[&str], input: &[u8]) ->
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
-        .expect("git is installed");
+        .expect("these tests need git: install it, on Debian with `apt-get install git`");
     std::io::Write::write_all(&mut child.stdin.take().expect("is piped"), input)
         .expect("git reads");
     let output = child.wait_with_output().expect("git ends");

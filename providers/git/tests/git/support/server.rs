@@ -97,7 +97,7 @@ fn backend(root: &Path, request: &Seen) -> Reply {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .expect("git is installed");
+        .expect("these tests need git: install it, on Debian with `apt-get install git`");
     let mut input = child.stdin.take().expect("is piped");
     // One that refuses the request does not read it.
     let _ = input.write_all(&request.body);
@@ -147,7 +147,9 @@ impl Daemon {
                     .stdout(Stdio::from(output))
                     .stderr(Stdio::null())
                     .spawn()
-                    .expect("git is installed");
+                    .expect(
+                        "these tests need git: install it, on Debian with `apt-get install git`",
+                    );
                 std::thread::spawn(move || child.wait());
             }
         });

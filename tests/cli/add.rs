@@ -1,0 +1,153 @@
+//! `add` and `remove` edit a person's file: comments, order and layout stay.
+
+use crate::support::{Package, Sandbox};
+
+const LIST: &str = "\
+# The web shop.
+name: acme/web   # ours
+version: 0.1.0
+
+dependencies:
+  # machines
+  - aws/ec2#^1.0    # keep below 2
+
+  - \"aws/s3#2.x\"
+
+keywords: [shop,   web]
+";
+
+const MAP: &str = "\
+name: acme/web
+dependencies:
+  ec2: https://hub.mu.com/aws/ec2#^1.0   # machines
+  aws/s3: 2.x
+description: shop
+";
+
+fn sandbox(manifest: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", manifest);
+    for (name, version) in [
+        ("aws/ec2", "1.0.0"),
+        ("aws/ec2", "1.3.0"),
+        ("aws/ec2", "2.0.0"),
+        ("aws/s3", "2.1.0"),
+        ("aws/vpc", "0.4.2"),
+        ("test/kit", "1.0.0"),
+    ] {
+        sandbox.hub().release(name, version);
+    }
+    sandbox
+}
+
+#[test]
+fn a_list_keeps_its_layout() {
+    let sandbox = sandbox(LIST);
+    let run = sandbox.mu(&["add", "aws/vpc"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu add aws/vpc
+    + hub.mu.com/aws/ec2 1.3.0
+    + hub.mu.com/aws/s3 2.1.0
+    + hub.mu.com/aws/vpc 0.4.2
+    3 packages in use (3 fetched, 0 already on this machine)
+    [exit 0]
+    ");
+    let expected = LIST.replace("2.x\"\n", "2.x\"\n  - \"aws/vpc#^0.4.2\"\n");
+    assert_eq!(sandbox.read("Mu.yaml"), expected);
+    sandbox.mu(&["remove", "aws/vpc"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), LIST);
+}
+
+#[test]
+fn a_map_keeps_its_layout() {
+    let sandbox = sandbox(MAP);
+    sandbox.mu(&["add", "aws/vpc"]).ok();
+    let text = sandbox.read("Mu.yaml");
+    let expected = MAP.replace("s3: 2.x\n", "s3: 2.x\n  aws/vpc: ^0.4.2\n");
+    assert_eq!(text.replace('"', ""), expected);
+    sandbox.mu(&["remove", "aws/vpc"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), MAP);
+    // By its local name, too.
+    sandbox.mu(&["remove", "ec2"]).ok();
+    assert!(!sandbox.read("Mu.yaml").contains("ec2"));
+}
+
+#[test]
+fn the_version_is_a_caret_of_the_chosen_one() {
+    let sandbox = sandbox("name: acme/web\n");
+    sandbox.mu(&["add", "aws/ec2"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), "name: acme/web\ndependencies:\n  - aws/ec2#^2.0.0\n");
+    // A version that was written stays as it was written, and takes the other's place.
+    sandbox.mu(&["add", "aws/ec2#>=1.0 <2"]).ok();
+    let text = sandbox.read("Mu.yaml");
+    assert!(text.contains("aws/ec2#>=1.0 <2") && !text.contains("^2.0.0"), "{text}");
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.3.0"]);
+}
+
+#[test]
+fn development_has_its_own_section() {
+    let sandbox = sandbox("name: acme/web\n");
+    sandbox.mu(&["add", "--dev", "test/kit"]).ok();
+    let expected = "name: acme/web\ndevDependencies:\n  - test/kit#^1.0.0\n";
+    assert_eq!(sandbox.read("Mu.yaml"), expected);
+    assert_eq!(sandbox.locked(), ["hub.mu.com/test/kit 1.0.0"]);
+}
+
+#[test]
+fn development_dependencies_of_a_fetched_package_do_not_count() {
+    let sandbox = sandbox("name: acme/web\ndependencies: [acme/lib]\n");
+    let needs = "devDependencies: [test/kit]\n";
+    sandbox.publish(&[Package::new("acme/lib", "1.0.0").manifest(needs)]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/acme/lib 1.0.0"]);
+}
+
+#[test]
+fn a_package_of_the_workspace_is_chosen_by_name_or_by_folder() {
+    let sandbox = sandbox("name: acme/web\n");
+    sandbox.place("work/api", &Package::new("acme/api", "1.0.0"));
+    sandbox.mu(&["add", "aws/s3", "-p", "acme/api"]).ok();
+    sandbox.mu_in("work/api", &["add", "aws/vpc"]).ok();
+    assert_eq!(
+        sandbox.read("api/Mu.yaml"),
+        "name: acme/api\nversion: 1.0.0\ndependencies:\n  - aws/s3#^2.1.0\n  - aws/vpc#^0.4.2\n"
+    );
+    assert_eq!(sandbox.read("Mu.yaml"), "name: acme/web\n");
+    sandbox.mu(&["add", "aws/s3", "-p", "acme/nothing"]).fails().says(&["acme/nothing"]);
+}
+
+#[test]
+fn json_manifests_are_edited_too() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/vpc", "0.4.2");
+    sandbox.write("Mu.json", "{\n    \"name\": \"acme/web\",\n    \"dependencies\": []\n}\n");
+    sandbox.mu(&["add", "aws/vpc"]).ok();
+    let text = sandbox.read("Mu.json");
+    assert!(text.contains("\"aws/vpc#^0.4.2\""), "{text}");
+    sandbox.mu(&["remove", "aws/vpc"]).ok();
+    assert!(!sandbox.read("Mu.json").contains("vpc"));
+}
+
+#[test]
+fn what_cannot_be_had_is_not_written() {
+    let sandbox = sandbox(LIST);
+    let before = sandbox.state();
+    sandbox.mu(&["add", "aws/nothing"]).fails();
+    sandbox.mu(&["add", "aws/ec2#^9"]).fails();
+    assert_eq!(sandbox.read("Mu.yaml"), LIST);
+    assert_eq!(sandbox.has("work/Mu.lock"), before.contains_key("Mu.lock"));
+}
+
+#[test]
+fn where_there_is_no_manifest_it_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/vpc", "0.4.2");
+    let run = sandbox.mu(&["add", "aws/vpc"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu add aws/vpc
+    error: there is no Mu.yaml to write to in `[DIR]/work`
+
+    hint: `mu init NAME` begins a package here
+    [exit 1]
+    ");
+}

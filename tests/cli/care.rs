@@ -1,0 +1,153 @@
+//! Care: `init`, `registry`, `cache`, `doctor`, `completions`, `man`, `schema`.
+
+use serde_json::{Value, json};
+
+use crate::support::Sandbox;
+
+#[test]
+fn init_begins_a_package() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.mu(&["init", "acme/web"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu init acme/web
+    wrote Mu.yaml
+    next: `mu add REF` depends on a package, `mu get` installs
+    [exit 0]
+    ");
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.read("Mu.yaml").contains("name: acme/web"));
+    sandbox.mu(&["init", "acme/web"]).fails().says(&["Mu.yaml"]);
+    std::fs::create_dir(sandbox.path("work/shop")).expect("can be made");
+    sandbox.mu_in("work/shop", &["init"]).ok();
+    assert!(sandbox.read("shop/Mu.yaml").contains("name: shop"));
+    sandbox.mu(&["init", "not a name"]).fails();
+}
+
+#[test]
+fn init_begins_a_workspace() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["init", "--workspace", "--namespace", "acme"]).ok();
+    assert!(sandbox.read(".mu/workspace.yaml").contains("namespace: acme"));
+    assert!(!sandbox.has("work/Mu.yaml"));
+    sandbox.mu(&["init", "--workspace"]).fails();
+    std::fs::create_dir(sandbox.path("work/inner")).expect("can be made");
+    let json = sandbox.mu_in("work/inner", &["init", "a/b", "--workspace", "--json"]).ok().json();
+    assert_eq!(
+        json["files"],
+        json!(["[DIR]/work/inner/.mu/workspace.yaml", "[DIR]/work/inner/Mu.yaml"])
+    );
+}
+
+#[test]
+fn registries_are_added_listed_and_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "# Ours.\nnamespace: acme   # short\n");
+    sandbox.mu(&["registry", "add", "demo.acme.co/", "../hub"]).ok();
+    sandbox.mu(&["registry", "add", "git.acme.co/", "--provider", "git"]).ok();
+    let text = sandbox.read(".mu/workspace.yaml");
+    assert!(text.starts_with("# Ours.\nnamespace: acme   # short\n"), "{text}");
+    let run = sandbox.mu(&["registry", "list"]).ok();
+    insta::assert_snapshot!(run.narrow(), @"
+    $ mu registry list
+    prefix  where  provider  set in
+    demo.acme.co/  file://[DIR]/hub/  by its URL  [DIR]/work/.mu/workspace.yaml
+    git.acme.co/  at the base  git  [DIR]/work/.mu/workspace.yaml
+    hub.mu.com/  file://[DIR]/hub/  by its URL  [DIR]/home/.mu/config.yaml
+    [exit 0]
+    ");
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["get", "demo.acme.co/aws/ec2"]).ok();
+    assert!(sandbox.has("work/.mu/packs/demo.acme.co/aws/ec2/Mu.yaml"));
+    let json = sandbox.mu(&["registry", "list", "--json"]).ok().json();
+    assert_eq!(json["default"], "hub.mu.com/");
+    assert_eq!(json["registries"].as_array().expect("is a list").len(), 3);
+    sandbox.mu(&["registry", "remove", "git.acme.co/"]).ok();
+    sandbox.mu(&["registry", "remove", "git.acme.co/"]).fails().says(&["sets no registry"]);
+    sandbox.mu(&["registry", "remove", "hub.mu.com/", "--global"]).ok();
+    let text = std::fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
+    assert!(!text.contains("hub.mu.com"), "{text}");
+}
+
+#[test]
+fn the_longest_prefix_of_an_id_wins() {
+    let sandbox = Sandbox::new();
+    let inner = crate::support::Hub::new(&sandbox.path("inner"));
+    inner.release("ec2", "3.0.0");
+    sandbox.hub().release("internal/ec2", "1.0.0");
+    sandbox.hub().release("internals/ec2", "2.0.0");
+    sandbox.mu(&["registry", "add", "hub.mu.com/internal/", "../inner"]).ok();
+    sandbox.mu(&["get", "internal/ec2", "internals/ec2"]).ok();
+    assert_eq!(
+        sandbox.locked(),
+        ["hub.mu.com/internal/ec2 3.0.0", "hub.mu.com/internals/ec2 2.0.0"]
+    );
+}
+
+#[test]
+fn the_cache_is_measured_pruned_and_emptied() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    assert_eq!(sandbox.mu(&["cache", "dir"]).ok().stdout, "[DIR]/cache\n");
+    assert_eq!(sandbox.mu(&["cache", "size", "--json"]).ok().json()["total"], 0);
+    sandbox.mu(&["get"]).ok();
+    let size = sandbox.mu(&["cache", "size", "--json"]).ok().json();
+    assert!(size["total"].as_u64() > Some(0) && size["parts"]["store"].as_u64() > Some(0));
+    sandbox.mu(&["cache", "size"]).ok().says(&["store", "total"]);
+    sandbox.mu(&["cache", "prune"]).ok();
+    sandbox.mu(&["cache", "clean"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    // Everything in it can be fetched again.
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    sandbox.mu(&["get"]).ok().says(&["1 fetched"]);
+    let trees = sandbox.mu(&["verify", "--store", "--json"]).ok().json();
+    assert_eq!(trees["checked"], 1);
+}
+
+#[test]
+fn doctor_looks_at_this_machine() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.mu(&["doctor"]).ok();
+    let parts = ["cache folder: [DIR]/cache", "global packs: [DIR]/home/.mu", "git: git version"];
+    let run = run.says(&parts);
+    assert!(run.stdout.starts_with('✓'), "{}", run.shown());
+    let json = sandbox.mu(&["doctor", "--json"]).ok().json();
+    assert_eq!(json["findings"][0]["subject"], "mu");
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    let sandbox = Sandbox::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = sandbox.mu(&["completions", shell]).ok().stdout;
+        for command in ["outdated", "verify"] {
+            assert!(text.contains(command), "{shell}");
+        }
+    }
+    assert_eq!(sandbox.mu(&["completions", "tcsh"]).status, 2);
+}
+
+#[test]
+fn manual_pages_are_written() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.mu(&["man"]).ok().stdout;
+    assert!(text.contains(".TH mu 1") && text.contains("mu\\-outdated"), "{text}");
+    sandbox.mu(&["man", "--into", "man1"]).ok();
+    for page in ["mu.1", "mu-get.1", "mu-registry-add.1"] {
+        assert!(sandbox.read(&format!("man1/{page}")).contains(".TH"), "{page}");
+    }
+}
+
+#[test]
+fn schemas_know_the_keys() {
+    let sandbox = Sandbox::new();
+    for (file, keys) in [
+        ("manifest", ["name", "devDependencies", "appVersion"]),
+        ("workspace", ["registries", "minimumReleaseAge", "members"]),
+        ("lock", ["version", "packages", "extra"]),
+    ] {
+        let schema: Value = sandbox.mu(&["schema", file]).ok().json();
+        for key in keys {
+            assert!(schema["properties"][key].is_object(), "{file}: {key}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A conflict across two repositories and a hub.
+
+use crate::support::git::{Daemon, HttpServer, Origin};
+use crate::support::{Package, Sandbox};
+
+#[test]
+fn the_explanation_names_both_repositories_and_the_hub() {
+    let mut origin = Origin::new("a.git");
+    origin.commit(&[("Mu.yaml", "name: acme/a\ndependencies: [\"hub.mu.com/aws/vpc#^1\"]\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    origin.add("b.git");
+    origin.commit(&[("Mu.yaml", "name: acme/b\ndependencies: [\"hub.mu.com/aws/vpc#^2\"]\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let web = HttpServer::start(origin.root());
+    let daemon = Daemon::start(origin.root());
+    // Under two names, so that whatever the ports are one always comes first.
+    let host = web.host().replace("127.0.0.1", "localhost");
+    let (a, b) = (format!("http://{host}/a.git#^1"), format!("{}b.git#^1", daemon.root()));
+    let mut sandbox = Sandbox::with_dependencies(&[&a, &b]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0"), Package::new("aws/vpc", "2.0.0")]);
+    sandbox.replace(&host, "[WEB]");
+    let daemon_host = daemon.root().trim_start_matches("git://").trim_end_matches('/').to_owned();
+    sandbox.replace(&daemon_host, "[DAEMON]");
+    let run = sandbox.mu(&["get"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    warning: `git://[DAEMON]/b.git` is neither encrypted nor authenticated: what comes may have been changed on its way
+    error: no versions fit together
+      acme/web requires [DAEMON]/b ^1
+      [DAEMON]/b 1.0.0 requires hub.mu.com/aws/vpc ^2
+      acme/web requires [WEB]/a ^1
+      [WEB]/a 1.0.0 requires hub.mu.com/aws/vpc ^1
+      no version of hub.mu.com/aws/vpc is both ^2 and ^1
+    [exit 1]
+    ");
+    let error = sandbox.mu(&["get", "--json"]).fails_with("no-solution");
+    let message = error["message"].as_str().expect("is text");
+    for part in ["[WEB]/a", "[DAEMON]/b", "aws/vpc"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(message.lines().count() < 24, "it fits a screen");
+    assert!(!sandbox.has("work/Mu.lock"));
+    // With the conflict out of the way, all three are in one graph.
+    sandbox.asks_for(&[&a]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(
+        sandbox.locked(),
+        ["hub.mu.com/aws/vpc 1.0.0".to_owned(), format!("{host}/a 1.0.0")]
+    );
+}

@@ -1,0 +1,220 @@
+//! Every code that a failure can have, with `--json`: one case each at least.
+
+use mu_provider::conformance::server::{Reply, TestServer};
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
+
+#[track_caller]
+fn check(sandbox: &Sandbox, arguments: &[&str], code: &str, parts: &[&str]) -> serde_json::Value {
+    let mut all = arguments.to_vec();
+    all.push("--json");
+    let error = sandbox.mu(&all).fails_with(code);
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is missing: {text}");
+    }
+    // For people, the same error and no JSON.
+    let run = sandbox.mu(arguments);
+    assert_eq!(run.status, if code == "usage" { 2 } else { 1 }, "{}", run.shown());
+    assert!(run.stderr.contains("error: ") && run.stdout.is_empty(), "{}", run.shown());
+    error
+}
+
+#[test]
+fn reference() {
+    let sandbox = Sandbox::new();
+    check(&sandbox, &["get", "aws//ec2"], "reference", &["aws//ec2"]);
+    check(&sandbox, &["which", "a b"], "reference", &[]);
+    let run = sandbox.mu(&["get", "aws/ec2#^1.x.y.z"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get aws/ec2#^1.x.y.z
+    error: `aws/ec2#^1.x.y.z` is no reference
+      aws/ec2#^1.x.y.z
+                   ^ expected a number, `x` or `*`, found `y`
+    [exit 1]
+    ");
+    let secret = sandbox.mu(&["get", "https://ada:hunter2@acme.co/x"]).fails();
+    secret.does_not_say(&["caused by"]);
+}
+
+#[test]
+fn manifest() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/web\ndependancies: []\n");
+    check(&sandbox, &["get"], "manifest", &["Mu.yaml", "did you mean `dependencies`"]);
+    let run = sandbox.mu(&["get"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    error: unknown key `dependancies`
+     --> [DIR]/work/Mu.yaml:2:1
+      |
+    2 | dependancies: []
+      | ^^^^^^^^^^^^
+      |
+      = help: did you mean `dependencies`?
+    [exit 1]
+    ");
+    sandbox.write("Mu.yaml", "name: acme/web\n");
+    sandbox.write("Mu.json", "{\"name\": \"acme/web\"}");
+    check(&sandbox, &["list"], "manifest", &["Mu.yaml", "Mu.json"]);
+}
+
+#[test]
+fn a_manifest_with_the_wrong_case_gets_a_warning() {
+    let sandbox = Sandbox::new();
+    sandbox.write("mu.yaml", "name: acme/web\n");
+    sandbox.mu(&["list"]).ok().says(&["warning", "`Mu.yaml`"]);
+}
+
+#[test]
+fn workspace() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "registrys: {}\n");
+    check(&sandbox, &["list"], "workspace", &["workspace.yaml", "registries"]);
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.place("work/a", &Package::new("acme/x", "1.0.0"));
+    sandbox.place("work/b", &Package::new("acme/x", "1.0.0"));
+    check(&sandbox, &["get"], "workspace", &["acme/x", "a/Mu.yaml", "b/Mu.yaml"]);
+}
+
+#[test]
+fn lock_outdated() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    let error = check(&sandbox, &["get", "--locked"], "lock-outdated", &["aws/ec2"]);
+    assert_eq!(
+        error["details"]["differences"],
+        json!(["acme/web asks for hub.mu.com/aws/ec2 latest"])
+    );
+    check(&sandbox, &["get", "--frozen"], "lock-outdated", &["Mu.lock"]);
+}
+
+#[test]
+fn not_found() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    check(&sandbox, &["get", "aws/ec3"], "not-found", &["aws/ec3", "hub/index/aws/ec3.jsonl"]);
+    check(&sandbox, &["which", "aws/ec3"], "not-found", &["work/aws/ec3"]);
+    check(&sandbox, &["get", "./nowhere"], "not-found", &["nowhere"]);
+    let run = sandbox.mu(&["get", "aws/ec3"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get aws/ec3
+    error: a package was not found
+      mu get requires aws/ec3
+      there is no package aws/ec3
+        looked at file://[DIR]/hub/hub.json
+        looked at file://[DIR]/hub/index/aws/ec3.jsonl
+    [exit 1]
+    ");
+}
+
+#[test]
+fn no_solution() {
+    let sandbox = Sandbox::with_dependencies(&["aws/app", "aws/vpc#^2"]);
+    sandbox.publish(&[
+        Package::new("aws/app", "1.0.0").needs("aws/vpc#^1"),
+        Package::new("aws/vpc", "1.0.0"),
+        Package::new("aws/vpc", "2.0.0"),
+    ]);
+    let error = check(&sandbox, &["get"], "no-solution", &["aws/app", "aws/vpc", "^1", "^2"]);
+    assert!(!error["details"].is_null(), "{error}");
+    let run = sandbox.mu(&["get"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/app
+      aws/app 1.0.0 requires aws/vpc ^1
+      acme/web requires aws/vpc ^2
+      no version of aws/vpc is both ^1 and ^2
+    [exit 1]
+    ");
+}
+
+#[test]
+fn integrity() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.hub().release("aws/other", "1.0.0");
+    let hub = sandbox.hub();
+    std::fs::copy(hub.archive("aws/other", "1.0.0"), hub.archive("aws/ec2", "1.0.0"))
+        .expect("is ours");
+    check(&sandbox, &["get"], "integrity", &["wrong size", "ec2-1.0.0.tgz"]);
+    hub.flip(&hub.archive("aws/ec2", "1.0.0"));
+    hub.release("aws/ec3", "1.0.0");
+    hub.flip(&hub.archive("aws/ec3", "1.0.0"));
+    sandbox.asks_for(&["aws/ec3"]);
+    check(&sandbox, &["get"], "integrity", &["sha256:", "ec3-1.0.0.tgz"]);
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com") && !sandbox.has("work/Mu.lock"));
+}
+
+#[test]
+fn network() {
+    let sandbox = Sandbox::new();
+    let address = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+        listener.local_addr().expect("is bound")
+    };
+    sandbox.hub_is_at(&format!("http://{address}/"));
+    check(&sandbox, &["get", "aws/ec2"], "network", &[&address.to_string()]);
+}
+
+#[test]
+fn auth() {
+    let server = TestServer::start(|_, _| Reply::status(401));
+    let sandbox = Sandbox::new();
+    sandbox.hub_is_at(server.url("").as_url().as_str());
+    let error = check(&sandbox, &["get", "aws/ec2"], "auth", &["401"]);
+    assert!(error["help"].as_str().expect("is text").contains("mu login"), "{error}");
+}
+
+#[test]
+fn offline() {
+    let server = TestServer::start(|_, _| Reply::status(404));
+    let sandbox = Sandbox::new();
+    sandbox.hub_is_at(server.url("").as_url().as_str());
+    check(&sandbox, &["get", "aws/ec2", "--offline"], "offline", &["aws/ec2"]);
+    assert_eq!(server.requests(), [""; 0]);
+}
+
+#[test]
+fn conflict() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.write(".mu/packs/hub.mu.com/aws/ec2/precious.txt", "by hand");
+    check(&sandbox, &["get"], "conflict", &["packs/hub.mu.com/aws/ec2"]);
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/ec2/precious.txt"), "by hand");
+}
+
+#[test]
+fn io() {
+    let sandbox = Sandbox::new();
+    check(&sandbox, &["-C", "nowhere", "list"], "io", &["nowhere"]);
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    std::fs::write(sandbox.path("cache"), "not a folder").expect("is ours");
+    check(&sandbox, &["get"], "io", &["cache"]);
+}
+
+#[test]
+fn usage() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    check(&sandbox, &["resolve", "--runtime", "x"], "usage", &["--runtime"]);
+    check(&sandbox, &["--exclude-newer", "sometime", "get"], "usage", &["--exclude-newer"]);
+}
+
+#[test]
+fn untrusted() {
+    let sandbox = Sandbox::new();
+    sandbox.hub_is_at("http://hub.invalid/");
+    check(&sandbox, &["get", "aws/ec2"], "untrusted", &["--allow-insecure"]);
+}
+
+#[test]
+fn escapes_of_terminals_are_not_printed_raw() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.mu(&["get", "aws/\u{1b}[31mred"]).fails();
+    assert!(!run.stderr.contains('\u{1b}'), "{}", run.shown());
+    sandbox.write("Mu.yaml", "name: acme/web\n\"x\\e[31m\": 1\n");
+    sandbox.mu(&["get"]).fails().does_not_say(&["\u{1b}"]);
+}

@@ -1,0 +1,202 @@
+//! The flags that every command takes, and the variables that stand for them.
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    let published = |version: &str, date: &str| {
+        Package::new("aws/ec2", version).key("published", json!(format!("{date}T12:00:00Z")))
+    };
+    sandbox.publish(&[
+        published("1.0.0", "2024-01-01"),
+        published("1.1.0", "2024-06-01"),
+        published("1.2.0", "2025-01-01"),
+    ]);
+    sandbox
+}
+
+#[test]
+fn another_folder_is_worked_in() {
+    let sandbox = sandbox();
+    sandbox.mu_in("home", &["-C", "../work", "get"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"));
+    let run = sandbox.mu_in("home", &["which", "aws/ec2", "-C", "../work"]).ok();
+    assert_eq!(run.stdout, "[DIR]/work/.mu/packs/hub.mu.com/aws/ec2\n");
+    // Below the root it is the same workspace.
+    std::fs::create_dir_all(sandbox.path("work/deep/er")).expect("can be made");
+    sandbox.mu_in("work/deep/er", &["verify"]).ok().says(&["1 pack verified"]);
+}
+
+#[test]
+fn offline_takes_what_is_here() {
+    let mut sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    sandbox.mu(&["get", "--offline"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"));
+    sandbox.hub_is_at("https://hub.invalid/");
+    sandbox.set("MU_OFFLINE", "1");
+    let run = sandbox.mu(&["get", "aws/s3"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get aws/s3
+    error: could not find out about `hub.mu.com/aws/s3`
+      caused by: `https://hub.invalid/hub.json` is not asked: mu is offline
+
+    hint: run once without --offline to learn of `hub.mu.com/aws/s3`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn locked_refuses_and_says_what_differs() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.hub().release("aws/s3", "1.0.0");
+    sandbox.asks_for(&["aws/ec2#^1.1", "aws/s3"]);
+    let before = sandbox.state();
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get --locked
+    error: Mu.lock does not fit the manifests, and --locked forbids to change it
+      acme/web asks for hub.mu.com/aws/ec2 ^1.1
+      acme/web asks for hub.mu.com/aws/s3 latest
+      acme/web no longer asks for hub.mu.com/aws/ec2 ^1
+
+    hint: run `mu get` without --locked, and commit Mu.lock
+    [exit 1]
+    ");
+    sandbox.mu(&["update", "--locked"]).fails();
+    sandbox.mu(&["get", "--locked", "aws/s3"]).fails();
+    assert!(sandbox.state() == before);
+}
+
+#[test]
+fn frozen_does_not_look_at_manifests() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    sandbox.asks_for(&["aws/nothing"]);
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    sandbox.mu(&["get", "--frozen"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"));
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+}
+
+#[test]
+fn newer_versions_are_passed_over() {
+    let chosen = |arguments: &[&str]| {
+        let sandbox = sandbox();
+        let run = sandbox.mu(arguments).ok();
+        let first = sandbox.locked().remove(0);
+        (first.trim_start_matches("hub.mu.com/aws/ec2 ").to_owned(), run)
+    };
+    assert_eq!(chosen(&["get"]).0, "1.2.0");
+    assert_eq!(chosen(&["get", "--exclude-newer", "2024-06-30"]).0, "1.1.0");
+    assert_eq!(chosen(&["get", "--exclude-newer", "2024-03-01T00:00:00Z"]).0, "1.0.0");
+    assert_eq!(chosen(&["get", "--exclude-newer", "3 days"]).0, "1.2.0");
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["get", "--exclude-newer", "2023-01-01"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get --exclude-newer 2023-01-01
+    error: no versions fit together
+      acme/web requires aws/ec2 ^1
+      no version of aws/ec2 is ^1
+        aws/ec2 1.0.0 to 1.2.0 (3 versions) are too new
+
+    hint: versions newer than --exclude-newer were passed over
+    [exit 1]
+    ");
+}
+
+#[test]
+fn young_versions_are_passed_over_by_the_settings() {
+    let sandbox = sandbox();
+    sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 3 days\n");
+    let future = json!("2999-01-01T00:00:00Z");
+    sandbox.publish(&[Package::new("aws/ec2", "1.3.0").key("published", future)]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.2.0"]);
+}
+
+#[test]
+fn the_strategy_is_one_of_two_words() {
+    let mut sandbox = sandbox();
+    sandbox.mu(&["get", "--resolution", "highest"]).ok();
+    assert_eq!(sandbox.lock()["resolution"], "highest");
+    sandbox.set("MU_RESOLUTION", "lowest");
+    sandbox.mu(&["get", "--json"]).fails_with("usage");
+    sandbox.mu(&["get", "--resolution", "highest"]).ok();
+}
+
+#[test]
+fn quiet_and_verbose() {
+    let sandbox = sandbox();
+    let quiet = sandbox.mu(&["get", "-q"]).ok();
+    assert_eq!((&*quiet.stdout, &*quiet.stderr), ("+ hub.mu.com/aws/ec2 1.2.0\n", ""));
+    // Errors are always said.
+    assert!(!sandbox.mu(&["get", "-q", "aws/nothing"]).fails().stderr.is_empty());
+    sandbox.mu(&["update", "-v"]).ok();
+    // Progress is for terminals.
+    let run = sandbox.mu(&["get", "--no-progress"]).ok();
+    assert_eq!(run.stderr, sandbox.mu(&["get"]).ok().stderr);
+}
+
+#[test]
+fn colours_are_for_terminals_unless_asked_for() {
+    let mut sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    let escapes = |sandbox: &Sandbox, arguments: &[&str]| {
+        let run = sandbox.mu(arguments);
+        run.stdout.contains('\u{1b}') || run.stderr.contains('\u{1b}')
+    };
+    assert!(!escapes(&sandbox, &["list"]));
+    assert!(escapes(&sandbox, &["list", "--color", "always"]));
+    assert!(!escapes(&sandbox, &["list", "--color", "never"]));
+    assert!(escapes(&sandbox, &["why", "nothing", "--color", "always"]));
+    sandbox.set("CLICOLOR_FORCE", "1");
+    assert!(escapes(&sandbox, &["list"]));
+    sandbox.set("NO_COLOR", "1");
+    assert!(!escapes(&sandbox, &["list"]));
+    assert!(!escapes(&sandbox, &["why", "nothing"]));
+    assert!(!escapes(&sandbox, &["list", "--json", "--color", "always"]), "JSON is for programs");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    for arguments in [
+        &["list"][..],
+        &["tree"],
+        &["get"],
+        &["list", "--json"],
+        &["--help"],
+        &[],
+        &["status"],
+        &["completions", "bash"],
+        &["man"],
+        &["schema", "lock"],
+    ] {
+        let (reader, writer) = std::io::pipe().expect("there are pipes");
+        drop(reader);
+        let mut command = sandbox.command(arguments);
+        command.stdout(writer);
+        let run = sandbox.run(arguments, command).ok();
+        assert!(!run.stderr.contains("error") && !run.stderr.contains("panic"), "{}", run.shown());
+    }
+    let (reader, writer) = std::io::pipe().expect("there are pipes");
+    drop(reader);
+    let mut command = sandbox.command(&["which", "nothing"]);
+    command.stderr(writer);
+    sandbox.run(&["which", "nothing"], command).fails();
+}
+
+#[test]
+fn one_job_is_enough() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get", "--jobs", "1"]).ok();
+    sandbox.mu(&["verify", "--jobs", "1"]).ok();
+}

@@ -1,0 +1,196 @@
+//! `get`, `remove`, and what `--dry-run` leaves alone.
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
+
+fn published() -> [Package; 4] {
+    [
+        Package::new("aws/ec2", "1.0.6"),
+        Package::new("aws/ec2", "1.2.0").needs("aws/vpc#^1"),
+        Package::new("aws/vpc", "1.1.0"),
+        Package::new("aws/s3", "2.0.0"),
+    ]
+}
+
+#[test]
+fn a_first_get_shows_what_it_did() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1.0.6"]);
+    sandbox.publish(&published());
+    let run = sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    + hub.mu.com/aws/ec2 1.2.0
+    + hub.mu.com/aws/vpc 1.1.0
+    2 packages in use (2 fetched, 0 already on this machine)
+    [exit 0]
+    ");
+    let again = sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(again.shown(), @"
+    $ mu get
+    2 packages in use, nothing to do
+    [exit 0]
+    ");
+    let mut sandbox = sandbox;
+    let digest = sandbox.lock()["packages"][0]["digest"].as_str().expect("is text").to_owned();
+    sandbox.replace(&digest, "[DIGEST]");
+    let json = sandbox.mu(&["get", "--json"]).ok().json();
+    let keys: Vec<&String> = json.as_object().expect("is an object").keys().collect();
+    assert_eq!(
+        keys,
+        ["resolution", "packages", "requirements", "changes", "replaced", "fetched", "reused"]
+    );
+    assert_eq!(
+        json["packages"][0],
+        json!({
+            "id": "hub.mu.com/aws/ec2",
+            "version": "1.2.0",
+            "source": "hub+file://[DIR]/hub/",
+            "commit": null,
+            "digest": "[DIGEST]",
+            "requested": [{"by": "acme/web", "spec": "^1.0.6"}],
+            "dependencies": ["hub.mu.com/aws/vpc"],
+            "direct": true,
+            "path": "[DIR]/work/.mu/packs/hub.mu.com/aws/ec2",
+        })
+    );
+    assert_eq!(json["packages"][1]["direct"], false);
+    assert_eq!(json["requirements"], json!(["hub.mu.com/aws/ec2#^1.0.6"]));
+    assert_eq!((&json["fetched"], &json["reused"]), (&json!(0), &json!(2)));
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#1.0.6"]);
+    sandbox.publish(&published());
+    let before = sandbox.state();
+    let untouched = |arguments: &[&str], before: &std::collections::BTreeMap<_, _>| {
+        let run = sandbox.mu(arguments).ok();
+        let after = sandbox.state();
+        let names = |state: &std::collections::BTreeMap<String, _>| {
+            state.keys().cloned().collect::<Vec<String>>()
+        };
+        assert_eq!(names(&after), names(before), "{}", run.shown());
+        assert!(after == *before, "{}", run.shown());
+        run
+    };
+    let run = untouched(&["get", "--dry-run"], &before);
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get --dry-run
+    + hub.mu.com/aws/ec2 1.0.6
+    1 package would be in use; nothing was written
+    [exit 0]
+    ");
+    untouched(&["get", "aws/s3", "--dry-run"], &before);
+    untouched(&["get", "-g", "aws/s3", "--dry-run"], &before);
+    untouched(&["add", "aws/s3", "--dry-run"], &before);
+    assert!(!sandbox.has("cache/store/trees"), "nothing is fetched for it either");
+    sandbox.mu(&["get"]).ok();
+    let before = sandbox.state();
+    untouched(&["remove", "aws/ec2", "--dry-run"], &before);
+    untouched(&["unpin", "--dry-run"], &before);
+    untouched(&["update", "--dry-run"], &before);
+    sandbox.mu(&["unpin"]).ok();
+    let before = sandbox.state();
+    untouched(&["update", "--dry-run"], &before).says(&["1.0.6", "1.2.0"]);
+    untouched(&["get", "-u", "--dry-run"], &before).says(&["1.2.0"]);
+    untouched(&["pin", "--dry-run"], &before);
+    untouched(&["resolve", "--with", "aws/s3"], &before);
+    for question in ["list", "tree", "outdated", "status", "verify", "doctor"] {
+        untouched(&[question], &before);
+    }
+}
+
+#[test]
+fn a_reference_stays_until_it_is_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&published());
+    sandbox.mu(&["get", "aws/ec2#^1", "aws/s3"]).ok();
+    assert_eq!(sandbox.lock()["extra"], json!(["aws/ec2#^1", "aws/s3"]));
+    // A plain `get`, even without any manifest, keeps it.
+    sandbox.mu(&["get"]).ok().says(&["3 packages in use"]);
+    let run = sandbox.mu(&["remove", "aws/ec2"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu remove aws/ec2
+    - hub.mu.com/aws/ec2 1.2.0
+    - hub.mu.com/aws/vpc 1.1.0
+    1 package in use (0 fetched, 1 already on this machine)
+    [exit 0]
+    ");
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/s3 2.0.0"]);
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/vpc"));
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"));
+    sandbox.mu(&["remove", "aws/ec2"]).fails();
+    sandbox.mu(&["rm", "aws/s3"]).ok();
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com"), "no empty folder is left");
+}
+
+#[test]
+fn save_writes_the_manifest() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.publish(&published());
+    sandbox.mu(&["get", "--save", "aws/ec2"]).ok();
+    let expected = "name: acme/web\nversion: 0.1.0\ndependencies:\n  - aws/ec2#^1.2.0\n";
+    assert_eq!(sandbox.read("Mu.yaml"), expected);
+    assert_eq!(sandbox.lock()["extra"], json!(null));
+    sandbox.mu(&["get", "-s", "aws/s3#2.0.0"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), format!("{expected}  - aws/s3#2.0.0\n"));
+}
+
+#[test]
+fn update_goes_with_get() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    sandbox.hub().release("aws/ec2", "1.4.0");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.0.0"], "the lock holds");
+    sandbox.mu(&["get", "-u"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.4.0"]);
+}
+
+#[test]
+fn an_element_installs_its_package() {
+    let sandbox = Sandbox::new();
+    let exports = "exports:\n  VM: {kind: class, path: vm.ts}\n";
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0").manifest(exports).file("vm.ts", "")]);
+    sandbox.mu(&["get", "https://hub.mu.com/aws/ec2/VM#^1"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.0.0"]);
+    let run = sandbox.mu(&["which", "aws/ec2/VM"]).ok();
+    assert_eq!(run.stdout, "[DIR]/work/.mu/packs/hub.mu.com/aws/ec2\n");
+}
+
+#[test]
+fn nothing_to_install_says_how_to_begin() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.mu(&["get"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    error: there is no Mu.yaml in `[DIR]/work` or below it, and no Mu.lock
+
+    hint: `mu init` begins a package here, and `mu get REF` installs one without
+    hint: what `mu get REF` installs stays until `mu remove REF`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn narrowing_flags_choose_among_versions() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0").key("channels", json!(["stable"])),
+        Package::new("aws/ec2", "1.1.0").key("channels", json!(["fast"])),
+        Package::new("aws/ec2", "1.2.0-rc.1"),
+        Package::new("elk", "1.0.0").key("appVersion", json!("8.10.0")),
+        Package::new("elk", "1.1.0").key("appVersion", json!("8.11.0")),
+    ]);
+    sandbox.mu(&["get", "aws/ec2", "--channel", "stable"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.0.0"]);
+    sandbox.mu(&["get", "-u", "aws/ec2", "--pre"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.2.0-rc.1"]);
+    sandbox.mu(&["get", "elk", "--app-version", "8.10"]).ok();
+    assert_eq!(sandbox.locked()[1], "hub.mu.com/elk 1.0.0");
+    // What narrowed them is remembered.
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.locked()[1], "hub.mu.com/elk 1.0.0");
+}

@@ -1,0 +1,203 @@
+//! Packages in Git repositories, behind `git http-backend` and `git daemon`: every kind of version.
+
+use crate::support::git::{Daemon, HttpServer, Origin};
+use crate::support::{Sandbox, digest_of};
+
+/// A repository with a package at its root and one in `sub/dir`, and the commits of its releases.
+struct Infra {
+    origin: Origin,
+    first: String,
+    beta: String,
+    head: String,
+}
+
+fn infra() -> Infra {
+    let origin = Origin::new("group/infra.git");
+    let commit = |mark: &str| {
+        origin.commit(&[
+            ("Mu.yaml", "name: acme/infra\n"),
+            ("mark.txt", mark),
+            ("sub/dir/Mu.yaml", "name: acme/dir\n"),
+            ("sub/dir/mark.txt", mark),
+        ])
+    };
+    let first = commit("v1.0.0");
+    origin.git(&["tag", "v1.0.0"]);
+    commit("v1.2.0");
+    origin.git(&["tag", "--annotate", "--message", "a release", "v1.2.0"]);
+    commit("v2.0.0");
+    origin.git(&["tag", "2.0.0"]);
+    let beta = commit("beta1");
+    origin.git(&["tag", "beta1"]);
+    origin.git(&["branch", "feature/x"]);
+    let head = commit("head");
+    Infra { origin, first, beta, head }
+}
+
+/// Gets every kind of version from a server, for the package at the root and for the one in the folder.
+fn check(infra: &Infra, root: &str) {
+    let short = infra.first[..7].to_owned();
+    let (first, head, beta) = (&*infra.first, &*infra.head, &*infra.beta);
+    let cases = [
+        ("#^1.0", "v1.2.0", "1.2.0", None, None),
+        ("#v1.2.0", "v1.2.0", "1.2.0", None, None),
+        ("#1.0.0", "v1.0.0", "1.0.0", Some(first), None),
+        (&format!("#{first}"), "v1.0.0", "1.0.0", Some(first), None),
+        (&format!("#{short}"), "v1.0.0", "1.0.0", Some(first), None),
+        ("#beta1", "beta1", "", Some(beta), Some("beta1")),
+        ("#main", "head", "", Some(head), Some("main")),
+        ("#feature/x", "beta1", "", Some(beta), Some("feature/x")),
+        ("", "v2.0.0", "2.0.0", None, None),
+        ("#tip", "head", "", Some(head), None),
+    ];
+    let base = root.split_once("://").expect("is a URL").1.trim_end_matches('/');
+    for folder in ["", "/sub/dir"] {
+        let sandbox = Sandbox::new();
+        for (version, mark, number, commit, name) in cases {
+            let reference = format!("{root}group/infra.git{folder}{version}");
+            sandbox.mu(&["get", &reference]).ok();
+            let pack = format!(".mu/packs/{}/group/infra{folder}", base.replace(':', "+"));
+            assert_eq!(sandbox.read(&format!("{pack}/mark.txt")), mark, "{reference}");
+            let run = sandbox.mu(&["which", &reference]).ok();
+            assert_eq!(run.stdout, format!("[DIR]/work/{pack}\n"), "{reference}");
+            let locked = sandbox.lock()["packages"][0].clone();
+            assert_eq!(locked["id"], format!("{base}/group/infra{folder}"), "{reference}");
+            assert_eq!(locked["digest"], digest_of(&sandbox.path("work").join(&pack)));
+            if !number.is_empty() && !version.starts_with(&format!("#{short}")) {
+                assert_eq!(locked["version"], number, "{reference}");
+            }
+            if let Some(commit) = commit {
+                assert_eq!(locked["commit"], commit, "{reference}");
+            }
+            if let Some(name) = name {
+                assert_eq!(locked["ref"], name, "{reference}");
+            }
+            assert_eq!(locked["commit"].as_str().map(str::len), Some(40), "{reference}");
+        }
+        sandbox.mu(&["verify"]).ok().says(&["1 pack verified"]);
+    }
+}
+
+#[test]
+fn every_kind_of_version_over_http() {
+    let infra = infra();
+    let server = HttpServer::start(infra.origin.root());
+    check(&infra, &server.root());
+}
+
+#[test]
+fn every_kind_of_version_from_a_daemon() {
+    let infra = infra();
+    let daemon = Daemon::start(infra.origin.root());
+    check(&infra, &daemon.root());
+}
+
+#[test]
+fn a_repository_of_this_machine_needs_no_server() {
+    let infra = infra();
+    let sandbox = Sandbox::new();
+    let path = infra.origin.folder().display().to_string();
+    sandbox.mu(&["get", &format!("git+file://{path}#^1.0")]).ok();
+    let locked = sandbox.locked().remove(0);
+    assert!(locked.starts_with("localhost/") && locked.ends_with("/group/infra 1.2.0"), "{locked}");
+}
+
+#[test]
+fn tags_of_a_folder_win_there() {
+    let infra = infra();
+    infra.origin.commit(&[("sub/dir/mark.txt", "own tag")]);
+    infra.origin.git(&["tag", "sub/dir/v1.3.0"]);
+    let server = HttpServer::start(infra.origin.root());
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["get", &format!("{}group/infra.git/sub/dir#^1", server.root())]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.3.0");
+    sandbox.mu(&["get", &format!("{}group/infra.git#^1", server.root())]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.2.0");
+}
+
+#[test]
+fn submodules_come_with_their_package() {
+    let mut origin = Origin::new("group/lib.git");
+    let pinned = origin.commit(&[("lib.txt", "pinned")]);
+    origin.commit(&[("lib.txt", "later")]);
+    origin.add("group/outer.git");
+    let settings = "[submodule \"lib\"]\n\tpath = lib\n\turl = ../lib.git\n";
+    origin.commit(&[("Mu.yaml", "name: acme/outer\n"), (".gitmodules", settings)]);
+    origin.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{pinned},lib")]);
+    origin.git(&["commit", "--quiet", "--message", "a submodule"]);
+    origin.git(&["tag", "v1.0.0"]);
+    let (web, daemon) = (HttpServer::start(origin.root()), Daemon::start(origin.root()));
+    let mut digests = Vec::new();
+    for root in [web.root(), daemon.root()] {
+        let sandbox = Sandbox::new();
+        sandbox.mu(&["get", &format!("{root}group/outer.git#v1.0.0")]).ok();
+        let host = root.split_once("://").expect("is a URL").1.replace(':', "+");
+        let lib = sandbox.read(&format!(".mu/packs/{host}group/outer/lib/lib.txt"));
+        assert_eq!(lib, "pinned");
+        digests.push(sandbox.lock()["packages"][0]["digest"].clone());
+    }
+    assert_eq!(digests[0], digests[1]);
+}
+
+#[test]
+fn a_repository_without_a_manifest_gets_one_that_its_digest_leaves_out() {
+    let origin = Origin::new("plain.git");
+    origin.commit(&[("main.tf", "# terraform\n"), ("run.sh", "#!/bin/sh\n")]);
+    origin.git(&["tag", "v0.3.0"]);
+    let server = HttpServer::start(origin.root());
+    let mut sandbox = Sandbox::with_dependencies(&[&format!("{}plain.git#^0.3", server.root())]);
+    sandbox.replace(&server.host(), "[HOST]");
+    sandbox.mu(&["get"]).ok();
+    let pack = format!(".mu/packs/{}/plain", server.host().replace(':', "+"));
+    let manifest = sandbox.read(&format!("{pack}/Mu.yaml"));
+    assert!(manifest.contains("x-generated: true"), "{manifest}");
+    assert!(manifest.contains("version: \"0.3.0\""), "{manifest}");
+    let content = tempfile::tempdir().expect("there is room");
+    crate::support::write(content.path(), "main.tf", "# terraform\n");
+    crate::support::write(content.path(), "run.sh", "#!/bin/sh\n");
+    assert_eq!(sandbox.lock()["packages"][0]["digest"], digest_of(content.path()));
+    sandbox.mu(&["verify"]).ok();
+    // It is found like any other, and another content in its place is noticed.
+    sandbox.mu(&["which", &format!("{}/plain#^0.3", server.host())]).ok();
+    crate::support::write(&sandbox.path("work").join(&pack), "new.tf", "");
+    sandbox.mu(&["verify"]).fails();
+}
+
+#[test]
+fn what_is_not_there_is_said_so() {
+    let infra = infra();
+    let server = HttpServer::start(infra.origin.root());
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&server.host(), "[HOST]");
+    let get = |reference: &str| {
+        let reference = format!("{}{reference}", server.root());
+        sandbox.mu(&["get", &reference, "--json"]).fails_with("not-found")["message"].to_string()
+    };
+    assert!(get("group/nothing.git").contains("group/nothing"));
+    assert!(get("group/infra.git#no-such-branch").contains("no-such-branch"));
+    assert!(get("group/infra.git#0123456789012345678901234567890123456789").contains("0123456"));
+    assert!(get("group/infra.git/no/dir#v1.0.0").contains("no/dir"));
+}
+
+#[test]
+fn a_branch_moves_only_when_it_is_updated() {
+    let infra = infra();
+    let server = HttpServer::start(infra.origin.root());
+    let main = format!("{}group/infra.git#main", server.root());
+    let sandbox = Sandbox::with_dependencies(&[&main]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], *infra.head);
+    let next = infra.origin.commit(&[("mark.txt", "next")]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], *infra.head, "the lock holds it");
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], *next);
+    // Pinned to a commit, for want of a version, and back.
+    let written = format!("name: acme/web\ndependencies:\n  - {}\n", main.replace("main", "tip"));
+    sandbox.write("Mu.yaml", &written);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["pin"]).ok();
+    assert!(sandbox.read("Mu.yaml").contains(&format!("#{next}")), "{}", sandbox.read("Mu.yaml"));
+    sandbox.mu(&["unpin"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), written);
+}

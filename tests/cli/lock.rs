@@ -1,0 +1,158 @@
+//! `Mu.lock`: what is in it, the same bytes everywhere, merges, and formats of the future.
+
+use std::fs;
+
+use crate::support::{Package, Sandbox, git};
+
+fn sandbox(dependencies: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(dependencies);
+    sandbox.publish(&[
+        Package::new("a/one", "1.0.0").needs("m/two#^1.0"),
+        Package::new("m/two", "1.2.0"),
+        Package::new("z/three", "1.0.0"),
+        Package::new("c/four", "1.0.0"),
+        Package::new("s/five", "1.0.0"),
+    ]);
+    sandbox
+}
+
+#[test]
+fn a_lock_says_what_where_and_why() {
+    let mut sandbox = sandbox(&["a/one#^1"]);
+    sandbox.mu(&["get", "z/three#1.x"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let root = sandbox.root().display().to_string();
+    sandbox.replace("unused", "");
+    let text = lock.replace(&root, "[DIR]");
+    let hidden: Vec<String> = text
+        .lines()
+        .map(|line| match line.split_once(": ") {
+            Some((key @ ("  digest" | "  archive"), value)) => {
+                format!("{key}: {}:…", value.split(':').next().unwrap_or_default())
+            }
+            _ => line.to_owned(),
+        })
+        .collect();
+    insta::assert_snapshot!(hidden.join("\n"), @r#"
+    # Written by mu; do not edit. It holds the version, source and content of every package that this
+    # workspace uses, so that `mu get` gives everyone the same. Commit it.
+    version: 1
+    resolution: highest
+    packages:
+    - id: hub.mu.com/a/one
+      version: 1.0.0
+      source: hub+file://[DIR]/hub/
+      digest: h1:…
+      archive: sha256:…
+      requested: ["^1 by acme/web"]
+      dependencies: [hub.mu.com/m/two]
+    - id: hub.mu.com/m/two
+      version: 1.2.0
+      source: hub+file://[DIR]/hub/
+      digest: h1:…
+      archive: sha256:…
+      requested: ["^1.0 by hub.mu.com/a/one"]
+    - id: hub.mu.com/z/three
+      version: 1.0.0
+      source: hub+file://[DIR]/hub/
+      digest: h1:…
+      archive: sha256:…
+      requested: ["1.x by mu get"]
+    extra: [z/three#1.x]
+    "#);
+}
+
+#[test]
+fn the_same_selection_has_the_same_bytes() {
+    let mut sandbox = sandbox(&["z/three", "a/one#^1", "s/five"]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    // Another folder, another order, another cache.
+    fs::create_dir_all(sandbox.path("other/.mu")).expect("can be made");
+    let text = "name: acme/web\ndependencies: [s/five, \"a/one#^1\", z/three]\n";
+    fs::write(sandbox.path("other/Mu.yaml"), text).expect("can be written");
+    let cache = sandbox.path("cache-of-another").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    sandbox.mu_in("other", &["get"]).ok();
+    let other = fs::read_to_string(sandbox.path("other/Mu.lock")).expect("was written");
+    assert_eq!(other, lock);
+    // Written again, it does not change either; and a lock that fits is not written at all.
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    let written = fs::metadata(sandbox.path("work/Mu.lock")).expect("is there").modified();
+    sandbox.mu(&["get"]).ok();
+    let again = fs::metadata(sandbox.path("work/Mu.lock")).expect("is there").modified();
+    assert_eq!(again.expect("is known"), written.expect("is known"));
+}
+
+#[test]
+fn a_lock_changes_as_little_as_possible() {
+    let sandbox = sandbox(&["a/one#^1"]);
+    sandbox.mu(&["get"]).ok();
+    let before = sandbox.read("Mu.lock");
+    sandbox.hub().release("m/two", "1.3.0");
+    sandbox.mu(&["add", "z/three#1.0.0"]).ok();
+    let after = sandbox.read("Mu.lock");
+    assert!(after.starts_with(&before), "what was locked stays:\n{after}");
+    sandbox.mu(&["remove", "z/three"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), before);
+}
+
+#[test]
+fn branches_merge_line_by_line() {
+    let sandbox = sandbox(&["a/one", "m/two", "z/three"]);
+    let folder = sandbox.path("work");
+    let lock_with = |more: &[&str]| {
+        let mut all = vec!["a/one", "m/two", "z/three"];
+        all.extend(more);
+        sandbox.asks_for(&all);
+        sandbox.mu(&["get"]).ok();
+        sandbox.read("Mu.lock")
+    };
+    let ours = lock_with(&["c/four"]);
+    let theirs = lock_with(&["s/five"]);
+    let base = lock_with(&[]);
+    for (name, text) in [("ours", &ours), ("theirs", &theirs), ("base", &base)] {
+        fs::write(folder.join(name), text).expect("is ours");
+    }
+    let merged = git::git(&folder, &["merge-file", "--stdout", "ours", "base", "theirs"]);
+    assert_eq!(format!("{merged}\n").replace("\n\n", "\n"), lock_with(&["c/four", "s/five"]));
+}
+
+#[test]
+fn a_lock_of_the_future_is_refused() {
+    let sandbox = sandbox(&["a/one"]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock").replace("version: 1\n", "version: 2\n");
+    sandbox.write("Mu.lock", &lock);
+    for arguments in [&["get"][..], &["list"], &["update"], &["get", "--frozen"], &["status"]] {
+        let run = sandbox.mu(arguments).fails();
+        run.says(&["Mu.lock", "format 2", "hint"]);
+        assert_eq!(sandbox.read("Mu.lock"), lock, "it is not touched");
+    }
+    let error = sandbox.mu(&["get", "--json"]).fails_with("workspace");
+    assert!(error["help"].as_str().expect("is text").contains("lock format 2"), "{error}");
+}
+
+#[test]
+fn a_broken_lock_is_pointed_at() {
+    let sandbox = sandbox(&["a/one"]);
+    sandbox.write("Mu.lock", "version: 1\npackages:\n- id: [\n");
+    sandbox.mu(&["get"]).fails().says(&["Mu.lock:"]);
+    let ours = "<<<<<<< ours\nversion: 1\n=======\n";
+    sandbox.write("Mu.lock", ours);
+    sandbox.mu(&["get", "--json"]).fails_with("workspace");
+}
+
+#[test]
+fn one_lock_covers_every_package_of_the_workspace() {
+    let sandbox = sandbox(&["a/one"]);
+    sandbox.place("work/api", &Package::new("acme/api", "1.0.0").needs("z/three"));
+    sandbox.mu_in("work/api", &["get"]).ok();
+    assert!(!sandbox.has("work/api/Mu.lock") && !sandbox.has("work/api/.mu"));
+    assert_eq!(
+        sandbox.locked(),
+        ["hub.mu.com/a/one 1.0.0", "hub.mu.com/m/two 1.2.0", "hub.mu.com/z/three 1.0.0"]
+    );
+}

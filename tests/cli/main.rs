@@ -1,0 +1,28 @@
+//! The tests of the `mu` program: each runs the real binary in a home, cache and workspace of its own.
+//!
+//! What a module computes is tested beside it; here stands what a user sees, and what the disk holds
+//! afterwards. One file a topic.
+
+mod add;
+mod care;
+mod conflict;
+mod digest;
+mod errors;
+mod flags;
+mod get;
+mod git;
+mod git_stopped;
+mod help;
+mod hub;
+mod hub_faults;
+mod lock;
+mod packs;
+mod pin;
+mod placement;
+mod places;
+mod questions;
+mod resolve;
+mod search;
+#[path = "../support/mod.rs"]
+mod support;
+mod update;

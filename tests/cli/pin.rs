@@ -1,0 +1,79 @@
+//! `pin` and `unpin`: there and back again.
+
+use crate::support::Sandbox;
+
+const MANIFEST: &str = "\
+name: acme/web
+dependencies:
+  - aws/ec2#^1.0
+  - aws/s3
+  - aws/vpc#2.0.0  # for a reason
+devDependencies:
+  - test/kit#>=1 <3
+";
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", MANIFEST);
+    for (name, version) in [
+        ("aws/ec2", "1.0.0"),
+        ("aws/ec2", "1.3.0"),
+        ("aws/s3", "2.1.0"),
+        ("aws/vpc", "2.0.0"),
+        ("test/kit", "1.0.0"),
+    ] {
+        sandbox.hub().release(name, version);
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox
+}
+
+#[test]
+fn pins_are_taken_back_to_what_was_there() {
+    let sandbox = sandbox();
+    let lock = sandbox.locked();
+    let run = sandbox.mu(&["pin"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu pin
+    4 packages in use, nothing to do
+    [exit 0]
+    ");
+    insta::assert_snapshot!(sandbox.read("Mu.yaml"), @"
+    name: acme/web
+    dependencies:
+      - aws/ec2#1.3.0 # pinned from ^1.0
+      - aws/s3#2.1.0 # pinned from no version
+      - aws/vpc#2.0.0  # for a reason
+    devDependencies:
+      - test/kit#1.0.0 # pinned from >=1 <3
+    ");
+    assert_eq!(sandbox.locked(), lock);
+    sandbox.mu(&["get", "--locked"]).ok();
+    // A pin that a person wrote is no work of `pin`, and asks for what is compatible with it.
+    sandbox.mu(&["unpin", "aws/ec2", "aws/s3", "test/kit"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), MANIFEST);
+    assert_eq!(sandbox.locked(), lock);
+    sandbox.mu(&["unpin"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), MANIFEST.replace("#2.0.0", "#^2.0.0"));
+}
+
+#[test]
+fn one_package_is_pinned_alone() {
+    let sandbox = sandbox();
+    sandbox.mu(&["pin", "aws/ec2"]).ok();
+    let expected = MANIFEST.replace("ec2#^1.0", "ec2#1.3.0 # pinned from ^1.0");
+    assert_eq!(sandbox.read("Mu.yaml"), expected);
+    sandbox.hub().release("aws/ec2", "1.4.0");
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.locked()[0], "hub.mu.com/aws/ec2 1.3.0");
+    sandbox.mu(&["unpin", "aws/ec2"]).ok();
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.locked()[0], "hub.mu.com/aws/ec2 1.4.0");
+}
+
+#[test]
+fn what_nothing_asks_for_cannot_be_pinned() {
+    let sandbox = sandbox();
+    sandbox.mu(&["pin", "aws/nothing"]).fails().says(&["aws/nothing"]);
+    assert_eq!(sandbox.read("Mu.yaml"), MANIFEST);
+}

@@ -1,0 +1,94 @@
+//! Override by placement: a package in the workspace stands in for the published one, everywhere.
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
+
+/// `acme/web` needs `aws/app`, which needs `aws/ec2`.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/app#^1"]);
+    sandbox.publish(&[
+        Package::new("aws/app", "1.0.0").needs("aws/ec2#^1.0"),
+        Package::new("aws/ec2", "1.0.6"),
+    ]);
+    sandbox
+}
+
+#[test]
+fn a_package_in_the_workspace_overrides_a_transitive_dependency() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.0.6"]);
+    sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.5.0"));
+    let run = sandbox.mu(&["get", "--json"]).ok();
+    let packages = run.json()["packages"].clone();
+    assert_eq!(packages[1]["id"], "hub.mu.com/aws/ec2");
+    assert_eq!(packages[1]["source"], "workspace+aws/ec2");
+    assert_eq!(sandbox.lock()["packages"][1]["source"], "workspace+aws/ec2");
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"), "the pack is needed no longer");
+    let run = sandbox.mu(&["which", "aws/ec2"]).ok();
+    assert_eq!(run.stdout, "[DIR]/work/aws/ec2\n");
+    // Take it away, and the published one is back.
+    std::fs::remove_dir_all(sandbox.path("work/aws")).expect("was there");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.0.6"]);
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));
+}
+
+#[test]
+fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
+    let sandbox = sandbox();
+    sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "2.0.0"));
+    let run = sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    + hub.mu.com/aws/app 1.0.0
+    + hub.mu.com/aws/ec2 2.0.0
+    warning: `hub.mu.com/aws/ec2` is used from the workspace at version 2.0.0, though hub.mu.com/aws/app asks for ^1.0
+    1 package in use (1 fetched, 0 already on this machine)
+    [exit 0]
+    ");
+    assert_eq!(sandbox.lock()["packages"][1]["version"], "2.0.0");
+    let status = sandbox.mu(&["status", "--json"]).ok().json();
+    assert_eq!(status["placed"], json!([{"id": "hub.mu.com/aws/ec2", "path": "aws/ec2"}]));
+}
+
+#[test]
+fn its_own_dependencies_count() {
+    let sandbox = sandbox();
+    sandbox.publish(&[Package::new("aws/vpc", "3.0.0")]);
+    sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.0.7").needs("aws/vpc#3.x"));
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(
+        sandbox.locked(),
+        ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.0.7", "hub.mu.com/aws/vpc 3.0.0"]
+    );
+}
+
+#[test]
+fn packages_of_one_workspace_depend_on_each_other() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.place("work/web", &Package::new("acme/web", "1.0.0").needs("acme/api#^1"));
+    sandbox.place("work/api", &Package::new("acme/api", "1.3.0").needs("./../shared"));
+    sandbox.place("work/shared", &Package::new("acme/shared", "0.1.0"));
+    let run = sandbox.mu(&["get"]).ok();
+    assert_eq!(run.stderr.matches("warning").count(), 0, "{}", run.shown());
+    assert_eq!(sandbox.locked(), ["hub.mu.com/acme/api 1.3.0", "hub.mu.com/acme/shared 0.1.0"]);
+    let sources = sandbox.lock()["packages"].clone();
+    assert_eq!(
+        (&sources[0]["source"], &sources[1]["source"]),
+        (&json!("workspace+api"), &json!("workspace+shared"))
+    );
+}
+
+#[test]
+fn the_settings_may_override_too() {
+    let sandbox = sandbox();
+    sandbox.place("elsewhere/ec2", &Package::new("me/ec2", "1.0.7").file("patched", ""));
+    let text = "overrides: {hub.mu.com/aws/ec2: ../elsewhere/ec2}\n";
+    sandbox.write(".mu/workspace.yaml", text);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["list"]).ok();
+    run.says(&["path+../elsewhere/ec2"]);
+}

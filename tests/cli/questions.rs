@@ -1,0 +1,236 @@
+//! Questions: `list`, `tree`, `why`, `outdated`, `status`, `verify`.
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
+
+/// `acme/web` → app → ec2 ⇄ vpc, and s3 beside.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/app#^1", "aws/s3#~2.0", "aws/vpc#^1"]);
+    sandbox.publish(&[
+        Package::new("aws/app", "1.0.0").needs("aws/ec2#^1.0"),
+        Package::new("aws/ec2", "1.0.6").needs("aws/vpc#~1.1"),
+        Package::new("aws/vpc", "1.1.0").needs("aws/ec2#^1"),
+        Package::new("aws/s3", "2.0.0"),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    sandbox
+}
+
+#[test]
+fn list_shows_what_is_installed() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["list"]).ok();
+    insta::assert_snapshot!(run.narrow(), @"
+    $ mu list
+    package  version  from
+    hub.mu.com/aws/app  1.0.0  hub+file://[DIR]/hub/
+    hub.mu.com/aws/ec2  1.0.6  hub+file://[DIR]/hub/
+    hub.mu.com/aws/s3  2.0.0  hub+file://[DIR]/hub/
+    hub.mu.com/aws/vpc  1.1.0  hub+file://[DIR]/hub/
+    [exit 0]
+    ");
+    assert_eq!(sandbox.mu(&["ls"]).ok().stdout, run.stdout);
+    let json = sandbox.mu(&["list", "--json"]).ok().json();
+    assert_eq!(
+        json["packages"][0],
+        json!({
+            "id": "hub.mu.com/aws/app",
+            "version": "1.0.0",
+            "source": "hub+file://[DIR]/hub/",
+            "commit": null,
+            "installed": true,
+            "path": "[DIR]/work/.mu/packs/hub.mu.com/aws/app",
+            "replacedBy": null,
+        })
+    );
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    sandbox.mu(&["list"]).ok().says(&["not installed, run `mu get`"]);
+    let run = sandbox.mu(&["list", "--workspace"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu list --workspace
+    package   version  folder
+    acme/web  0.1.0    .
+    [exit 0]
+    ");
+}
+
+#[test]
+fn nothing_installed_is_said_so() {
+    let run = Sandbox::new().mu(&["list"]).ok();
+    assert_eq!(run.stdout, "");
+    run.says(&["nothing is installed here"]);
+}
+
+#[test]
+fn tree_shows_cycles_once() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["tree"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu tree
+    acme/web 0.1.0
+    ├── hub.mu.com/aws/app 1.0.0 ^1
+    │   └── hub.mu.com/aws/ec2 1.0.6 ^1.0
+    │       └── hub.mu.com/aws/vpc 1.1.0 ~1.1
+    │           └── hub.mu.com/aws/ec2 1.0.6 ^1 (cycle)
+    ├── hub.mu.com/aws/s3 2.0.0 ~2.0
+    └── hub.mu.com/aws/vpc 1.1.0 ^1 (*)
+    [exit 0]
+    ");
+    let run = sandbox.mu(&["tree", "--depth", "1"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu tree --depth 1
+    acme/web 0.1.0
+    ├── hub.mu.com/aws/app 1.0.0 ^1
+    ├── hub.mu.com/aws/s3 2.0.0 ~2.0
+    └── hub.mu.com/aws/vpc 1.1.0 ^1
+    [exit 0]
+    ");
+    let run = sandbox.mu(&["tree", "--invert", "aws/ec2"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu tree --invert aws/ec2
+    hub.mu.com/aws/ec2 1.0.6
+    ├── hub.mu.com/aws/app 1.0.0 ^1.0
+    │   └── acme/web 0.1.0 ^1
+    └── hub.mu.com/aws/vpc 1.1.0 ^1
+        ├── acme/web 0.1.0 ^1
+        └── hub.mu.com/aws/ec2 1.0.6 ~1.1 (cycle)
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["tree", "--json"]).ok().json();
+    assert_eq!(json["roots"][0]["name"], "acme/web");
+    assert_eq!(json["roots"][0]["dependencies"][0]["spec"], "^1");
+}
+
+#[test]
+fn why_shows_every_way_and_every_wish() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["why", "aws/vpc"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu why aws/vpc
+    hub.mu.com/aws/vpc 1.1.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      ^1 by acme/web
+      ~1.1 by hub.mu.com/aws/ec2
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/vpc ^1
+      acme/web → hub.mu.com/aws/app ^1 → hub.mu.com/aws/ec2 ^1.0 → hub.mu.com/aws/vpc ~1.1
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["why", "vpc", "--json"]).ok().json();
+    assert_eq!(json["id"], "hub.mu.com/aws/vpc");
+    assert_eq!(json["paths"].as_array().expect("is a list").len(), 2);
+    sandbox.mu(&["why", "aws/nothing"]).fails().says(&["not installed here"]);
+}
+
+#[test]
+fn outdated_shows_what_may_move_and_what_holds_back() {
+    let sandbox = sandbox();
+    sandbox.mu(&["outdated"]).ok().says(&["everything is at its newest version"]);
+    for version in ["2.0.9", "2.4.0", "3.0.0"] {
+        sandbox.hub().release("aws/s3", version);
+    }
+    sandbox.hub().release("aws/vpc", "1.2.0");
+    let run = sandbox.mu(&["outdated"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu outdated
+    package             current  allowed  newest  held back by
+    hub.mu.com/aws/s3   2.0.0    2.0.9    3.0.0   ~2.0 by acme/web
+    hub.mu.com/aws/vpc  1.1.0    1.1.0    1.2.0   ~1.1 by hub.mu.com/aws/ec2
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["outdated", "--json"]).ok().json();
+    assert_eq!(
+        json["packages"][0],
+        json!({
+            "id": "hub.mu.com/aws/s3",
+            "current": "2.0.0",
+            "allowed": "2.0.9",
+            "newest": "3.0.0",
+            "direct": true,
+            "heldBackBy": json["packages"][0]["heldBackBy"],
+            "movedTo": null,
+        })
+    );
+    assert!(!json["packages"][0]["heldBackBy"].as_array().expect("is a list").is_empty());
+}
+
+#[test]
+fn status_tells_what_get_would_mend() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["status"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu status
+    workspace [DIR]/work
+      acme/web 0.1.0 .
+    up to date: 4 packages locked and installed
+    [exit 0]
+    ");
+    sandbox.asks_for(&["aws/app#^1", "aws/vpc#^2"]);
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs/hub.mu.com/aws/app")).expect("was there");
+    let run = sandbox.mu(&["status"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu status
+    workspace [DIR]/work
+      acme/web 0.1.0 .
+    Mu.lock is out of date:
+      acme/web asks for hub.mu.com/aws/vpc ^2
+      acme/web no longer asks for hub.mu.com/aws/s3 ~2.0
+      acme/web no longer asks for hub.mu.com/aws/vpc ^1
+    not installed:
+      hub.mu.com/aws/app 1.0.0
+    run `mu get`
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["status", "--json"]).ok().json();
+    assert_eq!(json["upToDate"], false);
+    assert_eq!(json["missing"], json!(["hub.mu.com/aws/app 1.0.0"]));
+}
+
+#[test]
+fn verify_finds_a_tampered_pack() {
+    let sandbox = sandbox();
+    sandbox.mu(&["verify"]).ok().says(&["4 packs verified"]);
+    // Packs may share files with the store, so that a new file takes the old one's place.
+    let file = sandbox.path("work/.mu/packs/hub.mu.com/aws/s3/Mu.yaml");
+    std::fs::remove_file(&file).expect("was there");
+    std::fs::write(&file, "name: aws/s3\nversion: 2.0.0\nkeywords: [evil]\n").expect("is ours");
+    let run = sandbox.mu(&["verify"]).fails();
+    run.says(&["1 of 4 packs not as expected", "aws/s3 2.0.0", "its content changed"]);
+    let error = sandbox.mu(&["verify", "--json"]).fails_with("integrity");
+    assert_eq!(error["details"]["faults"][0]["what"], "hub.mu.com/aws/s3 2.0.0");
+    // An extra file is no less a change, and a pack that is gone is found too.
+    std::fs::write(sandbox.path("work/.mu/packs/hub.mu.com/aws/ec2/new"), "").expect("is ours");
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs/hub.mu.com/aws/vpc")).expect("was there");
+    sandbox.mu(&["verify"]).fails().says(&["3 of 4 packs", "it is not installed"]);
+    for pack in ["s3", "ec2"] {
+        let folder = format!("work/.mu/packs/hub.mu.com/aws/{pack}");
+        std::fs::remove_dir_all(sandbox.path(&folder)).expect("was there");
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn verify_finds_a_tampered_store() {
+    let sandbox = sandbox();
+    let digest = sandbox.lock()["packages"][0]["digest"].as_str().expect("is text").to_owned();
+    sandbox.mu(&["verify", "--store"]).ok().says(&["4 trees verified"]);
+    let files = walkdir::WalkDir::new(sandbox.path("cache")).into_iter().flatten();
+    let tampered = files
+        .filter(|file| file.file_name() == "Mu.yaml")
+        .find(|file| {
+            let text = std::fs::read_to_string(file.path()).expect("can be read");
+            text.starts_with("name: aws/app")
+        })
+        .expect("the store holds the manifest");
+    std::fs::remove_file(tampered.path()).expect("is ours");
+    std::fs::write(tampered.path(), "name: aws/app\n").expect("is ours");
+    sandbox.mu(&["verify", "--store"]).fails().says(&[&digest]);
+    // A pack made from it would not be what the lock says: it is fetched again.
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    sandbox.mu(&["get"]).ok().says(&["was changed; fetching it again"]);
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["verify", "--store"]).ok();
+}

@@ -1,0 +1,129 @@
+//! `resolve`: what would be, with every supposition; nothing is written.
+
+use serde_json::{Value, json};
+
+use crate::support::{Package, Sandbox};
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0"),
+        Package::new("aws/ec2", "1.1.0").needs("aws/vpc#^1"),
+        Package::new("aws/ec2", "2.0.0").needs("aws/vpc#^2"),
+        Package::new("aws/vpc", "1.0.0"),
+        Package::new("aws/vpc", "2.0.0").key("constraints", json!({"kubernetes": ">=1.25"})),
+        Package::new("aws/s3", "1.0.0"),
+    ]);
+    sandbox
+}
+
+/// `NAME VERSION` of what is chosen.
+#[track_caller]
+fn chosen(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
+    let mut all = vec!["resolve", "--json"];
+    all.extend(arguments);
+    let before = sandbox.state();
+    let json = sandbox.mu(&all).ok().json();
+    assert!(sandbox.state() == before, "nothing is written");
+    let text = |value: &Value| value.as_str().expect("is text").to_owned();
+    let packages = json["packages"].as_array().expect("is a list").clone();
+    packages
+        .iter()
+        .map(|package| {
+            let id = text(&package["id"]);
+            format!("{} {}", id.trim_start_matches("hub.mu.com/"), text(&package["version"]))
+        })
+        .collect()
+}
+
+#[test]
+fn the_workspace_is_resolved_as_it_stands() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["resolve"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu resolve
+    hub.mu.com/aws/ec2 1.1.0
+    hub.mu.com/aws/vpc 1.0.0
+
+    compared with Mu.lock:
+    + hub.mu.com/aws/ec2 1.1.0
+    + hub.mu.com/aws/vpc 1.0.0
+    2 packages would be in use; nothing was written
+    [exit 0]
+    ");
+    let run = sandbox.mu(&["what-if", "--explain", "--with", "aws/s3"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu what-if --explain --with aws/s3
+    hub.mu.com/aws/ec2 1.1.0
+      ^1 by acme/web
+    hub.mu.com/aws/s3 1.0.0
+      latest by mu get
+    hub.mu.com/aws/vpc 1.0.0
+      ^1 by hub.mu.com/aws/ec2
+
+    compared with Mu.lock:
+    + hub.mu.com/aws/ec2 1.1.0
+    + hub.mu.com/aws/s3 1.0.0
+    + hub.mu.com/aws/vpc 1.0.0
+    3 packages would be in use; nothing was written
+    [exit 0]
+    ");
+}
+
+#[test]
+fn references_stand_instead_and_with_adds() {
+    let sandbox = sandbox();
+    assert_eq!(chosen(&sandbox, &["aws/s3"]), ["aws/s3 1.0.0"]);
+    assert_eq!(
+        chosen(&sandbox, &["--with", "aws/s3"]),
+        ["aws/ec2 1.1.0", "aws/s3 1.0.0", "aws/vpc 1.0.0"]
+    );
+    assert_eq!(chosen(&sandbox, &["--with", "aws/ec2#1.0.0"]), ["aws/ec2 1.0.0"]);
+    assert_eq!(chosen(&sandbox, &["--with", "aws/ec2#^2"]), ["aws/ec2 2.0.0", "aws/vpc 2.0.0"]);
+}
+
+#[test]
+fn without_and_exclude_take_away() {
+    let sandbox = sandbox();
+    assert_eq!(chosen(&sandbox, &["--without", "aws/ec2", "--with", "aws/s3"]), ["aws/s3 1.0.0"]);
+    assert_eq!(chosen(&sandbox, &["--exclude", "aws/ec2#1.1.0"]), ["aws/ec2 1.0.0"]);
+    assert_eq!(chosen(&sandbox, &["--exclude", "aws/vpc"]), ["aws/ec2 1.0.0"]);
+    sandbox.mu(&["resolve", "--exclude", "aws/ec2"]).fails().says(&["aws/ec2", "excluded"]);
+}
+
+#[test]
+fn installed_versions_are_preferred() {
+    let sandbox = sandbox();
+    assert_eq!(chosen(&sandbox, &["--installed", "aws/ec2#1.0.0"]), ["aws/ec2 1.0.0"]);
+    let json = sandbox.mu(&["resolve", "--installed", "aws/ec2", "--json"]);
+    json.fails_with("usage");
+}
+
+#[test]
+fn facts_of_the_runtime_decide() {
+    let sandbox = sandbox();
+    let old = ["--runtime", "kubernetes=1.24.0", "aws/vpc"];
+    assert_eq!(chosen(&sandbox, &old), ["aws/vpc 1.0.0"]);
+    let new = ["--runtime", "kubernetes=1.29.0", "aws/vpc"];
+    assert_eq!(chosen(&sandbox, &new), ["aws/vpc 2.0.0"]);
+    sandbox
+        .mu(&["resolve", "--runtime", "kubernetes=1.24.0", "aws/vpc#2"])
+        .fails()
+        .says(&["kubernetes"]);
+    sandbox.mu(&["resolve", "--runtime", "kubernetes", "--json"]).fails_with("usage");
+}
+
+#[test]
+fn it_is_compared_with_the_lock() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    let json = sandbox.mu(&["resolve", "--with", "aws/ec2#1.0.0", "--json"]).ok().json();
+    assert_eq!(
+        json["changes"],
+        json!([
+            {"id": "hub.mu.com/aws/ec2", "from": "1.1.0", "to": "1.0.0"},
+            {"id": "hub.mu.com/aws/vpc", "from": "1.0.0", "to": null},
+        ])
+    );
+    assert_eq!(json["resolution"], "highest");
+}

@@ -1,0 +1,144 @@
+//! `update`: everything, one package, one package to a version up or down.
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
+
+/// A workspace that is locked to the first of three versions each.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1.0", "aws/s3#~2.0"]);
+    for (name, version) in [("aws/ec2", "1.0.0"), ("aws/s3", "2.0.0")] {
+        sandbox.hub().release(name, version);
+    }
+    sandbox.mu(&["get"]).ok();
+    for (name, version) in [
+        ("aws/ec2", "1.1.0"),
+        ("aws/ec2", "1.2.0"),
+        ("aws/ec2", "2.0.0"),
+        ("aws/s3", "2.0.5"),
+        ("aws/s3", "2.1.0"),
+    ] {
+        sandbox.hub().release(name, version);
+    }
+    sandbox
+}
+
+#[test]
+fn everything_moves_within_what_is_asked_for() {
+    let sandbox = sandbox();
+    let manifest = sandbox.read("Mu.yaml");
+    let run = sandbox.mu(&["update"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu update
+    ~ hub.mu.com/aws/ec2 1.0.0 → 1.2.0
+    ~ hub.mu.com/aws/s3 2.0.0 → 2.0.5
+    2 packages in use (2 fetched, 0 already on this machine)
+    [exit 0]
+    ");
+    assert_eq!(sandbox.read("Mu.yaml"), manifest);
+    let run = sandbox.mu(&["up", "--json"]).ok();
+    assert_eq!(run.json()["changes"], json!([]));
+}
+
+#[test]
+fn one_package_moves_alone() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["update", "aws/ec2", "--json"]).ok();
+    let change = json!([{"id": "hub.mu.com/aws/ec2", "from": "1.0.0", "to": "1.2.0"}]);
+    assert_eq!(run.json()["changes"], change);
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.2.0", "hub.mu.com/aws/s3 2.0.0"]);
+    // The last segment is enough where only one package has it.
+    sandbox.mu(&["update", "s3"]).ok();
+    assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/s3 2.0.5");
+}
+
+#[test]
+fn a_package_moves_to_a_version_up_and_down() {
+    let sandbox = sandbox();
+    sandbox.mu(&["update", "aws/ec2#1.2.0"]).ok();
+    assert_eq!(sandbox.locked()[0], "hub.mu.com/aws/ec2 1.2.0");
+    let run = sandbox.mu(&["update", "aws/ec2#1.1.0"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu update aws/ec2#1.1.0
+    ~ hub.mu.com/aws/ec2 1.2.0 → 1.1.0
+    2 packages in use (1 fetched, 1 already on this machine)
+    [exit 0]
+    ");
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.1.0", "hub.mu.com/aws/s3 2.0.0"]);
+    let text = std::fs::read_to_string(sandbox.path("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));
+    assert!(text.expect("is installed").contains("version: 1.1.0"));
+    assert!(!sandbox.read("Mu.lock").contains("mu update"), "who moved it is not recorded");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked()[0], "hub.mu.com/aws/ec2 1.1.0", "and it stays there");
+}
+
+#[test]
+fn out_of_range_is_explained() {
+    let sandbox = sandbox();
+    let before = sandbox.state();
+    let run = sandbox.mu(&["update", "aws/ec2#2.0.0"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu update aws/ec2#2.0.0
+    error: no versions fit together
+      mu update requires aws/ec2 2.0.0
+      acme/web requires aws/ec2 ^1.0
+      no version of aws/ec2 is both 2.0.0 and ^1.0
+    [exit 1]
+    ");
+    assert!(sandbox.state() == before);
+}
+
+#[test]
+fn what_is_not_installed_cannot_move() {
+    let run = sandbox().mu(&["update", "aws/ec3"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu update aws/ec3
+    error: `hub.mu.com/aws/ec3` is not installed here
+
+    hint: did you mean `hub.mu.com/aws/ec2`?
+    [exit 1]
+    ");
+}
+
+#[test]
+fn what_an_update_forces_is_listed() {
+    let sandbox = Sandbox::with_dependencies(&["aws/app#^1", "aws/vpc#>=1 <3"]);
+    sandbox.publish(&[
+        Package::new("aws/app", "1.0.0").needs("aws/vpc#^1"),
+        Package::new("aws/vpc", "1.0.0"),
+        Package::new("aws/vpc", "2.0.0"),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/vpc 1.0.0"]);
+    sandbox.publish(&[Package::new("aws/app", "1.1.0").needs("aws/vpc#^2")]);
+    let run = sandbox.mu(&["update", "aws/app"]).ok();
+    run.says(&["aws/app", "1.1.0", "aws/vpc", "2.0.0"]);
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/app 1.1.0", "hub.mu.com/aws/vpc 2.0.0"]);
+}
+
+#[test]
+fn global_packs_move_too() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["get", "-g", "aws/ec2"]).ok();
+    sandbox.hub().release("aws/ec2", "1.1.0");
+    sandbox.mu(&["update", "-g"]).ok().says(&["1.1.0"]);
+    sandbox.mu(&["list", "-g"]).ok().says(&["1.1.0"]);
+}
+
+#[test]
+fn yanked_versions_are_not_chosen_but_kept() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1.0"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.hub().release("aws/ec2", "1.1.0");
+    sandbox.mu(&["get"]).ok();
+    let index = sandbox.hub().index("aws/ec2");
+    let text = std::fs::read_to_string(&index).expect("is there");
+    let text = text.replace("\"1.1.0\",", "\"1.1.0\",\"yanked\":\"broken\",");
+    std::fs::write(&index, text).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.1.0"], "what is locked stays");
+    std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.0.0"]);
+}

@@ -1,0 +1,174 @@
+//! A static hub in a folder: what any web server, or a folder, can serve.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use super::files::{digest_of, hex, tree, write};
+
+/// A hub in a folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Hub {
+    folder: PathBuf,
+}
+
+/// A version of a package that is about to be published.
+#[derive(Debug, Clone)]
+pub(crate) struct Package {
+    name: String,
+    version: String,
+    dependencies: Vec<String>,
+    manifest: String,
+    files: Vec<(String, String)>,
+    line: Value,
+}
+
+impl Package {
+    /// `NAME VERSION`, with nothing but a manifest.
+    pub(crate) fn new(name: &str, version: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            dependencies: Vec::new(),
+            manifest: String::new(),
+            files: Vec::new(),
+            line: json!({}),
+        }
+    }
+
+    /// The same package at another version.
+    pub(crate) fn version(mut self, version: &str) -> Self {
+        self.version = version.to_owned();
+        self
+    }
+
+    /// Adds a dependency.
+    pub(crate) fn needs(mut self, reference: &str) -> Self {
+        self.dependencies.push(reference.to_owned());
+        self
+    }
+
+    /// Adds a file; see [`write`].
+    pub(crate) fn file(mut self, path: &str, content: &str) -> Self {
+        self.files.push((path.to_owned(), content.to_owned()));
+        self
+    }
+
+    /// Adds lines to the manifest.
+    pub(crate) fn manifest(mut self, lines: &str) -> Self {
+        self.manifest.push_str(lines);
+        self
+    }
+
+    /// Sets a key of the index line.
+    pub(crate) fn key(mut self, key: &str, value: Value) -> Self {
+        self.line[key] = value;
+        self
+    }
+
+    /// Writes the package's files into a folder.
+    pub(crate) fn write_into(&self, folder: &Path) {
+        let mut manifest = format!("name: {}\nversion: {}\n", self.name, self.version);
+        if !self.dependencies.is_empty() {
+            manifest.push_str("dependencies:\n");
+            for dependency in &self.dependencies {
+                manifest.push_str(&format!("  - {dependency}\n"));
+            }
+        }
+        manifest.push_str(&self.manifest);
+        write(folder, "Mu.yaml", manifest);
+        for (path, content) in &self.files {
+            write(folder, path, content);
+        }
+    }
+}
+
+impl Hub {
+    /// A hub without packages.
+    pub(crate) fn new(folder: &Path) -> Self {
+        write(folder, "hub.json", r#"{"hub": 1}"#);
+        Self { folder: folder.to_owned() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The archive of `NAME` `VERSION`.
+    pub(crate) fn archive(&self, name: &str, version: &str) -> PathBuf {
+        let leaf = name.rsplit('/').next().expect("a name has a segment");
+        self.folder.join(format!("packs/{name}/{leaf}-{version}.tgz"))
+    }
+
+    /// The index of a package.
+    pub(crate) fn index(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("index/{name}.jsonl"))
+    }
+
+    /// Changes one byte of a file.
+    pub(crate) fn flip(&self, file: &Path) {
+        let mut bytes = fs::read(file).expect("is there");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(file, bytes).expect("is ours");
+    }
+
+    /// Publishes a version without dependencies.
+    pub(crate) fn release(&self, name: &str, version: &str) {
+        self.publish(&Package::new(name, version));
+    }
+
+    /// Publishes a version; returns its digest.
+    pub(crate) fn publish(&self, package: &Package) -> String {
+        let folder = tempfile::tempdir().expect("there is room");
+        package.write_into(folder.path());
+        let digest = digest_of(folder.path());
+        let archive = archive(folder.path());
+        let mut line = json!({
+            "name": package.name,
+            "version": package.version,
+            "digest": digest,
+            "archive": format!("sha256:{}", hex(&archive)),
+            "size": archive.len(),
+        });
+        if !package.dependencies.is_empty() {
+            line["dependencies"] = json!(package.dependencies);
+        }
+        for (key, value) in package.line.as_object().expect("is an object") {
+            line[key] = value.clone();
+        }
+        let place = self.archive(&package.name, &package.version);
+        write(Path::new("/"), place.to_str().expect("is UTF-8"), archive);
+        let index = self.index(&package.name);
+        fs::create_dir_all(index.parent().expect("is below the hub")).expect("can be made");
+        let mut file = fs::File::options().create(true).append(true).open(index).expect("is ours");
+        writeln!(file, "{line}").expect("can be written");
+        digest
+    }
+}
+
+/// A deterministic archive of a folder.
+fn archive(folder: &Path) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, (mode, content)) in tree(folder) {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(if mode == 'x' { 0o755 } else { 0o644 });
+        if mode == 'l' {
+            header.set_entry_type(tar::EntryType::Symlink);
+            header.set_size(0);
+            let target = String::from_utf8(content).expect("is UTF-8");
+            builder.append_link(&mut header, path, target).expect("goes to memory");
+        } else {
+            header.set_size(content.len() as u64);
+            builder.append_data(&mut header, path, &content[..]).expect("goes to memory");
+        }
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
+    let bytes = builder.into_inner().expect("goes to memory");
+    encoder.write_all(&bytes).expect("goes to memory");
+    encoder.finish().expect("goes to memory")
+}

@@ -1,0 +1,21 @@
+//! What the tests share: a machine of one's own, hubs, servers, and what a run of `mu` printed.
+//!
+//! Web and Git servers are those of the providers' own tests.
+
+mod files;
+mod hub;
+mod run;
+mod sandbox;
+
+#[path = "../../providers/git/tests/git/support/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the Git provider's own tests use the rest")]
+pub(crate) mod git;
+#[path = "../../providers/hub/tests/hub/nginx.rs"]
+#[expect(dead_code, reason = "the hub provider's own tests use the rest")]
+mod nginx;
+
+pub(crate) use self::files::{digest_of, hex, tree, write};
+pub(crate) use self::hub::{Hub, Package};
+pub(crate) use self::nginx::Nginx;
+pub(crate) use self::run::Run;
+pub(crate) use self::sandbox::Sandbox;

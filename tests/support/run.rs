@@ -1,0 +1,105 @@
+//! What a run of `mu` printed, and how it ended.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+/// A finished run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    said: String,
+}
+
+impl Run {
+    /// `command` is what was run, `replaced` what differs from one run of the tests to the next.
+    pub(super) fn new(command: &str, output: &Output, replaced: &[(String, &str)]) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("mu prints UTF-8");
+        let clean = |text: String| {
+            let clean = |text: String, (what, by): &(String, &str)| text.replace(what, by);
+            replaced.iter().fold(text, clean)
+        };
+        let status = output.status.code().unwrap_or(-1);
+        let (stdout, stderr) = (clean(text(&output.stdout)), clean(text(&output.stderr)));
+        let said = format!("$ {command}\n{stdout}{stderr}[exit {status}]");
+        Self { status, stdout, stderr, said }
+    }
+
+    /// Command, output and exit status, as a person would see them.
+    pub(crate) fn shown(&self) -> &str {
+        &self.said
+    }
+
+    /// What was shown, with columns that are as wide as temporary folders are long made narrow.
+    pub(crate) fn narrow(&self) -> String {
+        let mut text = self.said.clone();
+        while text.contains("   ") {
+            text = text.replace("   ", "  ");
+        }
+        text
+    }
+
+    /// Expects success.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.status, 0, "should succeed:\n{}", self.said);
+        self
+    }
+
+    /// Expects failure, status 1.
+    #[track_caller]
+    pub(crate) fn fails(self) -> Self {
+        assert_eq!(self.status, 1, "should fail:\n{}", self.said);
+        self
+    }
+
+    /// Standard output as the one JSON document that it must be.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+            panic!("stdout is not one JSON document: {error}\n{}", self.said)
+        })
+    }
+
+    /// The error on standard error as JSON; standard output must be empty.
+    #[track_caller]
+    pub(crate) fn error(&self) -> Value {
+        assert_eq!(self.stdout, "", "an error leaves stdout empty:\n{}", self.said);
+        let last = self.stderr.lines().last().unwrap_or_default();
+        let value: Value = serde_json::from_str(last)
+            .unwrap_or_else(|error| panic!("stderr is not JSON: {error}\n{}", self.said));
+        let error = value["error"].clone();
+        let keys: Vec<&String> = error.as_object().expect("is an object").keys().collect();
+        assert_eq!(keys, ["code", "message", "help", "details"], "{}", self.said);
+        error
+    }
+
+    /// Expects a failure with this code, printed as JSON.
+    #[track_caller]
+    pub(crate) fn fails_with(&self, code: &str) -> Value {
+        let error = self.error();
+        assert_eq!(error["code"], code, "{}", self.said);
+        assert_eq!(self.status, if code == "usage" { 2 } else { 1 }, "{}", self.said);
+        error
+    }
+
+    /// Expects every part in what was printed, on either stream.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.said.contains(part), "`{part}` is missing:\n{}", self.said);
+        }
+        self
+    }
+
+    /// Expects none of the parts in what was printed.
+    #[track_caller]
+    pub(crate) fn does_not_say(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(!self.said.contains(part), "`{part}` should not be there:\n{}", self.said);
+        }
+        self
+    }
+}

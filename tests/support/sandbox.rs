@@ -1,0 +1,187 @@
+//! A machine of one's own: home, cache, runtime, a workspace, and a hub in a folder.
+//!
+//! `hub.mu.com/` always leads to a place of the test, so that nothing can reach the internet.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::files::{tree, write};
+use super::{Hub, Package, Run};
+
+/// A machine of one's own.
+pub(crate) struct Sandbox {
+    folder: TempDir,
+    variables: BTreeMap<String, String>,
+    replaced: Vec<(String, &'static str)>,
+}
+
+impl Sandbox {
+    /// An empty workspace, and an empty hub that `hub.mu.com/` leads to.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let root = folder.path().to_str().expect("temporary folders are UTF-8").to_owned();
+        let mut sandbox =
+            Self { folder, variables: BTreeMap::new(), replaced: vec![(root, "[DIR]")] };
+        for part in ["home", "runtime", "work/.mu"] {
+            fs::create_dir_all(sandbox.path(part)).expect("can be made");
+        }
+        let path = std::env::var("PATH").expect("the tests find git on the path");
+        sandbox.set("PATH", &path);
+        for (name, part) in [
+            ("HOME", "home"),
+            ("MU_HOME", "home/.mu"),
+            ("MU_CACHE_DIR", "cache"),
+            ("MUROOT", "runtime"),
+        ] {
+            let value = sandbox.path(part).display().to_string();
+            sandbox.set(name, &value);
+        }
+        sandbox.set("GIT_CONFIG_GLOBAL", "/dev/null");
+        sandbox.set("GIT_CONFIG_NOSYSTEM", "1");
+        Hub::new(&sandbox.path("hub"));
+        let hub = format!("file://{}/", sandbox.path("hub").display());
+        sandbox.hub_is_at(&hub);
+        sandbox
+    }
+
+    /// An empty workspace whose own package is `acme/web`, with these dependencies.
+    pub(crate) fn with_dependencies(dependencies: &[&str]) -> Self {
+        let sandbox = Self::new();
+        sandbox.asks_for(dependencies);
+        sandbox
+    }
+
+    /// Makes the workspace's own package depend on these, and nothing else.
+    pub(crate) fn asks_for(&self, dependencies: &[&str]) {
+        let mut text = "name: acme/web\nversion: 0.1.0\n".to_owned();
+        if !dependencies.is_empty() {
+            text.push_str("dependencies:\n");
+        }
+        for dependency in dependencies {
+            text.push_str(&format!("  - {dependency}\n"));
+        }
+        self.write("Mu.yaml", &text);
+    }
+
+    /// A path in the sandbox: `home/…`, `cache/…`, `runtime/…`, `hub/…`, `work/…`.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    /// The folder around all the others.
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The hub in the folder.
+    pub(crate) fn hub(&self) -> Hub {
+        Hub::new(&self.path("hub"))
+    }
+
+    /// Publishes in the hub in the folder.
+    pub(crate) fn publish(&self, packages: &[Package]) {
+        let hub = self.hub();
+        for package in packages {
+            hub.publish(package);
+        }
+    }
+
+    /// Says in `~/.mu/config.yaml` where `hub.mu.com/` is.
+    pub(crate) fn hub_is_at(&self, url: &str) {
+        let text = format!("registries:\n  hub.mu.com/: \"{url}\"\n");
+        write(self.folder.path(), "home/.mu/config.yaml", text);
+    }
+
+    /// Sets an environment variable of every later run.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Prints `by` where later runs print `what`, which is another one in each run of the tests.
+    pub(crate) fn replace(&mut self, what: &str, by: &'static str) {
+        self.replaced.push((what.to_owned(), by));
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(&self.path("work"), path, text);
+    }
+
+    /// Reads a file of the workspace.
+    #[track_caller]
+    pub(crate) fn read(&self, path: &str) -> String {
+        let path = self.path("work").join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Whether a path of the sandbox is there.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.path(path).symlink_metadata().is_ok()
+    }
+
+    /// Writes a package into a folder of the sandbox.
+    pub(crate) fn place(&self, folder: &str, package: &Package) {
+        package.write_into(&self.path(folder));
+    }
+
+    /// Every file in the workspace and the home folder.
+    pub(crate) fn state(&self) -> BTreeMap<String, (char, Vec<u8>)> {
+        let mut files = tree(&self.path("work"));
+        let home = tree(&self.path("home"));
+        files.extend(home.into_iter().map(|(path, file)| (format!("~/{path}"), file)));
+        files
+    }
+
+    /// The lock, as data.
+    #[track_caller]
+    pub(crate) fn lock(&self) -> Value {
+        serde_yaml::from_str(&self.read("Mu.lock")).expect("the lock is YAML")
+    }
+
+    /// `ID VERSION` of everything in the lock.
+    #[track_caller]
+    pub(crate) fn locked(&self) -> Vec<String> {
+        let lock = self.lock();
+        let packages = lock["packages"].as_array().expect("is a list");
+        let text = |value: &Value| value.as_str().expect("is text").to_owned();
+        packages
+            .iter()
+            .map(|package| format!("{} {}", text(&package["id"]), text(&package["version"])))
+            .collect()
+    }
+
+    /// A `mu` that is ready to run in the workspace.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mu"));
+        command
+            .args(arguments)
+            .current_dir(self.path("work"))
+            .env_clear()
+            .envs(&self.variables)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `mu` in the workspace.
+    pub(crate) fn mu(&self, arguments: &[&str]) -> Run {
+        self.run(arguments, self.command(arguments))
+    }
+
+    /// Runs `mu` in a folder of the sandbox.
+    pub(crate) fn mu_in(&self, folder: &str, arguments: &[&str]) -> Run {
+        let mut command = self.command(arguments);
+        command.current_dir(self.path(folder));
+        self.run(arguments, command)
+    }
+
+    /// Runs a prepared `mu`.
+    pub(crate) fn run(&self, arguments: &[&str], mut command: Command) -> Run {
+        let output = command.output().expect("mu can be run");
+        Run::new(&format!("mu {}", arguments.join(" ")), &output, &self.replaced)
+    }
+}
