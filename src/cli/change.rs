@@ -13,6 +13,10 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     for change in &outcome.changes {
         context.line(&line(change))?;
     }
+    for path in &outcome.edited {
+        let shown = path.strip_prefix(&context.environment.current).unwrap_or(path);
+        context.shell.status(&format!("wrote {}", shown.display()));
+    }
     context.shell.status(&summary(outcome));
     Ok(0)
 }

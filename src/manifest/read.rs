@@ -63,7 +63,10 @@ pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning
     let api_version = api_version(root)?;
     let table = root.table(KEYS)?;
     let name = name(table)?.ok_or_else(|| {
-        document.error(root.span().start..root.span().start, "the manifest has no `name`")
+        let start = root.span().start;
+        document
+            .error(start..start, "the manifest has no `name`")
+            .help("add what others call the package, such as `name: acme/web`")
     })?;
     let mut warnings = Vec::new();
     let mut requirements = |key| match table.get(key) {

@@ -178,10 +178,15 @@ fn seen_from(
     folder: &str,
     from: &Path,
 ) -> Result<Reference, CommandError> {
-    if folder.starts_with('/') || session.environment.current == from {
+    let is_anywhere = folder.starts_with('/') || session.environment.current == from;
+    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+    if !folder.is_dir() {
+        let message = format!("there is no folder `{}`", folder.display());
+        return Err(CommandError::new(Code::NotFound, message));
+    }
+    if is_anywhere {
         return Ok(reference.clone());
     }
-    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
     let relative = relative(from, &folder);
     let prefix = if relative.starts_with('.') { "" } else { "./" };
     let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();

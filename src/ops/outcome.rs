@@ -28,6 +28,8 @@ pub struct Outcome {
     pub counts: Fetched,
     /// Packs that were made or removed on disk.
     pub installed: usize,
+    /// Manifests that were changed.
+    pub edited: Vec<PathBuf>,
     /// Whether anything was written at all.
     pub dry_run: bool,
 }

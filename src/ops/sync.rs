@@ -59,14 +59,19 @@ pub fn sync(
     if !resolved.is_unchanged() {
         resolved.lock.write(&session.lock_folder())?;
     }
+    let mut edited = Vec::new();
     for edit in edits {
-        fs::write_atomic(&edit.path, edit.text.as_bytes())?;
+        if fs::read_text_if_there(&edit.path)?.as_ref() != Some(&edit.text) {
+            fs::write_atomic(&edit.path, edit.text.as_bytes())?;
+            edited.push(edit.path.clone());
+        }
     }
     session.save_index();
     let Resolved { lock, previous, .. } = resolved;
     let mut outcome = Outcome::new(lock, &previous, requirements);
     outcome.counts = counts;
     outcome.installed = installed;
+    outcome.edited = edited;
     let packs = session.packs();
     for (index, wanted) in wanted(&outcome.lock) {
         outcome.folders.insert(index, packs.pack_path(&wanted.place));

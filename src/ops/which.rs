@@ -8,7 +8,7 @@ use crate::ops::sync::wanted;
 use crate::ops::{CommandError, Session};
 use crate::packs::PacksFolder;
 use crate::reference::Reference;
-use crate::search::{Candidate, Found, Installed, SearchPath, Wanted};
+use crate::search::{Candidate, Found, Installed, SearchError, SearchPath, Wanted};
 
 /// Finds the package (or the element) that a reference names.
 ///
@@ -17,7 +17,15 @@ use crate::search::{Candidate, Found, Installed, SearchPath, Wanted};
 /// When the reference cannot be read, or nothing is found in any of the eight places.
 pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
     let wanted = wanted_by(session, text)?;
-    Ok(search(session)?.find(&wanted)?)
+    search(session)?.find(&wanted).map_err(|error| {
+        let is_missing = matches!(error, SearchError::NotFound { .. });
+        let error = CommandError::from(error);
+        if is_missing {
+            error.hint(format!("`mu get '{text}'` asks registries for it"))
+        } else {
+            error
+        }
+    })
 }
 
 /// The eight places that a reference may lead to, in order.

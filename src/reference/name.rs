@@ -9,6 +9,8 @@ use super::error::{Fault, ReferenceError};
 
 const SEGMENT_START: &str = "a name that begins with a letter, a digit or `_`";
 const SEGMENT_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end";
+/// Other tools write `NAME@VERSION`.
+const VERSION_MARK: &str = "`#` before a version";
 const SEGMENT_LENGTH: &str = "a segment of at most 128 characters";
 const MAX_SEGMENT: usize = 128;
 /// The length of a byte that is written as `_7f`.
@@ -114,7 +116,12 @@ fn check_segments(path: &str) -> Result<(), Fault> {
         if at > start && byte == b'/' {
             start = at + 1;
         } else if !fits(byte, at == start) {
-            return Err(Fault::new(at, if at == start { SEGMENT_START } else { SEGMENT_REST }));
+            let expected = match (at == start, byte) {
+                (true, _) => SEGMENT_START,
+                (false, b'@') => VERSION_MARK,
+                (false, _) => SEGMENT_REST,
+            };
+            return Err(Fault::new(at, expected));
         } else if at - start == MAX_SEGMENT {
             return Err(Fault::new(at, SEGMENT_LENGTH));
         }

@@ -46,10 +46,19 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     known
         .into_iter()
         .map(|candidate| (distance(&word, &folded(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.len().min(word.len()) / 3).max(1))
+        .filter(|(distance, candidate)| {
+            *distance <= (candidate.len().min(word.len()) / 3).max(1)
+                || begin_alike(&word, &folded(candidate))
+        })
         .filter(|(distance, candidate)| *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether two words are the same but for their endings: `registry` and `registries`.
+fn begin_alike(left: &[char], right: &[char]) -> bool {
+    let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
+    same >= 5 && same + 1 >= left.len().min(right.len())
 }
 
 fn folded(word: &str) -> Vec<char> {
@@ -91,7 +100,7 @@ mod tests {
 
     #[test]
     fn finds_the_word_that_was_meant() {
-        let known = ["dependencies", "devDependencies", "name", "base", "version"];
+        let known = ["dependencies", "devDependencies", "name", "base", "version", "registries"];
         let check = |word: &str, expected: Option<&str>| {
             assert_eq!(nearest(word, known), expected, "{word}")
         };
@@ -100,6 +109,8 @@ mod tests {
         check("dependecies", Some("dependencies"));
         check("nmae", Some("name"));
         check("verison", Some("version"));
+        check("registry", Some("registries"));
+        check("depends", Some("dependencies"));
         check("scripts", None);
         check("", None);
         check("x", None);
