@@ -10,7 +10,7 @@ use crate::ops::get::{GetRequest, Save, get};
 /// Depend on packages: write them into Mu.yaml, and install them
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write
+A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write \
 aws/ec2#^1.2.0. One that is there already gets the new version.
 
 Examples:

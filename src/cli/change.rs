@@ -41,7 +41,8 @@ fn summary(outcome: &Outcome) -> String {
         return format!("{} would be in use; nothing was written", count(total, "package"));
     }
     if outcome.changes.is_empty() && outcome.installed == 0 {
-        return format!("{} in use, nothing to do", count(total, "package"));
+        let rest = if outcome.edited.is_empty() { ", nothing to do" } else { "" };
+        return format!("{} in use{rest}", count(total, "package"));
     }
     let counts = outcome.counts;
     format!(

@@ -9,7 +9,7 @@ use crate::ops::get::{GetRequest, Save, check_not_empty, get};
 /// Install what the workspace needs, or what references name
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without REF, installs what Mu.yaml and Mu.lock ask for. With REF, installs that package and its
+Without REF, installs what Mu.yaml and Mu.lock ask for. With REF, installs that package and its \
 dependencies; it stays until `mu remove REF`. --save also writes it into Mu.yaml.
 
 Examples:

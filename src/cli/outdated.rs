@@ -12,7 +12,7 @@ use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 /// Show which packages have newer versions
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`allowed` is the newest that fits what is asked for: `mu update` moves there. `newest` is the newest
+`allowed` is the newest that fits what is asked for: `mu update` moves there. `newest` is the newest \
 release there is.
 
 Examples:

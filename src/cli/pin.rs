@@ -9,7 +9,7 @@ use crate::ops::{CommandError, Scope, Session};
 /// Write the locked versions into Mu.yaml, as pins
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A comment behind each entry keeps what was there, and `mu unpin` puts it back. A Git package without a
+A comment behind each entry keeps what was there, and `mu unpin` puts it back. A Git package without a \
 version is pinned to its commit; --commits pins every Git package so.
 
 Examples:
@@ -31,7 +31,7 @@ pub(crate) struct PinArguments {
 /// Take pins back
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Puts back what `mu pin` found, where its comment is still there; else asks for what is compatible
+Puts back what `mu pin` found, where its comment is still there; else asks for what is compatible \
 with the pin: 1.2.0 becomes ^1.2.0.
 
 Examples:

@@ -15,7 +15,7 @@ use crate::report::{FAINT, STRONG};
 /// Show what depends on what
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A package that was shown above already is marked (*) and not shown again; one that is inside itself is
+A package that was shown above already is marked (*) and not shown again; one that is inside itself is \
 marked (cycle).
 
 Examples:

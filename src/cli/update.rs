@@ -9,8 +9,8 @@ use crate::ops::update::update;
 /// Move to newer (or other) versions, within what Mu.yaml asks for
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without PKG, everything moves to the newest versions that fit together. With PKG, that package moves,
-and others only as far as it forces them. Mu.yaml stays as it is; only Mu.lock changes. To move beyond
+Without PKG, everything moves to the newest versions that fit together. With PKG, that package moves, \
+and others only as far as it forces them. Mu.yaml stays as it is; only Mu.lock changes. To move beyond \
 what Mu.yaml asks for, use `mu upgrade`.
 
 Examples:

@@ -10,8 +10,8 @@ use crate::ops::{Code, CommandError, Scope};
 /// Move to the newest releases, raising what Mu.yaml asks for
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1.
-Pins move only if they are named; tags, branches and commits stay. To move within what Mu.yaml asks
+Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1. \
+Pins move only if they are named; tags, branches and commits stay. To move within what Mu.yaml asks \
 for, use `mu update`.
 
 Examples:

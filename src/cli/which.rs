@@ -12,7 +12,7 @@ use crate::search::State;
 /// Show the folder that a reference leads to
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Looks in eight places, in order: the workspace (twice), its .mu/packs (twice), ~/.mu/packs (twice)
+Looks in eight places, in order: the workspace (twice), its .mu/packs (twice), ~/.mu/packs (twice) \
 and $MUROOT/lib/packs (twice). A package in the workspace always wins; elsewhere the version must fit.
 
 Examples:

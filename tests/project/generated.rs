@@ -6,7 +6,7 @@ use super::check_generated;
 
 #[test]
 fn the_reference_of_commands_is_current() {
-    let mut program = mu::cli::Cli::command().term_width(96);
+    let mut program = mu::cli::Cli::command().term_width(100);
     program.build();
     let mut page = String::from(
         "# Commands\n\n\
@@ -19,7 +19,7 @@ fn the_reference_of_commands_is_current() {
 
 fn write(command: &Command, name: &str, page: &mut String) {
     let is_program = name == "mu";
-    let mut shown = command.clone().term_width(96).bin_name(name);
+    let mut shown = command.clone().term_width(100).bin_name(name);
     if !is_program {
         shown = shown.mut_args(|argument| {
             let is_global = argument.get_help_heading() == Some("Global options");
