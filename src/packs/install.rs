@@ -5,6 +5,7 @@
 //! any point leaves whole or absent packs and a state that names the places to look at again.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -60,29 +61,20 @@ impl<'packs> Installation<'packs> {
             .packs
             .keys()
             .chain(&state.pending)
-            .filter(|place| !wanted.iter().any(|wanted| wanted.place == **place))
+            .filter(|place| first_from(&wanted, place) != Some(place.as_str()))
             .cloned()
             .collect();
-        let changed: Vec<&Wanted> =
-            wanted.iter().filter(|wanted| !packs.is_installed(&state, wanted)).collect();
+        let changed = wanted.iter().filter(|wanted| !packs.is_installed(&state, wanted));
         // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack
         // around one that comes or goes has other files than before.
-        let touched: Vec<String> = changed
-            .iter()
-            .map(|wanted| wanted.place.clone())
-            .chain(remove.iter().cloned())
-            .collect();
-        let install = wanted
-            .iter()
-            .filter(|wanted| {
-                touched.iter().any(|place| {
-                    wanted.place == *place
-                        || is_below(&wanted.place, place)
-                        || is_below(place, &wanted.place)
-                })
-            })
-            .cloned()
-            .collect();
+        let touched: BTreeSet<&str> =
+            changed.map(|wanted| &*wanted.place).chain(remove.iter().map(String::as_str)).collect();
+        let is_touched = |place: &str| {
+            let mut above = place.match_indices('/').map(|(end, _)| &place[..end]);
+            holds(|at| touched.range::<str, _>(from(at)).next().copied(), place)
+                || above.any(|folder| touched.contains(folder))
+        };
+        let install = wanted.iter().filter(|wanted| is_touched(&wanted.place)).cloned().collect();
         Ok(Self { packs, state, wanted, install, remove })
     }
 
@@ -141,10 +133,16 @@ impl<'packs> Installation<'packs> {
             trash.take(&packs.pack_path(place))?;
             state.packs.remove(place);
         }
+        let mut made = PathBuf::new();
         for (wanted, built) in install.iter().zip(built) {
             let target = packs.pack_path(&wanted.place);
             trash.take(&target)?;
-            fs::create_folder(target.parent().unwrap_or(packs.path()))?;
+            let parent = target.parent().unwrap_or(packs.path());
+            // Packs come sorted, and a rename says so if the folder went with an older pack.
+            if parent != made {
+                fs::create_folder(parent)?;
+                made = parent.to_owned();
+            }
             fs::rename(&built.folder, &target)?;
             state.packs.insert(
                 wanted.place.clone(),
@@ -234,10 +232,10 @@ fn build_one(
     let stored = store.find(&pack.digest)?.ok_or_else(|| StoreError::Corrupt {
         path: store.folder().join(pack.digest.to_string()),
     })?;
-    let inner: Vec<&str> = wanted
+    let below = format!("{}/", pack.place);
+    let inner: Vec<&str> = wanted[wanted.partition_point(|other| other.place < below)..]
         .iter()
-        .filter(|other| is_below(&other.place, &pack.place))
-        .map(|other| &other.place[pack.place.len() + 1..])
+        .map_while(|other| other.place.strip_prefix(&below))
         .collect();
     let needs_manifest = !has_manifest(&stored);
     if mode == Link::Symlink && inner.is_empty() && !needs_manifest {
@@ -264,6 +262,25 @@ fn build_one(
     Ok(Some(Tree::new(rest).digest()))
 }
 
+/// Whether a sorted set of places holds `place` or one below it; `first_from` yields the set's first
+/// that is not before what it is given.
+fn holds<'places>(first_from: impl Fn(&str) -> Option<&'places str>, place: &str) -> bool {
+    let below = format!("{place}/");
+    first_from(place) == Some(place)
+        || first_from(&below).is_some_and(|first| first.starts_with(&below))
+}
+
+/// Everything that is not before `place`, as a range of a sorted set.
+fn from(place: &str) -> (Bound<&str>, Bound<&str>) {
+    (Bound::Included(place), Bound::Unbounded)
+}
+
+/// The first of the places, which are sorted, that is not before `place`.
+fn first_from<'wanted>(wanted: &'wanted [Wanted], place: &str) -> Option<&'wanted str> {
+    let start = wanted.partition_point(|other| other.place.as_str() < place);
+    wanted.get(start).map(|other| other.place.as_str())
+}
+
 fn has_manifest(stored: &Stored) -> bool {
     let entries = stored.tree.entries();
     [YAML_NAME, JSON_NAME].iter().any(|name| {
@@ -288,14 +305,14 @@ fn adopt(
     let Ok(mut entries) = std::fs::read_dir(&path) else {
         return Ok(());
     };
-    let is_only_parent = |path: &Path| {
-        wanted
-            .iter()
-            .map(|other| packs.pack_path(&other.place))
-            .chain(state.packs.keys().chain(&state.pending).map(|place| packs.pack_path(place)))
-            .any(|other| other.starts_with(path))
+    let is_only_parent = |entry: &std::fs::DirEntry| {
+        let Ok(name) = entry.file_name().into_string() else { return false };
+        let place = format!("{}/{name}", pack.place);
+        holds(|place| first_from(wanted, place), &place)
+            || holds(|at| Some(state.packs.range::<str, _>(from(at)).next()?.0.as_str()), &place)
+            || holds(|at| Some(state.pending.range::<str, _>(from(at)).next()?.as_str()), &place)
     };
-    if entries.all(|entry| entry.is_ok_and(|entry| is_only_parent(&entry.path()))) {
+    if entries.all(|entry| entry.is_ok_and(|entry| is_only_parent(&entry))) {
         return Ok(());
     }
     let found = packs.digest_of(&pack.place, state, &pack.digest);
