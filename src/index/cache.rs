@@ -124,6 +124,12 @@ impl Cache {
         self.records.keys().map(String::as_str)
     }
 
+    /// When `name` was last asked about, in seconds since 1970, and for how many seconds that is fresh.
+    pub(super) fn times(&self, name: &str) -> Option<(i64, u32)> {
+        let frame = self.records.get(name)?.clone();
+        self.checked.get(name).copied().or_else(|| Reader::new(&self.bytes[frame]).times())
+    }
+
     /// What was last said about the package `name`.
     pub(super) fn find(&self, name: &str) -> Option<Record> {
         let frame = self.records.get(name)?.clone();

@@ -195,7 +195,9 @@ impl Universe for Index {
 
     fn expect(&self, ids: &[PackageId]) {
         for id in ids {
-            if !self.shared.is_known(id) && !(self.shared.options.is_local)(id) {
+            let shared = &self.shared;
+            // What is on this disk and fresh is read when it is needed, by whoever needs it.
+            if !shared.is_known(id) && !(shared.options.is_local)(id) && !shared.is_at_hand(id) {
                 self.pool.ask(pool::Question::Releases(id.clone()));
             }
         }
@@ -203,7 +205,10 @@ impl Universe for Index {
 
     fn expect_requirements(&self, versions: &[(Arc<Releases>, releases::Position)]) {
         for (releases, position) in versions {
-            self.pool.ask(pool::Question::Requirements(Arc::clone(releases), *position));
+            let package = self.shared.loaded(releases.id());
+            if !package.is_some_and(|package| package.is_at_hand()) {
+                self.pool.ask(pool::Question::Requirements(Arc::clone(releases), *position));
+            }
         }
     }
 
@@ -222,6 +227,30 @@ fn unavailable(
 impl Shared {
     fn is_known(&self, id: &PackageId) -> bool {
         lock(&self.packages).contains_key(id)
+    }
+
+    /// The package, if it was asked for and has answered.
+    fn loaded(&self, id: &PackageId) -> Option<Arc<Package>> {
+        lock(&self.packages).get(id)?.get()?.as_ref().ok().cloned()
+    }
+
+    /// Whether all that can be known of a package is in the cache, and fresh.
+    fn is_at_hand(&self, id: &PackageId) -> bool {
+        let Some(route) = self.routes.known(id, &|provider, root| self.is_cached(provider, root))
+        else {
+            return false;
+        };
+        let name = &route.location.path;
+        self.cache(route.provider.name(), &route.location.root).is_ok_and(|cache| {
+            cache.times(name).is_some_and(|(checked, max_age)| {
+                self.options.offline || self.is_fresh(checked, max_age)
+            })
+        })
+    }
+
+    /// Whether anything of a registry is in the cache.
+    fn is_cached(&self, provider: &str, root: &SafeUrl) -> bool {
+        self.cache(provider, root).is_ok_and(|cache| !cache.is_empty())
     }
 
     /// The package, asked for at most once.
@@ -245,9 +274,7 @@ impl Shared {
     }
 
     fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
-        let known = |provider: &str, root: &SafeUrl| {
-            self.cache(provider, root).is_ok_and(|cache| !cache.is_empty())
-        };
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         let route = self.routes.find(id, &known, &*self.options.progress)?;
         if route.provider.name() == "path" {
             let (Answer::New(record) | Answer::Unchanged(record)) = self.ask(&route, None)?;
@@ -255,11 +282,12 @@ impl Shared {
         }
         let cache = self.cache(route.provider.name(), &route.location.root)?;
         let name = route.location.path.clone();
-        let remembered = cache.find(&name);
-        if let Some(record) = &remembered
-            && (self.options.offline || self.is_fresh(record))
-        {
-            return Ok(Package::new(id, route, record.clone()));
+        let mut remembered = cache.find(&name);
+        let is_fresh = |record: &mut Record| {
+            self.options.offline || self.is_fresh(record.checked, record.max_age)
+        };
+        if let Some(record) = remembered.take_if(is_fresh) {
+            return Ok(Package::remembered(id, route, record));
         }
         let record = match self.ask(&route, remembered.as_ref())? {
             Answer::New(record) => {
@@ -274,9 +302,9 @@ impl Shared {
         Ok(Package::new(id, route, record))
     }
 
-    fn is_fresh(&self, record: &Record) -> bool {
-        let age = self.options.now.saturating_sub(record.checked);
-        (0..i64::from(record.max_age)).contains(&age)
+    fn is_fresh(&self, checked: i64, max_age: u32) -> bool {
+        let age = self.options.now.saturating_sub(checked);
+        (0..i64::from(max_age)).contains(&age)
     }
 
     /// Asks the provider, or only whether anything changed since `remembered`.

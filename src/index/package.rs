@@ -89,6 +89,8 @@ pub(super) struct Package {
     releases: Arc<Releases>,
     route: Route,
     listing: Option<Listing>,
+    /// Whether it came from the cache, so that what it needs is most likely there too.
+    is_remembered: bool,
     requirements: Vec<OnceLock<Requirements>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
 }
@@ -122,9 +124,21 @@ impl Package {
             releases: Arc::new(releases),
             route,
             listing: record.listing,
+            is_remembered: false,
             requirements,
             untagged: Mutex::default(),
         }
+    }
+
+    /// The package as the cache has it.
+    pub(super) fn remembered(id: &PackageId, route: Route, record: Record) -> Self {
+        Self { is_remembered: true, ..Self::new(id, route, record) }
+    }
+
+    /// Whether what its versions require can be told without asking anybody.
+    pub(super) fn is_at_hand(&self) -> bool {
+        // A repository's manifests may have to be fetched.
+        self.is_remembered && !self.releases.is_repository()
     }
 
     /// The package in a folder on this machine, whose version only its manifest knows.

@@ -154,32 +154,53 @@ impl Routes {
         known: &dyn Fn(&str, &SafeUrl) -> bool,
         progress: &dyn Progress,
     ) -> Result<Route, RouteError> {
+        let route = self.look_up(id, known, Some(progress))?;
+        Ok(route.expect("there is a route once everybody may be asked"))
+    }
+
+    /// The route to a package, if it is known without asking anybody.
+    pub(super) fn known(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+    ) -> Option<Route> {
+        self.look_up(id, known, None).ok().flatten()
+    }
+
+    /// The route to a package; `None` if somebody must be asked, and there is no `progress` to tell.
+    fn look_up(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        progress: Option<&dyn Progress>,
+    ) -> Result<Option<Route>, RouteError> {
         let hint = lock(&self.hints).get(id).cloned().unwrap_or_default();
         if let Some(folder) = &hint.folder {
             let root = url::Url::from_directory_path(folder)
                 .map_err(|()| RouteError::Url { text: folder.display().to_string() })?;
-            return Ok(Route {
+            return Ok(Some(Route {
                 provider: self.providers.get("path")?,
                 location: Location::new(root.into(), ""),
-            });
+            }));
         }
         let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
         if let Some(protocol) = &hint.protocol
             && let Some(route) = self.explicit(id, protocol, &hint, &path)?
         {
-            return Ok(route);
+            return Ok(Some(route));
         }
         if let Some(route) = self.registered(id, &path)? {
-            return Ok(route);
+            return Ok(Some(route));
         }
         let base = id.base();
         let root = self.web_root(id)?;
         if hint.path.is_some() || GIT_HOSTS.contains(&base.host_port()) {
-            return self.route("git", root, path);
+            return self.route("git", root, path).map(Some);
         }
         match self.base(base.as_str(), root, &path, known, progress)? {
-            Base::Hub(root) => self.route("hub", root, id.name_str().to_owned()),
-            Base::Git(root) => self.route("git", root, path),
+            Some(Base::Hub(root)) => self.route("hub", root, id.name_str().to_owned()).map(Some),
+            Some(Base::Git(root)) => self.route("git", root, path).map(Some),
+            None => Ok(None),
         }
     }
 
@@ -261,20 +282,24 @@ impl Routes {
         parse(&format!("{scheme}://{}/", base.host_port()))
     }
 
-    /// Finds out what is at a base, once a run.
+    /// Finds out what is at a base, once a run; `None` if that takes asking, which may not be.
     fn base(
         &self,
         base: &str,
         root: SafeUrl,
         path: &str,
         known: &dyn Fn(&str, &SafeUrl) -> bool,
-        progress: &dyn Progress,
-    ) -> Result<Base, RouteError> {
+        progress: Option<&dyn Progress>,
+    ) -> Result<Option<Base>, RouteError> {
         let cell = Arc::clone(lock(&self.bases).entry(base.to_owned()).or_default());
         let mut found = lock(&cell);
         if let Some(found) = &*found {
-            return Ok(found.clone());
+            return Ok(Some(found.clone()));
         }
+        let Some(progress) = progress else {
+            let is_known = known("hub", &root);
+            return Ok(is_known.then_some(Base::Hub(root)));
+        };
         let mut location = Location::new(root.clone(), "");
         location.insecure = self.allow_insecure;
         let hub = self.providers.get("hub")?;
@@ -296,12 +321,12 @@ impl Routes {
             if !is_git {
                 // Treated as a hub without that package, which is what a bare reference means first;
                 // not remembered, since the next package may be a repository.
-                return Ok(Base::Hub(root));
+                return Ok(Some(Base::Hub(root)));
             }
             Base::Git(root)
         };
         *found = Some(base.clone());
-        Ok(base)
+        Ok(Some(base))
     }
 }
 
