@@ -1,0 +1,163 @@
+//! Everything that is measured with, made once and used by every row.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::graph::{self, Package};
+use crate::measure::{find, version};
+use crate::repository::{self, Backend};
+use crate::web::{Traffic, Web, free_port};
+use crate::{hub, peers};
+
+/// The generated files, the servers over them, and the programs that are compared.
+pub(crate) struct Data {
+    pub(crate) folder: PathBuf,
+    pub(crate) mu: PathBuf,
+    pub(crate) uv: Option<PathBuf>,
+    pub(crate) bun: Option<PathBuf>,
+    pub(crate) rounds: usize,
+    pub(crate) packages: Vec<Package>,
+    pub(crate) web: Web,
+    pub(crate) backend: Backend,
+}
+
+impl Data {
+    /// Makes what is not in `folder` yet, and starts the servers.
+    pub(crate) fn make(folder: &Path, mu: PathBuf, rounds: usize) -> Self {
+        let served = folder.join("served");
+        let packages = graph::make();
+        let port_file = folder.join("port");
+        if !port_file.exists() {
+            eprintln!("making the data in {}", folder.display());
+            let port = free_port();
+            let contents = hub::contents();
+            hub::write_graph(&served.join("graph"), &packages);
+            hub::write_installable(&served.join("hub"), &contents);
+            peers::write_simple(&served, &packages);
+            peers::write_wheels(&served, &contents);
+            peers::write_npm(&served, &format!("http://127.0.0.1:{port}/"), &contents);
+            hub::write(&port_file, port.to_string().as_bytes());
+        }
+        let repository = folder.join("repositories/bench.git");
+        if !repository.exists() {
+            repository::make(&repository);
+        }
+        let port = fs::read_to_string(&port_file).expect("was written");
+        let port = port.parse().expect("was written as a number");
+        Self {
+            folder: folder.to_owned(),
+            mu,
+            uv: find("uv"),
+            bun: find("bun"),
+            rounds,
+            packages,
+            web: Web::serve(&served, &folder.join("nginx"), port),
+            backend: Backend::serve(&folder.join("repositories")),
+        }
+    }
+
+    /// A fresh folder to work in.
+    pub(crate) fn place(&self, name: &str) -> Place<'_> {
+        let folder = self.folder.join("places").join(name);
+        crate::measure::remove(&folder);
+        fs::create_dir_all(&folder).expect("can be made");
+        Place { data: self, folder }
+    }
+
+    /// How many requests `work` makes of nginx.
+    pub(crate) fn traffic(&self, work: impl FnOnce()) -> Traffic {
+        let before = self.settled();
+        work();
+        self.settled().since(before)
+    }
+
+    /// The traffic once nginx has written down what it has answered.
+    fn settled(&self) -> Traffic {
+        let mut known = self.web.traffic();
+        loop {
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            let again = self.web.traffic();
+            if again.requests == known.requests {
+                return again;
+            }
+            known = again;
+        }
+    }
+
+    /// Says what is compared.
+    pub(crate) fn describe(&self) {
+        let said = |program: &Option<PathBuf>, name: &str| match program {
+            Some(program) => version(program),
+            None => format!("{name} is not installed"),
+        };
+        println!("- mu: {} ({})", version(&self.mu), self.mu.display());
+        println!("- uv: {}", said(&self.uv, "uv"));
+        println!("- bun: {}", said(&self.bun, "bun"));
+        for name in ["git", "curl", "cp"] {
+            println!("- {name}: {}", said(&find(name), name));
+        }
+        let versions: usize = self.packages.iter().map(|package| package.versions.len()).sum();
+        let dependencies: usize = self
+            .packages
+            .iter()
+            .flat_map(|package| &package.versions)
+            .map(|version| version.dependencies.len())
+            .sum();
+        println!(
+            "- graph: {} packages, {versions} versions, {dependencies} dependencies",
+            self.packages.len()
+        );
+        let megabytes =
+            |path: &str| repository::size(&self.folder.join(path)) as f64 / f64::from(1 << 20);
+        println!("- its index: {:.1} MiB", megabytes("served/graph/index"));
+        println!("- archives to install: {:.1} MiB", megabytes("served/hub/packs"));
+        println!("- repository: {:.1} MiB", megabytes("repositories/bench.git"));
+    }
+}
+
+/// A workspace, with a home and a cache of its own.
+pub(crate) struct Place<'data> {
+    data: &'data Data,
+    pub(crate) folder: PathBuf,
+}
+
+impl Place<'_> {
+    pub(crate) fn join(&self, path: &str) -> PathBuf {
+        self.folder.join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        hub::write(&self.folder.join(path), text.as_bytes());
+    }
+
+    /// Writes a workspace of one package whose registry is the served folder `registry`.
+    pub(crate) fn write_workspace(&self, registry: &str, references: &[String]) {
+        let url = self.data.web.url(registry);
+        self.write(
+            "work/.mu/workspace.yaml",
+            &format!("members: [\".\"]\nregistries:\n  hub.mu.com/: {url}\n"),
+        );
+        let lines: String = references.iter().map(|text| format!("  - {text}\n")).collect();
+        self.write("work/Mu.yaml", &format!("name: bench/root\ndependencies:\n{lines}"));
+    }
+
+    /// `mu` in the workspace.
+    pub(crate) fn mu(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.data.mu);
+        command
+            .args(arguments)
+            .current_dir(self.folder.join("work"))
+            .env("MU_HOME", self.folder.join("home"))
+            .env("MU_CACHE_DIR", self.folder.join("cache"))
+            .env("MUROOT", self.folder.join("root"));
+        command
+    }
+
+    /// A shell command in the folder.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-e", "-c", script]).current_dir(&self.folder);
+        command
+    }
+}

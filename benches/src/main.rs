@@ -1,0 +1,75 @@
+//! Measures mu as whole processes, against floors and against peers where they are installed.
+//!
+//! `cargo run --release --manifest-path benches/Cargo.toml` builds mu, makes the data, and prints the
+//! tables that `docs/performance.md` quotes. `-- --help` says what can be chosen.
+
+mod data;
+mod graph;
+mod hub;
+mod measure;
+mod peers;
+mod random;
+mod report;
+mod repository;
+mod rows;
+mod web;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::data::Data;
+
+const HELP: &str = "\
+Measures mu against floors and peers.
+
+Usage: mu-benches [--mu PROGRAM] [--folder DIR] [--rounds N] [ROW...]
+
+  --mu PROGRAM   measure this program instead of building mu
+  --folder DIR   keep the data there for the next time
+  --rounds N     how often each contestant runs (default 11)
+  ROW            start, resolve, install, git; all of them if none is named";
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let (mut mu, mut folder, mut rounds, mut wanted) = (None, None, 11, Vec::new());
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().expect("this option has a value");
+        match argument.as_str() {
+            "--mu" => mu = Some(PathBuf::from(value())),
+            "--folder" => folder = Some(PathBuf::from(value())),
+            "--rounds" => rounds = value().parse().expect("--rounds takes a number"),
+            "--help" => return println!("{HELP}"),
+            _ => wanted.push(argument),
+        }
+    }
+    let mu = mu.unwrap_or_else(build);
+    let mu = mu.canonicalize().expect("the program is there");
+    let kept = folder.is_some();
+    let folder = folder.unwrap_or_else(temporary);
+    let data = Data::make(&folder, mu, rounds);
+    data.describe();
+    for (name, measure) in rows::ALL {
+        if wanted.is_empty() || wanted.iter().any(|row| row == name) {
+            measure(&data);
+        }
+    }
+    drop(data);
+    if !kept {
+        measure::remove(&folder);
+    }
+}
+
+/// Builds mu as it is released.
+fn build() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let status = Command::new("cargo").args(["build", "--release"]).current_dir(&root).status();
+    assert!(status.expect("cargo can be started").success(), "mu cannot be built");
+    root.join("target/release/mu")
+}
+
+/// A folder in memory, where there is one.
+fn temporary() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    parent.join(format!("mu-benches-{}", std::process::id()))
+}
