@@ -8,8 +8,8 @@
 //! Everything here can be deleted at any time. What the bytes of a line mean is not known here.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,7 +79,7 @@ pub(super) struct Cache {
 struct Change {
     name: String,
     /// `None` means: asked again, and nothing had changed.
-    record: Option<Vec<u8>>,
+    record: Option<Arc<Vec<u8>>>,
     checked: i64,
     max_age: u32,
 }
@@ -143,13 +143,14 @@ impl Cache {
     }
 
     /// Remembers what was said about `name`; written by [`Cache::save`].
-    pub(super) fn put(&self, name: &str, record: &Record) {
-        self.change(Change {
-            name: name.to_owned(),
-            record: Some(encode(record)),
-            checked: record.checked,
-            max_age: record.max_age,
-        });
+    ///
+    /// Returns the same record over the bytes that are remembered, so that there is one copy of them.
+    pub(super) fn put(&self, name: &str, record: Record) -> Record {
+        let bytes = Arc::new(encode(&record));
+        let (checked, max_age) = (record.checked, record.max_age);
+        let kept = Reader::new(&bytes).record(&bytes, 0).unwrap_or(record);
+        self.change(Change { name: name.to_owned(), record: Some(bytes), checked, max_age });
+        kept
     }
 
     /// Remembers that nothing changed about `name`.
@@ -178,47 +179,62 @@ impl Cache {
         let lock_path = self.path.with_extension("lock");
         let _lock = Lock::acquire(&lock_path, Sharing::Exclusive, &mut || {})?;
         let present = fs::read_if_there(&self.path)?.unwrap_or_default();
-        let mut appended = Vec::new();
-        for change in &changes {
-            match &change.record {
-                Some(record) => frame(&mut appended, WHOLE, &change.name, record),
-                None => frame(
-                    &mut appended,
-                    CHECKED,
-                    &change.name,
-                    &times(change.checked, change.max_age),
-                ),
-            }
-        }
         let whole = valid_length(&present);
-        if whole > 0 && !is_mostly_superseded(&present[..whole], &appended) {
-            return append(&self.path, whole, &appended);
+        if is_mostly_superseded(&present[..whole], &changes) {
+            let appended: Vec<u8> = changes.iter().flat_map(Change::frame).collect();
+            return fs::write_atomic(&self.path, &compact(&present[..whole], &appended));
         }
-        fs::write_atomic(&self.path, &compact(&present[..whole], &appended))
+        drop(present);
+        if whole == 0 {
+            fs::write_atomic(&self.path, MAGIC)?;
+        }
+        append(&self.path, whole.max(MAGIC.len()), &changes).at("write", &self.path)
     }
 }
 
-fn append(path: &Path, after: usize, bytes: &[u8]) -> Result<(), FileError> {
-    let write = || -> std::io::Result<()> {
-        let mut file: File = OpenOptions::new().write(true).open(path)?;
-        file.set_len(after as u64)?;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(bytes)
-    };
-    write().at("write", path)
-}
-
-/// Whether less than half of the bytes still say something.
-fn is_mostly_superseded(present: &[u8], appended: &[u8]) -> bool {
-    let mut sizes: HashMap<&str, usize> = HashMap::new();
-    for bytes in [present, appended] {
-        for (frame, kind, name) in frames(bytes) {
-            if kind == WHOLE {
-                sizes.insert(name, frame.len());
+impl Change {
+    /// How it is written.
+    fn frame(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match &self.record {
+            Some(record) => frame(&mut bytes, WHOLE, &self.name, record),
+            None => {
+                frame(&mut bytes, CHECKED, &self.name, &times(self.checked, self.max_age));
             }
         }
+        bytes
     }
-    sizes.values().sum::<usize>() * 2 < present.len() + appended.len() && present.len() > 64 << 10
+}
+
+/// Writes the changes one by one behind the first `after` bytes.
+fn append(path: &Path, after: usize, changes: &[Change]) -> std::io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    file.set_len(after as u64)?;
+    let mut writer = BufWriter::with_capacity(256 << 10, file);
+    writer.seek(SeekFrom::End(0))?;
+    for change in changes {
+        writer.write_all(&change.frame())?;
+    }
+    writer.flush()
+}
+
+/// Whether less than half of the bytes would still say something.
+fn is_mostly_superseded(present: &[u8], changes: &[Change]) -> bool {
+    let mut sizes: HashMap<&str, usize> = HashMap::new();
+    for (frame, kind, name) in frames(present) {
+        if kind == WHOLE {
+            sizes.insert(name, frame.len());
+        }
+    }
+    let mut appended = 0;
+    for change in changes {
+        let size = change.record.as_ref().map_or(0, |record| record.len());
+        appended += size;
+        if change.record.is_some() {
+            sizes.insert(&change.name, size);
+        }
+    }
+    present.len() > 64 << 10 && sizes.values().sum::<usize>() * 2 < present.len() + appended
 }
 
 /// The same records without the superseded ones.
@@ -493,7 +509,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let cache = open(&folder);
         let absent = Record { listing: None, tried: vec!["x".to_owned()], ..record(&[]) };
-        cache.put("a", &absent);
+        cache.put("a", absent.clone());
         cache.save().expect("saves");
         assert_eq!(open(&folder).find("a"), Some(absent));
     }
@@ -502,12 +518,12 @@ mod tests {
     fn finds_what_was_saved_and_the_newest_of_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let cache = open(&folder);
-        cache.put("a", &record(&["{1}", "{22}", "{333}"]));
-        cache.put("b", &record(&["{b}"]));
+        cache.put("a", record(&["{1}", "{22}", "{333}"]));
+        cache.put("b", record(&["{b}"]));
         cache.save().expect("saves");
         let cache = open(&folder);
         assert_eq!(lines(&cache, "a"), Some(["{1}", "{22}", "{333}"].map(String::from).to_vec()));
-        cache.put("a", &record(&["{new}"]));
+        cache.put("a", record(&["{new}"]));
         cache.touch("b", 99, 10);
         cache.save().expect("saves");
         let cache = open(&folder);
@@ -521,14 +537,14 @@ mod tests {
     fn a_file_that_was_cut_anywhere_is_still_a_cache() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let cache = open(&folder);
-        cache.put("a", &record(&["{1}"]));
-        cache.put("b", &record(&["{2}"]));
+        cache.put("a", record(&["{1}"]));
+        cache.put("b", record(&["{2}"]));
         cache.save().expect("saves");
         let whole = std::fs::read(&cache.path).expect("reads");
         for length in 0..whole.len() {
             std::fs::write(&cache.path, &whole[..length]).expect("writes");
             let cut = open(&folder);
-            cut.put("c", &record(&["{3}"]));
+            cut.put("c", record(&["{3}"]));
             cut.save().expect("saves");
             assert_eq!(lines(&open(&folder), "c"), Some(vec!["{3}".to_owned()]), "{length}");
         }
@@ -540,7 +556,7 @@ mod tests {
         let long = "x".repeat(10_000);
         for _ in 0..50 {
             let cache = open(&folder);
-            cache.put("a", &record(&[&long]));
+            cache.put("a", record(&[&long]));
             cache.save().expect("saves");
         }
         let size = std::fs::metadata(&open(&folder).path).expect("is there").len();

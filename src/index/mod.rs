@@ -290,10 +290,7 @@ impl Shared {
             return Ok(Package::remembered(id, route, record));
         }
         let record = match self.ask(&route, remembered.as_ref())? {
-            Answer::New(record) => {
-                cache.put(&name, &record);
-                record
-            }
+            Answer::New(record) => cache.put(&name, record),
             Answer::Unchanged(record) => {
                 cache.touch(&name, record.checked, record.max_age);
                 record
