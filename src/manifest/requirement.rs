@@ -191,7 +191,7 @@ impl<'d> Entry<'d> {
         requirement.indirect |= document
             .comment_after(self.value.span().end)
             .is_some_and(|comment| is_indirect_mark(&document.text()[comment]));
-        requirement.line = line_of(document.text(), name.span().start);
+        requirement.line = document.line_of(name.span().start);
         Ok(Read { requirement, name })
     }
 

@@ -12,6 +12,7 @@ mod value;
 mod words;
 mod yaml;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -55,6 +56,8 @@ pub struct Document<'t> {
     format: Format,
     root: Node<'t>,
     comments: Vec<Comment>,
+    /// Where the line breaks are, found when a line is first asked for.
+    breaks: OnceCell<Vec<usize>>,
 }
 
 impl<'t> Document<'t> {
@@ -73,7 +76,7 @@ impl<'t> Document<'t> {
             Format::Json => json::parse(text),
         };
         let Parsed { root, comments } = parsed.map_err(|fault| fault.in_file(path, text))?;
-        Ok(Self { path, text, format, root, comments })
+        Ok(Self { path, text, format, root, comments, breaks: OnceCell::new() })
     }
 
     /// The file's path, for messages.
@@ -84,6 +87,14 @@ impl<'t> Document<'t> {
     /// The file's content.
     pub fn text(&self) -> &'t str {
         self.text
+    }
+
+    /// The line that the byte at `offset` stands in, counted from 1.
+    pub fn line_of(&self, offset: usize) -> usize {
+        let breaks = self
+            .breaks
+            .get_or_init(|| self.text.match_indices('\n').map(|(place, _)| place).collect());
+        breaks.partition_point(|place| *place < offset) + 1
     }
 
     /// The format it is written in.
