@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use mu_provider::{Entry, Mode};
@@ -44,7 +44,7 @@ impl Linker {
         target: &Path,
         wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<(), PacksError> {
-        let mut made = PathBuf::new();
+        let mut made = target.to_owned();
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
             let to = target.join(&entry.path);
             let parent = to.parent().unwrap_or(target);

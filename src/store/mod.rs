@@ -13,7 +13,7 @@
 mod list;
 mod staging;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::SystemTime;
@@ -158,8 +158,7 @@ impl Store {
             return Ok(present);
         }
         let target = self.tree_path(&digest);
-        fs::create_folder(target.parent().unwrap_or(&self.folder))?;
-        match std::fs::rename(staged, &target) {
+        match rename_into(staged, &target) {
             Ok(()) => {}
             // Another run was a moment faster, or died before it wrote the list: the same files.
             Err(error)
@@ -169,12 +168,28 @@ impl Store {
                 ) => {}
             Err(error) => return Err(FileError::new("move into place", target, error).into()),
         }
-        let list = self.list_path(&digest);
-        fs::write_atomic(&list, list::print(&tree).as_bytes())?;
-        let checked = std::fs::metadata(&list)
-            .and_then(|metadata| metadata.modified())
-            .at("read the time of", &list)?;
+        let checked = self.write_list(staged, &digest, &tree)?;
         Ok(Stored { digest, folder: target, tree, checked })
+    }
+
+    /// Writes the list of a tree beside where the tree was staged, and moves it into place as a whole.
+    /// Returns the time from which on the tree counts as checked.
+    fn write_list(
+        &self,
+        staged: &Path,
+        digest: &Digest,
+        tree: &Tree,
+    ) -> Result<SystemTime, FileError> {
+        let beside = staged.with_extension("list");
+        let write = || -> io::Result<SystemTime> {
+            let mut file = std::fs::File::create(&beside)?;
+            file.write_all(list::print(tree).as_bytes())?;
+            file.metadata()?.modified()
+        };
+        let checked = write().at("write", &beside)?;
+        let list = self.list_path(digest);
+        rename_into(&beside, &list).at("move into place", &list)?;
+        Ok(checked)
     }
 
     /// Drops a tree, list first, so that it never counts while it is half there.
@@ -251,6 +266,17 @@ impl Store {
 impl From<TreeError> for StoreError {
     fn from(error: TreeError) -> Self {
         Self::Provider(error.into())
+    }
+}
+
+/// Renames, and makes the folder above the target where it is missing.
+fn rename_into(from: &Path, to: &Path) -> io::Result<()> {
+    match std::fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(to.parent().unwrap_or(to))?;
+            std::fs::rename(from, to)
+        }
+        result => result,
     }
 }
 

@@ -5,7 +5,7 @@
 //! and counts; and hashes each file while it writes it, so that nothing is read twice. Symbolic links
 //! are made last, so that no file can be written through one. Formats (tar, Git) are not known here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -193,6 +193,8 @@ pub struct TreeWriter {
     links: Vec<(String, String)>,
     /// Folded path → (path as written, whether it is a folder).
     seen: HashMap<String, (String, bool)>,
+    /// Folders that were made on disk, by their paths as written.
+    made: HashSet<String>,
     bytes: u64,
     archive_bytes: Option<u64>,
     buffer: Vec<u8>,
@@ -217,6 +219,7 @@ impl TreeWriter {
             entries: Vec::new(),
             links: Vec::new(),
             seen: HashMap::new(),
+            made: HashSet::new(),
             bytes: 0,
             archive_bytes: None,
             buffer: vec![0; 64 << 10],
@@ -251,8 +254,9 @@ impl TreeWriter {
     ) -> Result<(), TreeError> {
         let path = self.check_path(path)?;
         self.claim(path, false)?;
+        self.make_parent(path)?;
         let on_disk = self.folder.join(path);
-        let mut file = self.create(&on_disk, path, executable)?;
+        let mut file = create(&on_disk, executable)?;
         let mut hash = Sha256::new();
         let mut size = 0_u64;
         loop {
@@ -344,41 +348,30 @@ impl TreeWriter {
     /// # Errors
     ///
     /// When the disk refuses a link.
-    pub fn finish(self) -> Result<Tree, TreeError> {
-        for (path, target) in &self.links {
-            let on_disk = self.folder.join(path);
-            self.make_parent(&on_disk)?;
-            make_link(target, &on_disk)
+    pub fn finish(mut self) -> Result<Tree, TreeError> {
+        for (path, target) in std::mem::take(&mut self.links) {
+            self.make_parent(&path)?;
+            let on_disk = self.folder.join(&path);
+            make_link(&target, &on_disk)
                 .map_err(|source| TreeError::Io { path: on_disk, source })?;
         }
         Ok(Tree::new(self.entries))
     }
 
-    fn create(&self, on_disk: &Path, path: &str, executable: bool) -> Result<fs::File, TreeError> {
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            // Read-only, because packs may share these very files with the store.
-            options.mode(if executable { 0o555 } else { 0o444 });
+    /// Makes the folders above `path`, each of them once.
+    fn make_parent(&mut self, path: &str) -> Result<(), TreeError> {
+        let Some((parent, _)) = path.rsplit_once('/') else { return Ok(()) };
+        if self.made.contains(parent) {
+            return Ok(());
         }
-        #[cfg(not(unix))]
-        let _ = executable;
-        match options.open(on_disk) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && path.contains('/') => {
-                self.make_parent(on_disk)?;
-                options.open(on_disk)
-            }
-            other => other,
+        self.make_parent(parent)?;
+        let on_disk = self.folder.join(parent);
+        match fs::create_dir(&on_disk) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result.map_err(|source| TreeError::Io { path: on_disk, source })?,
         }
-        .map_err(|source| TreeError::Io { path: on_disk.to_owned(), source })
-    }
-
-    fn make_parent(&self, on_disk: &Path) -> Result<(), TreeError> {
-        let parent = on_disk.parent().unwrap_or(&self.folder);
-        fs::create_dir_all(parent)
-            .map_err(|source| TreeError::Io { path: parent.to_owned(), source })
+        self.made.insert(parent.to_owned());
+        Ok(())
     }
 
     fn account(&mut self, bytes: u64) -> Result<(), TreeError> {
@@ -478,6 +471,20 @@ impl TreeWriter {
     }
 }
 
+fn create(on_disk: &Path, executable: bool) -> Result<fs::File, TreeError> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Read-only, because packs may share these very files with the store.
+        options.mode(if executable { 0o555 } else { 0o444 });
+    }
+    #[cfg(not(unix))]
+    let _ = executable;
+    options.open(on_disk).map_err(|source| TreeError::Io { path: on_disk.to_owned(), source })
+}
+
 /// The form in which case-insensitive, normalising file systems compare names.
 fn fold(path: &str) -> String {
     if path.is_ascii() {
@@ -493,6 +500,10 @@ fn fold(path: &str) -> String {
 /// Git's own list is followed: HFS+ ignores some code points, NTFS has short names and ignores
 /// trailing dots and spaces and what follows a colon.
 fn is_reserved(segment: &str) -> bool {
+    // Nearly all segments are ASCII, and none of those is reserved that begins otherwise.
+    if segment.is_ascii() && !segment.starts_with(['.', 'g', 'G']) {
+        return false;
+    }
     let visible: String = segment.chars().filter(|character| !is_ignorable(*character)).collect();
     let folded = fold(&visible);
     let stem = folded.split(':').next().unwrap_or_default();
