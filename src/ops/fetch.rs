@@ -2,7 +2,7 @@
 //! already on this machine, else from where they are published. Many at once.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -53,11 +53,12 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
     let done = AtomicUsize::new(0);
     let next = AtomicUsize::new(0);
     let results = Mutex::new(HashMap::new());
+    let folders = KnownFolders::default();
     let failure = Mutex::new(None);
     let work = || {
         while let Some(index) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
             let package = &resolved.lock.packages[*index];
-            match fetch_one(session, package, resolved.releases.get(index)) {
+            match fetch_one(session, package, resolved.releases.get(index), &folders) {
                 Ok(result) => {
                     lock(&results).insert(*index, result);
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -118,11 +119,12 @@ fn fetch_one(
     session: &Session,
     package: &LockedPackage,
     known: Option<&(Route, Release)>,
+    folders: &KnownFolders,
 ) -> Result<(Stored, bool), CommandError> {
     // A folder's content is what it is now; the lock only records it.
     let expected = package.digest.filter(|_| !package.source.is_folder());
     if let Some(digest) = expected
-        && let Some(stored) = from_pack(session, package, &digest)
+        && let Some(stored) = from_pack(session, package, &digest, folders)
     {
         return Ok((stored, true));
     }
@@ -262,9 +264,17 @@ fn release_of(package: &LockedPackage) -> Release {
 }
 
 /// Copies a pack of this machine into the store, if it has the very content that is wanted.
-fn from_pack(session: &Session, package: &LockedPackage, digest: &Digest) -> Option<Stored> {
+fn from_pack(
+    session: &Session,
+    package: &LockedPackage,
+    digest: &Digest,
+    folders: &KnownFolders,
+) -> Option<Stored> {
     let places = session.places.search().places(&package.id);
     for place in &places[2..] {
+        if !place.folder.parent().is_some_and(|parent| folders.exists(parent)) {
+            continue;
+        }
         let Ok(Some(head)) = Manifest::load_head(&place.folder) else {
             continue;
         };
@@ -291,8 +301,23 @@ fn from_pack(session: &Session, package: &LockedPackage, digest: &Digest) -> Opt
     None
 }
 
+/// Which folders there are, each looked at once: most packages share theirs with many others.
+#[derive(Debug, Default)]
+struct KnownFolders(Mutex<HashMap<PathBuf, bool>>);
+
+impl KnownFolders {
+    fn exists(&self, folder: &Path) -> bool {
+        if let Some(known) = lock(&self.0).get(folder) {
+            return *known;
+        }
+        let exists = folder.is_dir();
+        lock(&self.0).insert(folder.to_owned(), exists);
+        exists
+    }
+}
+
 fn copy(
-    folder: &std::path::Path,
+    folder: &Path,
     tree: &mu_provider::Tree,
     writer: &mut TreeWriter,
 ) -> Result<(), mu_provider::ProviderError> {

@@ -68,6 +68,8 @@ pub struct Session {
     /// Receives warnings and progress.
     pub events: Arc<dyn Events>,
     index: OnceLock<Index>,
+    /// The lock as it was when it was first asked for.
+    lockfile: OnceLock<Option<Lockfile>>,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,
 }
@@ -104,6 +106,7 @@ impl Session {
             places,
             events,
             index: OnceLock::new(),
+            lockfile: OnceLock::new(),
             lock: None,
         })
     }
@@ -151,13 +154,17 @@ impl Session {
         }
     }
 
-    /// The lock, or an empty one.
+    /// The lock on disk, read once: what this run writes there, it knows.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
     pub fn lockfile(&self) -> Result<Option<Lockfile>, CommandError> {
-        Ok(Lockfile::read(&self.lock_folder())?)
+        if let Some(lockfile) = self.lockfile.get() {
+            return Ok(lockfile.clone());
+        }
+        let lockfile = Lockfile::read(&self.lock_folder())?;
+        Ok(self.lockfile.get_or_init(|| lockfile).clone())
     }
 
     /// What references without a base mean.
