@@ -50,7 +50,7 @@ pub(crate) fn contents() -> Vec<Content> {
                     } else {
                         random.text(size)
                     };
-                    (format!("src/part-{:02}/file-{number:04}.yaml", number % 8), content)
+                    (format!("src/part-{:02}/file-{number:04}.yaml", number % (count / 7)), content)
                 })
                 .collect();
             let manifest = format!("name: {name}\nversion: 1.0.0\ndescription: A pack\n");

@@ -19,11 +19,18 @@ pub(crate) struct Result {
     pub(crate) name: &'static str,
     /// Sorted, in milliseconds.
     pub(crate) times: Vec<f64>,
+    /// Processor time of all runs together, in milliseconds: what a busy machine does not change much.
+    processor: f64,
 }
 
 impl Result {
     pub(crate) fn median(&self) -> f64 {
         self.times[self.times.len() / 2]
+    }
+
+    /// The mean processor time of a run, in milliseconds.
+    pub(crate) fn processor(&self) -> f64 {
+        self.processor / self.times.len() as f64
     }
 }
 
@@ -31,17 +38,18 @@ impl Result {
 pub(crate) fn in_turns(rounds: usize, contestants: &[Contestant<'_>]) -> Vec<Result> {
     let mut results: Vec<Result> = contestants
         .iter()
-        .map(|contestant| Result { name: contestant.name, times: Vec::new() })
+        .map(|contestant| Result { name: contestant.name, times: Vec::new(), processor: 0.0 })
         .collect();
     for round in 0..=rounds {
         for (contestant, result) in contestants.iter().zip(&mut results) {
             (contestant.prepare)();
             let mut command = (contestant.command)();
-            let start = Instant::now();
+            let (start, used) = (Instant::now(), processor_of_children());
             run(&mut command);
             let time = start.elapsed().as_secs_f64() * 1_000.0;
             if round > 0 {
                 result.times.push(time);
+                result.processor += processor_of_children() - used;
             }
         }
     }
@@ -49,6 +57,14 @@ pub(crate) fn in_turns(rounds: usize, contestants: &[Contestant<'_>]) -> Vec<Res
         result.times.sort_by(f64::total_cmp);
     }
     results
+}
+
+/// The processor time of all children that have ended, in milliseconds; in steps of ten.
+fn processor_of_children() -> f64 {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: f64 = fields.skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    ticks * 10.0
 }
 
 /// Runs a process that must succeed.

@@ -5,17 +5,20 @@ use crate::measure::{Calls, Result};
 /// Prints a row for each contestant; ratios are against the last one.
 pub(crate) fn times(title: &str, results: &[Result]) {
     println!("\n#### {title}\n");
-    println!("| | median ms | lowest | highest | ratio |");
-    println!("| --- | ---: | ---: | ---: | ---: |");
+    println!("| | median ms | lowest | highest | ratio | processor ms | ratio |");
+    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+    let work = results.last().map_or(1.0, Result::processor).max(0.1);
     let floor = results.last().map_or(1.0, Result::median);
     for result in results {
         println!(
-            "| {} | {:.1} | {:.1} | {:.1} | {:.2} |",
+            "| {} | {:.1} | {:.1} | {:.1} | {:.2} | {:.0} | {:.2} |",
             result.name,
             result.median(),
             result.times.first().copied().unwrap_or_default(),
             result.times.last().copied().unwrap_or_default(),
             result.median() / floor,
+            result.processor(),
+            result.processor() / work,
         );
     }
     println!();
