@@ -129,10 +129,11 @@ impl Session {
             Scope::Global => packs_of_user(&environment),
         };
         let packs = PacksFolder::new(&folder);
+        let made = packs.missing_folders();
         let _lock = packs.lock(&mut || {
             events.waiting(&format!("another mu process is changing `{}`", folder.display()));
         })?;
-        let lock = ChangeLock { packs, _lock };
+        let lock = ChangeLock { packs, made, _lock };
         let mut session = Self::open(environment, options, scope, events)?;
         session.lock = Some(lock);
         Ok(session)
@@ -235,12 +236,14 @@ impl Session {
 /// What is held while packs, lock and manifests may change.
 struct ChangeLock {
     packs: PacksFolder,
+    /// Folders that were not there before.
+    made: Vec<PathBuf>,
     _lock: Lock,
 }
 
 impl Drop for ChangeLock {
     fn drop(&mut self) {
-        self.packs.remove_traces();
+        self.packs.remove_traces(&self.made);
     }
 }
 

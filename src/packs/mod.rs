@@ -115,19 +115,25 @@ impl PacksFolder {
             && has_manifest(&self.pack_path(&wanted.place))
     }
 
-    /// Removes what only taking the lock has made, if nothing was ever installed here.
+    /// The folders that taking the lock will make, innermost first.
+    pub fn missing_folders(&self) -> Vec<PathBuf> {
+        let own = self.own_folder();
+        let folders = own.ancestors().take_while(|folder| !folder.exists());
+        folders.map(Path::to_owned).collect()
+    }
+
+    /// Removes `folders`, which taking the lock has made, if nothing was ever installed here.
     ///
     /// The caller holds the lock, and lets it go right after.
-    pub fn remove_traces(&self) {
+    pub fn remove_traces(&self, folders: &[PathBuf]) {
         let own = self.own_folder();
         let Ok(entries) = std::fs::read_dir(&own) else { return };
-        if entries.flatten().any(|entry| entry.file_name() != "lock") {
+        if folders.is_empty() || entries.flatten().any(|entry| entry.file_name() != "lock") {
             return;
         }
         // Each fails, and ends it, where something else is in the folder.
         let _ = fs::remove_file(&own.join("lock"));
-        let above = self.folder.parent().unwrap_or(&self.folder);
-        for folder in [&*own, &*self.folder, above] {
+        for folder in folders {
             if std::fs::remove_dir(folder).is_err() {
                 return;
             }

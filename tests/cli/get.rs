@@ -194,3 +194,15 @@ fn narrowing_flags_choose_among_versions() {
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.locked()[1], "hub.mu.com/elk 1.0.0");
 }
+
+#[test]
+fn a_get_that_fails_leaves_the_folder_as_it_was() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["get", "nothing/here"]).fails();
+    assert!(sandbox.has("work/.mu"), "an empty `.mu` marks the root of a workspace");
+    assert!(!sandbox.has("work/.mu/packs"));
+    std::fs::create_dir(sandbox.path("bare")).expect("can be made");
+    std::fs::write(sandbox.path("bare/Mu.yaml"), "name: acme/bare\n").expect("can be written");
+    sandbox.mu_in("bare", &["get", "nothing/here"]).fails();
+    assert!(!sandbox.has("bare/.mu"));
+}

@@ -13,6 +13,7 @@ mod get;
 mod git;
 mod git_stopped;
 mod help;
+mod hostile;
 mod hub;
 mod hub_faults;
 mod lock;
@@ -22,6 +23,7 @@ mod placement;
 mod places;
 mod questions;
 mod resolve;
+mod robust;
 mod search;
 #[path = "../support/mod.rs"]
 mod support;

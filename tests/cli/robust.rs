@@ -1,0 +1,249 @@
+//! Kills, a disk that refuses, and many processes at once: never a half pack, and the next `mu get` finishes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::support::{Package, Sandbox, digest_of};
+
+/// How many packages the workspace needs.
+const PACKAGES: usize = 12;
+
+/// A workspace that needs twelve packages of some files each.
+fn workspace() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let names: Vec<String> = (0..PACKAGES).map(|number| format!("robust/p{number}")).collect();
+    for name in &names {
+        sandbox.publish(&[large(name, "1.0.0")]);
+    }
+    let references: Vec<&str> = names.iter().map(String::as_str).collect();
+    sandbox.asks_for(&references);
+    sandbox
+}
+
+/// A package with enough in it that a kill can hit the middle.
+fn large(name: &str, version: &str) -> Package {
+    let content = format!("{name} {version}\n").repeat(2_000);
+    (0..20).fold(Package::new(name, version), |package, number| {
+        package.file(&format!("files/{number}.txt"), &content)
+    })
+}
+
+/// The digest of every pack that is there, by its name.
+fn packs(sandbox: &Sandbox) -> BTreeMap<String, String> {
+    let folder = sandbox.path("work/.mu/packs/hub.mu.com/robust");
+    let Ok(entries) = fs::read_dir(&folder) else { return BTreeMap::new() };
+    entries
+        .map(|entry| {
+            let entry = entry.expect("can be read");
+            (entry.file_name().into_string().expect("is UTF-8"), digest_of(&entry.path()))
+        })
+        .collect()
+}
+
+/// The digests that each pack may have: of any version that was published.
+fn published(sandbox: &Sandbox) -> BTreeMap<String, Vec<String>> {
+    (0..PACKAGES)
+        .map(|number| {
+            let index = sandbox.hub().index(&format!("robust/p{number}"));
+            let digests = fs::read_to_string(index)
+                .expect("was published")
+                .lines()
+                .map(|line| {
+                    let line: serde_json::Value = serde_json::from_str(line).expect("is JSON");
+                    line["digest"].as_str().expect("has a digest").to_owned()
+                })
+                .collect();
+            (format!("p{number}"), digests)
+        })
+        .collect()
+}
+
+#[track_caller]
+fn every_pack_is_whole(sandbox: &Sandbox, when: &str) {
+    let published = published(sandbox);
+    for (name, digest) in packs(sandbox) {
+        assert!(published[&name].contains(&digest), "{name} is half there {when}");
+    }
+}
+
+/// Runs `mu` and kills it after `pause`; says whether it had already ended.
+fn kill_after(sandbox: &Sandbox, arguments: &[&str], pause: Duration) -> bool {
+    let mut command = sandbox.command(arguments);
+    let mut child =
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mu can be started");
+    let started = Instant::now();
+    while started.elapsed() < pause {
+        if child.try_wait().expect("can be asked").is_some() {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    child.kill().expect("can be killed");
+    child.wait().expect("can be waited for");
+    false
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_whole_packs_and_the_next_get_finishes() {
+    let sandbox = workspace();
+    let started = Instant::now();
+    sandbox.mu(&["get"]).ok();
+    let whole_run = started.elapsed();
+    let mut hits = 0;
+    for step in 0..30 {
+        // From nothing in even rounds, from an older version of everything in odd ones.
+        if step % 2 == 0 {
+            for part in ["work/.mu", "work/Mu.lock", "cache"] {
+                let path = sandbox.path(part);
+                let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+            }
+            fs::create_dir_all(sandbox.path("work/.mu")).expect("can be made");
+        } else {
+            for number in 0..PACKAGES {
+                let name = format!("robust/p{number}");
+                sandbox.publish(&[large(&name, &format!("1.{}.0", step + 1))]);
+            }
+        }
+        let arguments: &[&str] = if step % 2 == 0 { &["get"] } else { &["update"] };
+        let ended = kill_after(&sandbox, arguments, whole_run * step / 30);
+        hits += u32::from(!ended);
+        every_pack_is_whole(&sandbox, &format!("after a kill in round {step}"));
+        sandbox.mu(arguments).ok();
+        sandbox.mu(&["verify"]).ok();
+        assert_eq!(packs(&sandbox).len(), PACKAGES, "round {step}");
+    }
+    assert!(hits > 5, "only {hits} of 30 kills came before the end");
+    let left = sandbox.path("work/.mu/packs/.mu/staging");
+    assert!(!left.exists(), "nothing stays in staging");
+}
+
+/// A `mu` that may write files of no more than `blocks` of 512 bytes, as if the disk were full.
+#[cfg(unix)]
+fn with_small_disk(sandbox: &Sandbox, blocks: u32) -> crate::support::Run {
+    let mut command = std::process::Command::new("sh");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" get");
+    let prepared = sandbox.command(&[]);
+    command.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_mu"));
+    command.current_dir(sandbox.path("work")).env_clear().stdin(Stdio::null());
+    for (name, value) in prepared.get_envs() {
+        command.env(name, value.expect("is set"));
+    }
+    sandbox.run(&["get"], command)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_refuses_changes_nothing_and_says_where() {
+    let sandbox = workspace();
+    for blocks in [0, 1, 2, 8, 40] {
+        let before = sandbox.path("work/Mu.lock").exists();
+        let run = with_small_disk(&sandbox, blocks).fails();
+        assert!(run.stderr.contains("cannot write"), "{}", run.shown());
+        every_pack_is_whole(&sandbox, "after the disk refused");
+        assert_eq!(sandbox.path("work/Mu.lock").exists(), before, "the lock was not written");
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    // A later version meets the same disk: what was installed stays.
+    let installed = packs(&sandbox);
+    let lock = sandbox.read("Mu.lock");
+    for number in 0..PACKAGES {
+        sandbox.publish(&[large(&format!("robust/p{number}"), "2.0.0")]);
+    }
+    fs::remove_dir_all(sandbox.path("cache")).expect("can be removed");
+    sandbox.asks_for(&["robust/p0#2.0.0"]);
+    with_small_disk(&sandbox, 8).fails();
+    assert_eq!(packs(&sandbox), installed);
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+}
+
+#[test]
+fn eight_processes_in_one_workspace_wait_for_each_other() {
+    let sandbox = workspace();
+    let children: Vec<_> = (0..8)
+        .map(|_| {
+            sandbox
+                .command(&["get"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("mu can be started")
+        })
+        .collect();
+    let mut waited = 0;
+    for child in children {
+        let output = child.wait_with_output().expect("ends");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        waited += u32::from(said.contains("waiting: another mu process is changing"));
+    }
+    assert!(waited > 0, "at least one found the others at work");
+    sandbox.mu(&["verify"]).ok();
+    assert_eq!(packs(&sandbox).len(), PACKAGES);
+}
+
+#[test]
+fn eight_workspaces_share_one_store() {
+    let sandbox = workspace();
+    let manifest = sandbox.read("Mu.yaml");
+    let folders: Vec<String> = (0..8).map(|number| format!("other{number}")).collect();
+    let children: Vec<_> = folders
+        .iter()
+        .map(|folder| {
+            fs::create_dir_all(sandbox.path(folder).join(".mu")).expect("can be made");
+            fs::write(sandbox.path(folder).join("Mu.yaml"), &manifest).expect("can be written");
+            let mut command = sandbox.command(&["get"]);
+            command.current_dir(sandbox.path(folder)).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("mu can be started")
+        })
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().expect("ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    for folder in &folders {
+        sandbox.mu_in(folder, &["verify"]).ok();
+    }
+    sandbox.mu(&["verify", "--store"]).ok().says(&["12 trees verified"]);
+}
+
+#[test]
+fn a_changed_file_in_the_store_is_never_installed() {
+    let sandbox = workspace();
+    sandbox.mu(&["get"]).ok();
+    let trees = sandbox.path("cache/store/trees");
+    let tree = fs::read_dir(&trees).expect("is there").next().expect("has trees");
+    let file = tree.expect("can be read").path().join("files/0.txt");
+    replace(&file, "tampered");
+    sandbox.mu(&["verify", "--store"]).fails().says(&["content changed"]);
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("can be removed");
+    sandbox.mu(&["get"]).ok().says(&["in the store was changed; fetching it again"]);
+    every_pack_is_whole(&sandbox, "after the store was tampered with");
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["verify", "--store"]).ok();
+}
+
+/// Puts another file in a read-only one's place.
+fn replace(path: &Path, content: &str) {
+    fs::remove_file(path).expect("can be removed");
+    fs::write(path, content).expect("can be written");
+}
+
+#[test]
+fn a_folder_that_mu_did_not_make_is_not_overwritten() {
+    let sandbox = workspace();
+    sandbox.write(".mu/packs/hub.mu.com/robust/p3/notes.txt", "mine");
+    let error = sandbox.mu(&["get", "--json"]).fails_with("conflict");
+    assert!(error["message"].as_str().expect("is text").contains("robust/p3"), "{error}");
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/robust/p3/notes.txt"), "mine");
+    assert!(!sandbox.has("work/Mu.lock"));
+    fs::remove_dir_all(sandbox.path("work/.mu/packs/hub.mu.com")).expect("can be removed");
+    sandbox.mu(&["get"]).ok();
+    // Packs that came with a checkout, without the state, are taken as they are if they are right.
+    fs::remove_dir_all(sandbox.path("work/.mu/packs/.mu")).expect("can be removed");
+    sandbox.mu(&["get", "--offline"]).ok();
+    sandbox.mu(&["verify"]).ok();
+}
