@@ -15,7 +15,7 @@ use crate::fs::Lock;
 use crate::index::{Index, IndexOptions, Providers};
 use crate::lock::Lockfile;
 use crate::ops::credentials::Tokens;
-use crate::ops::{CommandError, Events, Places, Stage};
+use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId};
 use crate::store::Store;
@@ -128,6 +128,14 @@ impl Session {
             Scope::Workspace => packs_of_workspace(&root_around(&environment)),
             Scope::Global => packs_of_user(&environment),
         };
+        if scope == Scope::Workspace && folder == packs_of_user(&environment) {
+            let message = format!(
+                "`{}` holds the global packs, and cannot be the packs of a workspace too",
+                folder.display()
+            );
+            return Err(CommandError::new(Code::Usage, message)
+                .hint("use `--global`, or work in another folder"));
+        }
         let packs = PacksFolder::new(&folder);
         let made = packs.missing_folders();
         let _lock = packs.lock(&mut || {

@@ -206,3 +206,12 @@ fn a_get_that_fails_leaves_the_folder_as_it_was() {
     sandbox.mu_in("bare", &["get", "nothing/here"]).fails();
     assert!(!sandbox.has("bare/.mu"));
 }
+
+#[test]
+fn the_home_folder_is_no_workspace_for_the_global_packs() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    sandbox.mu(&["get", "--global", "aws/ec2"]).ok();
+    sandbox.mu_in("home", &["get", "aws/ec2", "--json"]).fails_with("usage");
+    sandbox.mu_in("home", &["get", "--global", "aws/ec2"]).ok().says(&["nothing to do"]);
+}
