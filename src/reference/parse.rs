@@ -151,7 +151,7 @@ fn on_host(text: &str, start: usize, protocol: Option<Protocol>) -> Result<Place
 fn user(authority: &str) -> Result<(Option<Arc<str>>, &str), Fault> {
     let Some((user, host)) = authority.rsplit_once('@') else { return Ok((None, authority)) };
     if let Some(colon) = user.find(':') {
-        let expected = "no password, for references end up in lock files: use `mu login`";
+        let expected = "no password, for references end up in lock files: use `MU_TOKEN_<HOST>`";
         return Err(Fault::new(colon, expected));
     }
     let is_odd = |character: char| {

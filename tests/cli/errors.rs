@@ -165,7 +165,7 @@ fn auth() {
     let sandbox = Sandbox::new();
     sandbox.hub_is_at(server.url("").as_url().as_str());
     let error = check(&sandbox, &["get", "aws/ec2"], "auth", &["401"]);
-    assert!(error["help"].as_str().expect("is text").contains("mu login"), "{error}");
+    assert!(error["help"].as_str().expect("is text").contains("MU_TOKEN_"), "{error}");
 }
 
 #[test]

@@ -149,7 +149,7 @@ impl RemoteUrl {
         let host = url.host_str().unwrap_or_default();
         if url.password().is_some() {
             return Err(refused(&self.url, "it holds a password").hint(
-                "leave the password out; credentials come from `mu login` or Git's credential helpers",
+                "leave the password out; credentials come from `MU_TOKEN_<HOST>` or Git's credential helpers",
             ));
         }
         if host.is_empty() != (self.scheme == Scheme::File) {

@@ -171,7 +171,7 @@ fn shows_a_screenful_of_a_long_text() {
 fn never_shows_a_password() {
     check(
         "ssh://git:hunter2@host/x",
-        "\nssh://git:****@host/x\n         ^ expected no password, for references end up in lock files: use `mu login`, found `:`",
+        "\nssh://git:****@host/x\n         ^ expected no password, for references end up in lock files: use `MU_TOKEN_<HOST>`, found `:`",
     );
     for text in [
         "https://ada:hunter2@host/x",

@@ -31,6 +31,19 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What the names of variables that hold tokens begin with.
+pub const TOKEN_PREFIX: &str = "MU_TOKEN_";
+
+/// The name of the variable for the token of a host: `MU_TOKEN_HUB_MU_COM_8080` for `hub.mu.com:8080`.
+///
+/// Who reads the variable is not decided here; hints name it.
+pub fn token_variable(host_and_port: &str) -> String {
+    let host = host_and_port.chars().map(|character| {
+        if character.is_ascii_alphanumeric() { character.to_ascii_uppercase() } else { '_' }
+    });
+    TOKEN_PREFIX.chars().chain(host).collect()
+}
+
 /// Knows the tokens that the user has stored.
 pub trait Credentials: Send + Sync {
     /// The token for the host and port of `url`, if one was stored for exactly these.
@@ -125,5 +138,16 @@ mod tests {
         let url = SafeUrl::parse("https://ada:p%40ss%25@h/").expect("is a URL");
         let value = Authorization::Stored.value(&url, &NoCredentials).expect("there is a password");
         assert_eq!(value.expose(), format!("Basic {}", STANDARD.encode("ada:p@ss%")));
+    }
+
+    #[test]
+    fn variables_name_hosts() {
+        for (host, variable) in [
+            ("hub.mu.com", "MU_TOKEN_HUB_MU_COM"),
+            ("localhost:8080", "MU_TOKEN_LOCALHOST_8080"),
+            ("[::1]:80", "MU_TOKEN____1__80"),
+        ] {
+            assert_eq!(token_variable(host), variable);
+        }
     }
 }

@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use reqwest::blocking::Client;
 
-pub use self::credentials::{Authorization, Credentials, NoCredentials, Secret};
+pub use self::credentials::{
+    Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, token_variable,
+};
 pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;

@@ -7,7 +7,7 @@ pub use reqwest::Method;
 use reqwest::blocking::Body as WireBody;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::{Authorization, Failure, Http, Response, rules};
+use super::{Authorization, Failure, Http, Response, rules, token_variable};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 /// How many redirects are followed.
@@ -252,10 +252,11 @@ impl<'http> Request<'http> {
                 "`{from}` redirects there, and tokens are not taken along to another host"
             ));
         }
+        let variable = token_variable(&host);
         match self.token_for(url) {
-            None => error.hint(format!("store a token for it with `mu login {host}`")),
+            None => error.hint(format!("set a token for it in `{variable}`")),
             Some(_) => error.hint(format!(
-                "the token for `{host}` was not accepted; store another with `mu login {host}`"
+                "the token for `{host}` was not accepted; set another in `{variable}`"
             )),
         }
     }

@@ -162,7 +162,7 @@ fn statuses_have_their_kinds() {
         assert_eq!(server.requests().len(), 1, "{status}");
         if kind == ErrorKind::Auth {
             let hint = error.hints().join(" ");
-            assert!(hint.contains(&format!("mu login {}", server.host())), "{hint}");
+            assert!(hint.contains(&token_variable(&server.host())), "{hint}");
         }
         let allowed = http.get(&server.url("a")).allow(status).send(&Silent);
         assert_eq!(allowed.expect("was allowed").status(), status);

@@ -3,7 +3,7 @@
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 
-use mu_provider::http::{Authorization, Http, Request, Response};
+use mu_provider::http::{Authorization, Http, Request, Response, token_variable};
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 use super::connected::Connected;
@@ -97,11 +97,12 @@ fn unauthorized(
         )
         .hint("credentials are not taken along to another host: use its URL instead");
     }
+    let variable = token_variable(&host);
     if KNOWN_HOSTS.contains(&remote.host()) && *shown == Authorization::Nothing {
         return not_a_repository(remote)
             .because("the host wants credentials, as it does for everything that is not there")
             .hint(format!(
-                "if the repository is private, store a token with `mu login {host}`, or use ssh"
+                "if the repository is private, set a token in `{variable}`, or use ssh"
             ));
     }
     let error = match shown {
@@ -109,7 +110,7 @@ fn unauthorized(
         _ => format!("`{remote}` does not accept the credentials for `{host}`"),
     };
     ProviderError::new(ErrorKind::Auth, error)
-        .hint(format!("store a token with `mu login {host}`, or set up a Git credential helper"))
+        .hint(format!("set a token in `{variable}`, or set up a Git credential helper"))
 }
 
 /// The error for a place that answers, but not as a repository.
@@ -181,7 +182,7 @@ mod tests {
             let remote = RemoteUrl::new(&url, false).expect("is accepted");
             let error = unauthorized(&remote, &url, &url, shown);
             assert_eq!(error.kind(), kind, "{error}");
-            assert!(error.hints()[0].contains("mu login"), "{:?}", error.hints());
+            assert!(error.hints()[0].contains("MU_TOKEN_"), "{:?}", error.hints());
         }
     }
 }

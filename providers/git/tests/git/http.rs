@@ -75,7 +75,7 @@ fn a_wrong_password_is_forgotten_and_never_shown() {
     let error = world.provider.list(&location, None, &world.notes).expect_err("is not let in");
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
-    assert!(error.hints()[0].contains("mu login"), "{:?}", error.hints());
+    assert!(error.hints()[0].contains("MU_TOKEN_"), "{:?}", error.hints());
     let said = fs::read_to_string(&log).expect("was asked");
     assert!(said.contains("erase"), "{said}");
 }

@@ -118,7 +118,10 @@ fn a_hub_that_wants_a_token_says_so() {
         client.fetch(&location, &release(&package())).expect_err("wants a token"),
     ] {
         assert_eq!(error.kind(), ErrorKind::Auth);
-        assert!(error.hints()[0].contains(&format!("mu login {}", hub.host())), "{error:?}");
+        assert!(
+            error.hints()[0].contains(&mu_provider::http::token_variable(&hub.host())),
+            "{error:?}"
+        );
     }
 }
 
