@@ -49,6 +49,7 @@ fn a_list_keeps_its_layout() {
     + hub.mu.com/aws/ec2 1.3.0
     + hub.mu.com/aws/s3 2.1.0
     + hub.mu.com/aws/vpc 0.4.2
+    wrote Mu.yaml
     3 packages in use (3 fetched, 0 already on this machine)
     [exit 0]
     ");

@@ -35,7 +35,8 @@ fn pins_are_taken_back_to_what_was_there() {
     let run = sandbox.mu(&["pin"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu pin
-    4 packages in use, nothing to do
+    wrote Mu.yaml
+    4 packages in use
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.read("Mu.yaml"), @"

@@ -119,6 +119,7 @@ fn what_is_nowhere_lists_every_place() {
       6. [DIR]/home/.mu/packs/aws/ec2: miss
       7. [DIR]/runtime/lib/packs/hub.mu.com/aws/ec2: miss
       8. [DIR]/runtime/lib/packs/aws/ec2: miss
+    hint: `mu get 'aws/ec2#^1'` asks registries for it
     [exit 1]
     ");
     let all = sandbox.mu(&["which", "--all", "aws/ec2#^1"]).fails();

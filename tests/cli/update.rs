@@ -83,6 +83,8 @@ fn out_of_range_is_explained() {
       mu update requires aws/ec2 2.0.0
       acme/web requires aws/ec2 ^1.0
       no version of aws/ec2 is both 2.0.0 and ^1.0
+
+    hint: `mu add PKG#VERSION` changes what Mu.yaml asks for, `mu upgrade` raises it
     [exit 1]
     ");
     assert!(sandbox.state() == before);
