@@ -4,13 +4,16 @@
 //! `- acme/utils#1.5.2 # pinned from ~1.5`. Where no comment can stand, `unpin` asks for what is
 //! compatible with the pin.
 
+use std::collections::BTreeSet;
+
+use crate::index::{Candidate, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
 use crate::ops::member::Editing;
 use crate::ops::requirements::Requirements;
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::VersionSpec;
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::Update;
 
 /// What the comment behind a pinned entry begins with.
@@ -36,8 +39,9 @@ pub struct PinRequest {
 /// When a package is no dependency or not locked, and for all that [`sync`] fails for.
 pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
+    let branches = branches(session, &lock)?;
     change(session, request, |dependency| {
-        if dependency.reference.spec().is_pinned() {
+        if dependency.reference.spec().is_pinned() && !branches.contains(&dependency.id) {
             return Ok(None);
         }
         let Some(package) = lock.find(&dependency.id).last() else {
@@ -57,6 +61,30 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
         let before = dependency.reference.version_text().unwrap_or(NOTHING).to_owned();
         Ok(Some(NewVersion { version: Some(pin), note: Some(before) }))
     })
+}
+
+/// The locked packages that follow a branch, which only looks like a tag.
+///
+/// Where the repository cannot be asked, a name counts as the tag that it looks like.
+fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, CommandError> {
+    let named = |package: &&LockedPackage| package.commit.is_some() && package.reference.is_some();
+    let named: Vec<&LockedPackage> = lock.packages.iter().filter(named).collect();
+    if named.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    Requirements::collect(session, lock.extra.clone())?.declare(session);
+    let is_branch = |package: &LockedPackage| -> Option<bool> {
+        let name = VersionSpec::parse(package.reference.as_deref()?).ok()?;
+        let index = session.index();
+        let releases = index.releases(&package.id).ok()?;
+        let Revision::Untagged(revision) = index.revision(&releases, &name).ok()?? else {
+            return None;
+        };
+        let (_, release) = index.release(&package.id, Candidate::Revision(&revision)).ok()?;
+        Some(release.reference?.starts_with("refs/heads/"))
+    };
+    let following = named.into_iter().filter(|package| is_branch(package) == Some(true));
+    Ok(following.map(|package| package.id.clone()).collect())
 }
 
 /// Takes pins back.
