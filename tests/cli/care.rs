@@ -26,6 +26,7 @@ fn init_begins_a_package() {
 #[test]
 fn init_begins_a_workspace() {
     let sandbox = Sandbox::new();
+    std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was there");
     sandbox.mu(&["init", "--workspace", "--namespace", "acme"]).ok();
     assert!(sandbox.read(".mu/workspace.yaml").contains("namespace: acme"));
     assert!(!sandbox.has("work/Mu.yaml"));

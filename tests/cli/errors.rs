@@ -110,6 +110,15 @@ fn not_found() {
 }
 
 #[test]
+fn a_failure_leaves_the_workspace_where_it_begins() {
+    let sandbox = Sandbox::new();
+    std::fs::remove_file(sandbox.path("work/.mu/workspace.yaml")).expect("was there");
+    sandbox.mu(&["get", "aws/nothing"]).fails();
+    assert!(sandbox.has("work/.mu"), "an empty `.mu` is a workspace's");
+    assert!(!sandbox.has("work/.mu/packs"));
+}
+
+#[test]
 fn no_solution() {
     let sandbox = Sandbox::with_dependencies(&["aws/app", "aws/vpc#^2"]);
     sandbox.publish(&[

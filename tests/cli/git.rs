@@ -193,11 +193,69 @@ fn a_branch_moves_only_when_it_is_updated() {
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["commit"], *next);
     // Pinned to a commit, for want of a version, and back.
-    let written = format!("name: acme/web\ndependencies:\n  - {}\n", main.replace("main", "tip"));
-    sandbox.write("Mu.yaml", &written);
+    for name in ["main", "tip", "feature/x"] {
+        let reference = main.replace("main", name);
+        let written = format!("name: acme/web\ndependencies:\n  - {reference}\n");
+        sandbox.write("Mu.yaml", &written);
+        sandbox.mu(&["get"]).ok();
+        let commit = sandbox.lock()["packages"][0]["commit"].as_str().expect("is text").to_owned();
+        sandbox.mu(&["pin"]).ok();
+        let pinned = sandbox.read("Mu.yaml");
+        assert!(pinned.contains(&format!("#{commit}")), "{pinned}");
+        sandbox.mu(&["unpin"]).ok();
+        assert_eq!(sandbox.read("Mu.yaml"), written);
+    }
+}
+
+#[test]
+fn a_tag_is_a_pin_already() {
+    let infra = infra();
+    let server = HttpServer::start(infra.origin.root());
+    let tag = format!("{}group/infra.git#beta1", server.root());
+    let sandbox = Sandbox::with_dependencies(&[&tag]);
     sandbox.mu(&["get"]).ok();
-    sandbox.mu(&["pin"]).ok();
-    assert!(sandbox.read("Mu.yaml").contains(&format!("#{next}")), "{}", sandbox.read("Mu.yaml"));
-    sandbox.mu(&["unpin"]).ok();
-    assert_eq!(sandbox.read("Mu.yaml"), written);
+    let manifest = sandbox.read("Mu.yaml");
+    sandbox.mu(&["pin"]).ok().says(&["nothing to do"]);
+    assert_eq!(sandbox.read("Mu.yaml"), manifest);
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], *infra.beta);
+}
+
+#[test]
+fn a_repository_without_version_tags_is_taken_at_its_tip() {
+    let origin = Origin::new("young.git");
+    origin.commit(&[("Mu.yaml", "name: acme/young\n")]);
+    origin.git(&["tag", "v1"]);
+    let head = origin.commit(&[("new.txt", "new")]);
+    let server = HttpServer::start(origin.root());
+    let reference = format!("{}young.git", server.root());
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.mu(&["add", &reference]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], *head);
+    // There is no version to ask for, so that none is written.
+    assert!(sandbox.read("Mu.yaml").ends_with(&format!("- {reference}\n")));
+    // `v1` is a plain tag, unless the registry says otherwise.
+    sandbox.mu(&["get", &format!("{reference}#^1"), "--json"]).fails_with("not-found");
+    let settings = format!(
+        "registries:\n  {}/: {{provider: git, url: \"{}\", versions: lenient}}\n",
+        server.host(),
+        server.root()
+    );
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.asks_for(&[&format!("{reference}#^1")]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
+}
+
+#[test]
+fn the_root_of_a_repository_is_found_by_asking() {
+    let infra = infra();
+    let server = HttpServer::start(infra.origin.root());
+    // Without `.git`, and with no setting for the host: no hub, so a repository, longest prefix first.
+    std::fs::rename(infra.origin.folder(), infra.origin.root().join("group/plain"))
+        .expect("is ours");
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["get", &format!("{}group/plain/sub/dir#v1.2.0", server.root())]).ok();
+    let pack = format!(".mu/packs/{}/group/plain/sub/dir", server.host().replace(':', "+"));
+    assert_eq!(sandbox.read(&format!("{pack}/mark.txt")), "v1.2.0");
 }

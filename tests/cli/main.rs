@@ -16,6 +16,7 @@ mod help;
 mod hostile;
 mod hub;
 mod hub_faults;
+mod json;
 mod lock;
 mod packs;
 mod pin;

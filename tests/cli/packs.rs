@@ -13,7 +13,7 @@ fn packs_are_not_committed() {
     sandbox.mu(&["get"]).ok();
     assert!(sandbox.read(".mu/packs/.gitignore").lines().any(|line| line == "*"));
     let seen = git::git(&sandbox.path("work"), &["status", "--porcelain", "--untracked-files=all"]);
-    assert_eq!(seen, "?? Mu.lock\n?? Mu.yaml");
+    assert_eq!(seen, "?? .mu/workspace.yaml\n?? Mu.lock\n?? Mu.yaml");
 }
 
 #[test]

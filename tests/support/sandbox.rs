@@ -43,6 +43,8 @@ impl Sandbox {
         }
         sandbox.set("GIT_CONFIG_GLOBAL", "/dev/null");
         sandbox.set("GIT_CONFIG_NOSYSTEM", "1");
+        // Whatever is in the folders above, the workspace begins here.
+        sandbox.write(".mu/workspace.yaml", "");
         Hub::new(&sandbox.path("hub"));
         let hub = format!("file://{}/", sandbox.path("hub").display());
         sandbox.hub_is_at(&hub);
