@@ -11,7 +11,9 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         return Ok(0);
     }
     for change in &outcome.changes {
-        context.line(&line(change))?;
+        let is_here = outcome.lock.find(&change.id).any(|package| package.source.is_workspace());
+        let mark = if is_here { " (workspace)" } else { "" };
+        context.line(&format!("{}{FAINT}{mark}{FAINT:#}", line(change)))?;
     }
     for path in &outcome.edited {
         let shown = path.strip_prefix(&context.environment.current).unwrap_or(path);

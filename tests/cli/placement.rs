@@ -43,7 +43,7 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu get
     + hub.mu.com/aws/app 1.0.0
-    + hub.mu.com/aws/ec2 2.0.0
+    + hub.mu.com/aws/ec2 2.0.0 (workspace)
     warning: `hub.mu.com/aws/ec2` is used from the workspace at version 2.0.0, though hub.mu.com/aws/app asks for ^1.0
     1 package in use (1 fetched, 0 already on this machine)
     [exit 0]
