@@ -26,7 +26,7 @@ use crate::index::package::{Package, PackageError};
 use crate::index::pool::Pool;
 use crate::index::releases::Releases;
 use crate::index::routes::Routes;
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::Registry;
 
 pub use self::package::{Cause, cause};
@@ -39,6 +39,10 @@ pub struct IndexOptions {
     pub providers: Providers,
     /// The registries of the settings.
     pub registries: Vec<Registry>,
+    /// What references in the manifests of folders leave out.
+    pub defaults: Defaults,
+    /// Packages that are used instead of others, and those others.
+    pub instead_of: HashMap<PackageId, PackageId>,
     /// Whether a package is found in the workspace, whatever registries say.
     pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
     /// The cache folder.

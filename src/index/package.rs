@@ -14,7 +14,7 @@ use crate::index::universe::{Candidate, Requirement, Revision, Unavailable, Unta
 use crate::index::{Shared, wire};
 use crate::manifest::Manifest;
 use crate::manifest::source::SourceError;
-use crate::reference::{PackageId, ReferenceError, VersionSpec};
+use crate::reference::{Defaults, PackageId, ReferenceError, VersionSpec};
 
 /// Why something about a package is not known.
 #[derive(Debug, thiserror::Error)]
@@ -362,6 +362,17 @@ impl Package {
         }
     }
 
+    /// What this package's dependencies leave out: a package that stands instead of another means what
+    /// that one would, and a folder is no registry that anything else could come from.
+    fn defaults(&self, shared: &Shared) -> Defaults {
+        let options = &shared.options;
+        match options.instead_of.get(self.id()) {
+            Some(other) => wire::inherited(other),
+            None if self.folder().is_some() => options.defaults.clone(),
+            None => wire::inherited(self.id()),
+        }
+    }
+
     /// Turns dependencies as they are written into requirements of packages.
     fn settle(
         &self,
@@ -370,8 +381,9 @@ impl Package {
         dependencies: &[Dependency],
     ) -> Result<Arc<[Requirement]>, PackageError> {
         let mut requirements = Vec::with_capacity(dependencies.len());
+        let defaults = self.defaults(shared);
         for dependency in dependencies {
-            let mut declared = wire::declared(self.id(), dependency).map_err(|source| {
+            let mut declared = wire::declared(&defaults, dependency).map_err(|source| {
                 PackageError::Dependency {
                     id: self.id().clone(),
                     version: version.to_owned(),
@@ -379,6 +391,12 @@ impl Package {
                 }
             })?;
             let options = &shared.options;
+            if declared.reference.base().is_none() && declared.reference.local().is_none() {
+                shared.routes.inherit(&declared.requirement.id, self.id());
+                if let Some(fallback) = &declared.fallback {
+                    shared.routes.inherit(fallback, self.id());
+                }
+            }
             if let Some(fallback) = declared.fallback
                 && !(options.is_local)(&declared.requirement.id)
                 && shared.package(&declared.requirement.id)?.releases().tried().is_some()

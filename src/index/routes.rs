@@ -144,6 +144,19 @@ impl Routes {
         }
     }
 
+    /// Remembers that `id` is where `from` is: a dependency without a base is reached as the package that
+    /// declares it was, and comes out of the same repository if it is in it.
+    pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
+        let mut hints = lock(&self.hints);
+        let Some(known) = hints.get(from).filter(|_| id.base() == from.base()) else { return };
+        let path = known.path.as_deref().and_then(|path| marked_alike(id.name_str(), path));
+        let hint =
+            Hint { protocol: known.protocol.clone(), user: known.user.clone(), path, folder: None };
+        if hint != Hint::default() {
+            hints.entry(id.clone()).or_insert(hint);
+        }
+    }
+
     /// The route to a package.
     ///
     /// `known` says which provider's answers about a root are in the cache, so that a base that was
@@ -330,6 +343,25 @@ impl Routes {
     }
 }
 
+/// `name` with the `.git` mark of `path`, if it is in the same repository.
+fn marked_alike(name: &str, path: &str) -> Option<String> {
+    let mut repository = String::new();
+    for segment in path.split('/') {
+        let (plain, is_marked) = match segment.strip_suffix(".git") {
+            Some(plain) => (plain, true),
+            None => (segment, false),
+        };
+        repository.push_str(plain);
+        if is_marked {
+            let rest = name.strip_prefix(&repository)?;
+            let is_inside = rest.is_empty() || rest.starts_with('/');
+            return is_inside.then(|| format!("{repository}.git{rest}"));
+        }
+        repository.push('/');
+    }
+    None
+}
+
 /// How much a hint says.
 fn rank(hint: &Hint) -> (bool, bool, bool, String) {
     (
@@ -349,4 +381,22 @@ fn parse(text: &str) -> Result<SafeUrl, RouteError> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_the_same_repository_has_its_mark() {
+        for (name, path, expected) in [
+            ("grp/mono/libs/b", "grp/mono.git/libs/a", Some("grp/mono.git/libs/b")),
+            ("grp/mono", "grp/mono.git/libs/a", Some("grp/mono.git")),
+            ("grp/monolith", "grp/mono.git", None),
+            ("grp/b", "grp/mono.git", None),
+            ("grp/mono/b", "grp/mono/a", None),
+        ] {
+            assert_eq!(marked_alike(name, path).as_deref(), expected, "{name} {path}");
+        }
+    }
 }

@@ -172,20 +172,19 @@ pub(super) struct Declared {
     pub(super) fallback: Option<PackageId>,
 }
 
-/// Reads a dependency of the package `declaring`.
+/// Reads a dependency, in which `defaults` are left out.
 pub(super) fn declared(
-    declaring: &PackageId,
+    defaults: &Defaults,
     dependency: &Dependency,
 ) -> Result<Declared, ReferenceError> {
     let reference = Reference::parse(dependency.reference())?;
-    let defaults = inherited(declaring);
-    let mut requirement = Requirement::new(reference.id(&defaults), reference.spec());
+    let mut requirement = Requirement::new(reference.id(defaults), reference.spec());
     if let Dependency::Detailed(detailed) = dependency {
         requirement.prerelease = detailed.prerelease;
         requirement.channel = detailed.channel.clone();
         requirement.app_version = detailed.app_version.clone();
     }
-    let fallback = reference.id(&Defaults { namespace: None, ..defaults });
+    let fallback = reference.id(&Defaults { namespace: None, ..defaults.clone() });
     let fallback = (fallback != requirement.id).then_some(fallback);
     Ok(Declared { reference, requirement, fallback })
 }
@@ -240,7 +239,7 @@ mod tests {
             ("hub.mu.com/x", "hub.mu.com/x", None),
         ] {
             let dependency = Dependency::Reference(written.to_owned());
-            let declared = declared(&declaring, &dependency).expect("is a reference");
+            let declared = declared(&inherited(&declaring), &dependency).expect("is a reference");
             assert_eq!(declared.requirement.id.to_string(), id);
             assert_eq!(declared.fallback.map(|id| id.to_string()).as_deref(), fallback);
         }

@@ -213,11 +213,21 @@ impl Session {
 
     fn make_index(&self) -> Index {
         let places = self.places.clone();
+        let defaults = self.defaults();
+        let root = &self.workspace.root;
+        let overrides = self.workspace.settings.overrides.iter();
+        let instead_of = overrides
+            .map(|(id, reference)| {
+                (places.id_of(reference, &defaults, root, &self.workspace), id.clone())
+            })
+            .collect();
         let events = Arc::clone(&self.events);
         let answered = Arc::clone(&self.events);
         Index::new(IndexOptions {
             providers: self.make_providers(),
             registries: self.workspace.settings.registries.clone(),
+            defaults,
+            instead_of,
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
