@@ -27,6 +27,32 @@ impl Tokens {
 
 impl Credentials for Tokens {
     fn token(&self, url: &SafeUrl) -> Option<Secret> {
-        self.0.get(&token_variable(&url.host_and_port())[TOKEN_PREFIX.len()..]).cloned()
+        let token_for =
+            |host: &str| self.0.get(&token_variable(host)[TOKEN_PREFIX.len()..]).cloned();
+        // A token for one port counts before that for the whole host.
+        token_for(&url.host_and_port()).or_else(|| token_for(url.as_url().host_str()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_port_means_all_its_ports() {
+        let token = |text: &str| Secret::new(text);
+        let tokens = Tokens(BTreeMap::from([
+            ("HUB_MU_COM".to_owned(), token("host")),
+            ("HUB_MU_COM_81".to_owned(), token("port")),
+        ]));
+        for (url, expected) in [
+            ("https://hub.mu.com/", Some("host")),
+            ("https://hub.mu.com:80/", Some("host")),
+            ("https://hub.mu.com:81/", Some("port")),
+            ("https://mu.com/", None),
+        ] {
+            let found = tokens.token(&SafeUrl::parse(url).expect("is a URL"));
+            assert_eq!(found, expected.map(token), "{url}");
+        }
     }
 }

@@ -46,7 +46,8 @@ pub fn token_variable(host_and_port: &str) -> String {
 
 /// Knows the tokens that the user has stored.
 pub trait Credentials: Send + Sync {
-    /// The token for the host and port of `url`, if one was stored for exactly these.
+    /// The token for the host of `url`, if one was stored for it; one for this very port counts before one
+    /// for the whole host.
     fn token(&self, url: &SafeUrl) -> Option<Secret>;
 }
 
