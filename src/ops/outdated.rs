@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::index::releases::Releases;
 use crate::index::{Requirement, Universe as _};
-use crate::lock::{LockedPackage, Requested};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::resolve;
@@ -48,7 +48,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         }
         let releases =
             session.index().releases(&package.id).map_err(|error| unavailable(session, error))?;
-        let allowed = resolved.lock.find(&package.id).last();
+        let allowed = successor(&resolved.lock, package);
         let newest = newest(&releases);
         let shown = |commit: &Option<String>, version: &str| match commit {
             Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
@@ -93,6 +93,16 @@ fn obstacles(package: &LockedPackage, newest: &str) -> Vec<String> {
         return package.requested.iter().map(ToString::to_string).collect();
     }
     named
+}
+
+/// What `package` becomes in `lock`: where there are several majors of it, the one of its own.
+fn successor<'lock>(
+    lock: &'lock Lockfile,
+    package: &LockedPackage,
+) -> Option<&'lock LockedPackage> {
+    let major = |package: &LockedPackage| package.parsed_version().map(|version| version.major());
+    let same = lock.find(&package.id).find(|other| major(other) == major(package));
+    same.or_else(|| lock.find(&package.id).last())
 }
 
 /// The newest release that is neither a prerelease nor withdrawn.
