@@ -108,7 +108,7 @@ fn scalar(value: &str) -> String {
     let plain = value.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
         && value.chars().all(safe)
         && !value.ends_with(':')
-        && (value.contains('/') || is_version_or_digest(value));
+        && (value.contains('/') || value.starts_with("workspace+") || is_version_or_digest(value));
     if plain {
         return value.to_owned();
     }

@@ -46,6 +46,11 @@ pub(super) fn record(
         requested.dedup();
         let mut dependencies: Vec<PackageId> =
             selection.dependencies(chosen).map(|dependency| dependency.id.clone()).collect();
+        if chosen.is_local() {
+            let is_there = |id: &PackageId| selection.packages.iter().any(|other| other.id == *id);
+            dependencies.extend(needs(session, &chosen.id).filter(is_there));
+            dependencies.sort();
+        }
         dependencies.dedup();
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
         let kept =
@@ -72,6 +77,22 @@ pub(super) fn record(
     }
     let warnings = selection.warnings.iter().map(describe).collect();
     Ok(Resolved { lock, previous, releases, warnings })
+}
+
+/// What a package of the workspace depends on, for which its manifest was read.
+fn needs(session: &Session, id: &PackageId) -> impl Iterator<Item = PackageId> {
+    let defaults = session.defaults();
+    let member = session.workspace.member(id);
+    member.into_iter().flat_map(move |member| {
+        let dependencies = member.manifest.dependencies.iter();
+        let ids: Vec<PackageId> = dependencies
+            .map(|dependency| {
+                let reference = &dependency.reference;
+                session.places.id_of(reference, &defaults, &member.folder, &session.workspace)
+            })
+            .collect();
+        ids
+    })
 }
 
 fn asker(by: &Asker) -> String {

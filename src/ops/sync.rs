@@ -76,6 +76,13 @@ pub fn sync(
     for (index, wanted) in wanted(&outcome.lock) {
         outcome.folders.insert(index, packs.pack_path(&wanted.place));
     }
+    for (index, package) in outcome.lock.packages.iter().enumerate() {
+        if package.source.is_workspace() {
+            let folder =
+                crate::env::absolute(&session.workspace.root, package.source.place.as_ref());
+            outcome.folders.insert(index, folder);
+        }
+    }
     Ok(outcome)
 }
 
