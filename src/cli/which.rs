@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.json(&json!({
             "id": found.id.to_string(),
             "path": found.place.folder.display().to_string(),
-            "place": found.place.number,
+            "place": (found.place.number > 0).then_some(found.place.number),
             "version": found.hit.version.as_ref().map(ToString::to_string),
             "element": found.element,
         }))?;

@@ -17,6 +17,10 @@ use crate::search::{Candidate, Found, Installed, SearchError, SearchPath, Wanted
 /// When the reference cannot be read, or nothing is found in any of the eight places.
 pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
     let wanted = wanted_by(session, text)?;
+    let reference = Reference::parse(text)?;
+    if let Some(found) = member_at(session, &reference, &wanted)? {
+        return Ok(found);
+    }
     search(session)?.find(&wanted).map_err(|error| {
         let is_missing = matches!(error, SearchError::NotFound { .. });
         let error = CommandError::from(error);
@@ -36,6 +40,21 @@ pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
 pub fn which_all(session: &Session, text: &str) -> Result<Vec<Candidate>, CommandError> {
     let wanted = wanted_by(session, text)?;
     Ok(search(session)?.candidates(&wanted)?)
+}
+
+/// The workspace's package in the folder that a local reference names, wherever its name would lead.
+fn member_at(
+    session: &Session,
+    reference: &Reference,
+    wanted: &Wanted,
+) -> Result<Option<Found>, CommandError> {
+    let Some(folder) = reference.local() else { return Ok(None) };
+    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+    let search = session.places.search();
+    match session.workspace.members.iter().find(|member| member.folder == folder) {
+        Some(_) => Ok(search.find_at(wanted, &folder)?),
+        None => Ok(None),
+    }
 }
 
 fn wanted_by(session: &Session, text: &str) -> Result<Wanted, CommandError> {

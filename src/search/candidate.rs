@@ -131,7 +131,7 @@ impl SearchPath {
     }
 }
 
-fn look_at_work(wanted: &Wanted, folder: &Path) -> Result<State, SearchError> {
+pub(super) fn look_at_work(wanted: &Wanted, folder: &Path) -> Result<State, SearchError> {
     let Some(Head { version, exports, .. }) = Manifest::load_head(folder)? else {
         return Ok(State::Miss);
     };

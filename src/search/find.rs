@@ -1,8 +1,9 @@
 //! From a reference to a folder: the first hit, the replacement of what was replaced, and elements.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::candidate::look_at_work;
 use super::{Candidate, Hit, Place, Reason, SearchError, SearchPath, State, Wanted};
 use crate::reference::{Name, PackageId};
 
@@ -102,6 +103,22 @@ impl SearchPath {
         }
     }
 
+    /// Finds the package of the workspace in `folder`, which need not be one of its eight places.
+    ///
+    /// # Errors
+    ///
+    /// When its manifest is wrong.
+    pub fn find_at(&self, wanted: &Wanted, folder: &Path) -> Result<Option<Found>, SearchError> {
+        let places = self.places(&wanted.id);
+        let number = places.iter().find(|place| place.folder == folder);
+        let number = number.map_or(Place::ELSEWHERE, |place| place.number);
+        let place = Place { number, folder: folder.to_owned() };
+        let State::Hit(hit) = look_at_work(wanted, folder)? else { return Ok(None) };
+        let id = wanted.id.clone();
+        let notes = unsatisfied(&id, &place, &hit).into_iter().collect();
+        Ok(Some(Found { id, place, hit, element: None, passed_over: Vec::new(), notes }))
+    }
+
     /// Looks for a package, and for what replaced it where it is not there itself.
     fn look_for(&self, wanted: &Wanted) -> Result<Outcome, SearchError> {
         let mut wanted = wanted.clone();
@@ -116,11 +133,7 @@ impl SearchPath {
                     continue;
                 };
                 let Candidate { place, .. } = candidate;
-                notes.extend(hit.objection.clone().map(|reason| Note::Unsatisfied {
-                    id: wanted.id.clone(),
-                    folder: place.folder.clone(),
-                    reason,
-                }));
+                notes.extend(unsatisfied(&wanted.id, &place, &hit));
                 let passed_over = passed_over(looked_at).collect();
                 let id = wanted.id;
                 let found = Found { id, place, hit, element: None, passed_over, notes };
@@ -134,6 +147,12 @@ impl SearchPath {
             wanted.id = by;
         }
     }
+}
+
+/// What there is to say about a package of the workspace that is not what was asked for.
+fn unsatisfied(id: &PackageId, place: &Place, hit: &Hit) -> Option<Note> {
+    let reason = hit.objection.clone()?;
+    Some(Note::Unsatisfied { id: id.clone(), folder: place.folder.clone(), reason })
 }
 
 /// The element of `found` whose name is what the wanted one has after `package`.

@@ -9,13 +9,16 @@ use crate::reference::{Base, Name, PackageId};
 /// One of the eight places where a package may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// 1 to 8; the lowest wins.
+    /// 1 to 8, of which the lowest wins; [`Place::ELSEWHERE`] for a folder that is none of the eight.
     pub number: u8,
     /// The folder.
     pub folder: PathBuf,
 }
 
 impl Place {
+    /// The number of a folder of the workspace that a reference names itself.
+    pub const ELSEWHERE: u8 = 0;
+
     /// Whether it is in the workspace itself, where a package is at work and not installed.
     pub fn is_workspace(&self) -> bool {
         self.number <= 2
