@@ -66,6 +66,8 @@ pub struct Clash {
     pub id: PackageId,
     /// What is asked of it: one of each of these lists.
     pub asked: Vec<Vec<String>>,
+    /// The version that others need at least, where that alone decides and what is asked does not accept it.
+    pub needed: Option<String>,
     /// Where it was looked for, if there is no such package.
     pub tried: Option<Vec<String>>,
     /// Packages with a similar name, if there is no such package.

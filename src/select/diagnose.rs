@@ -8,10 +8,9 @@ use pubgrub::VersionSet;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
-use crate::select::candidates::Candidates;
+use crate::select::clash;
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
-use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 use crate::select::highest::{self, Answer, PATIENCE, Proof};
 use crate::select::node::{Edge, Kind, Node};
@@ -247,26 +246,12 @@ fn clash(
         }
         wanted = wanted.intersection(&matching);
     }
-    let package = world.package(place);
-    let releases = package.releases();
-    let available = package.allowed().intersection(&PositionSet::between(0, releases.len()));
-    let all = PositionSet::between(0, package.count());
-    let barred = wanted.without(package.allowed()).intersection(&all);
-    let tried = releases.tried().map(<[String]>::to_vec);
-    let mut prereleases = available.iter().map(|at| releases.version(at).is_prerelease());
-    Ok(Some(Clash {
-        id: package.id().clone(),
-        asked,
-        similar: tried.iter().flat_map(|_| world.universe().similar(package.id())).collect(),
-        tried,
-        available: Versions::fold(package, &available),
-        only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
-        rejected: if would_help(node, &barred, groups) {
-            rejections(world, package, &barred)
-        } else {
-            Vec::new()
-        },
-    }))
+    let mut clash = clash::describe(world, place, asked, &wanted);
+    let barred = wanted.without(world.package(place).allowed());
+    if !would_help(node, &barred, groups) {
+        clash.rejected.clear();
+    }
+    Ok(Some(clash))
 }
 
 /// Whether the facts could hold together if the candidates of `node` in `barred` were allowed.
@@ -276,24 +261,4 @@ fn would_help(node: Node, barred: &PositionSet, groups: &[Group]) -> bool {
         link.set = link.set.union(barred);
     }
     !barred.is_empty() && !core::contradict(&groups)
-}
-
-/// Why versions are no candidates, those with the same reason together.
-fn rejections(
-    world: &World<'_>,
-    package: &Candidates,
-    barred: &PositionSet,
-) -> Vec<(Rejection, Versions)> {
-    let mut by_reason: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
-    for position in barred.iter() {
-        if let Some(rejection) = package.rejection(&world.request().settings, position) {
-            by_reason.entry(rejection).or_default().push(position);
-        }
-    }
-    by_reason
-        .into_iter()
-        .map(|(rejection, positions)| {
-            (rejection, Versions::fold(package, &positions.into_iter().collect()))
-        })
-        .collect()
 }

@@ -22,7 +22,7 @@ impl Conflict {
             [clash] if clash.tried.is_some() => {
                 format!("there is no package {}", names.name(&clash.id))
             }
-            [clash] if clash.asked.len() == 1 => names.verdict(clash),
+            [clash] if clash.asked.len() == 1 && clash.needed.is_none() => names.verdict(clash),
             _ => "no versions fit together".to_owned(),
         }
     }
@@ -100,6 +100,15 @@ impl Names {
                 words => alternatives(words),
             })
             .collect();
+        if let Some(needed) = &clash.needed {
+            if asked.is_empty() {
+                return format!("{name} {needed} is needed at least");
+            }
+            return format!(
+                "{name} {needed} is needed at least, and is not {}",
+                join(&asked, "and")
+            );
+        }
         match asked.as_slice() {
             [one, two] => format!("no version of {name} is both {one} and {two}"),
             [one] if one == ANY => format!("{name} has no release"),
@@ -123,6 +132,9 @@ impl Names {
         let mut lines = vec![self.verdict(clash)];
         for (rejection, versions) in &clash.rejected {
             lines.push(format!("  {name} {versions} {}", reason(rejection, versions)));
+        }
+        if clash.needed.is_some() {
+            return lines;
         }
         if clash.available.is_empty() && clash.rejected.is_empty() {
             lines.push(format!("  {name} has no version that can be used"));

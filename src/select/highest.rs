@@ -41,7 +41,7 @@ impl Strategy for Highest {
         match solve(&mut world, usize::MAX)? {
             Answer::Chosen(chosen) => {
                 let chosen = raise::raise(&mut world, chosen)?;
-                Ok(outcome::gather(&mut world, chosen)?)
+                Ok(outcome::gather(&mut world, &|node| chosen.get(&node).copied(), &[])?)
             }
             Answer::Refuted(proof) => {
                 Err(Failure::Conflict(Box::new(diagnose::conflict(&mut world, &proof)?)))

@@ -8,6 +8,7 @@
 
 mod ahead;
 mod candidates;
+mod clash;
 mod conflict;
 mod core;
 mod diagnose;
@@ -15,6 +16,7 @@ mod explain;
 mod filters;
 mod fold;
 mod highest;
+mod minimal;
 mod namers;
 mod node;
 mod outcome;
@@ -29,6 +31,7 @@ pub use conflict::{Clash, Conflict, Fact, Requirer, WayOut};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
+pub use minimal::Minimal;
 pub use request::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
 pub use selection::{Asker, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning};
 

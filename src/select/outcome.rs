@@ -1,93 +1,106 @@
 //! Turns the choices of a search into a selection: who asked for what, and what depends on what.
 
-use std::collections::{BTreeMap, BTreeSet};
+use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::highest::Choices;
-use crate::select::node::{Edge, Kind};
+use crate::select::node::{Edge, Kind, Node};
 use crate::select::world::World;
 use crate::select::{Asker, Chosen, Demand, Origin, Selection, Warning};
 
-/// A chosen package: its place and position in the world, or the workspace's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A chosen package: the workspace's own, or its place and position in the world.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Target {
-    Local,
+    Local(PackageId),
     Candidate(usize, Position),
 }
 
 /// A chosen package on its way into the selection.
 #[derive(Default)]
 struct Draft {
-    requested: BTreeSet<Demand>,
-    dependencies: BTreeSet<(PackageId, Target)>,
+    requested: Vec<Demand>,
+    dependencies: Vec<Target>,
 }
 
-/// The selection that `choices` are.
-pub(super) fn gather(world: &mut World<'_>, choices: Choices) -> Result<Selection, Unavailable> {
-    let mut gathering = Gathering { world, choices, drafts: BTreeMap::new(), warnings: Vec::new() };
-    gathering.walk()?;
+/// Someone who asks for something.
+pub(super) type Asked = (Asker, Requirement);
+
+/// The selection in which each node's candidate is the one that `choices` says, with whatever `besides` is asked for by
+/// versions that were not chosen.
+pub(super) fn gather(
+    world: &mut World<'_>,
+    choices: &dyn Fn(Node) -> Option<Position>,
+    besides: &[Asked],
+) -> Result<Selection, Unavailable> {
+    let mut gathering =
+        Gathering { world, choices, drafts: FxHashMap::default(), warnings: Vec::new() };
+    gathering.walk(besides)?;
     Ok(gathering.finish())
 }
 
 struct Gathering<'g, 'w> {
     world: &'g mut World<'w>,
-    choices: Choices,
-    drafts: BTreeMap<(PackageId, Target), Draft>,
+    choices: &'g dyn Fn(Node) -> Option<Position>,
+    drafts: FxHashMap<Target, Draft>,
     warnings: Vec<Warning>,
 }
 
 impl Gathering<'_, '_> {
     /// Follows requirements from the roots to everything that is needed.
-    fn walk(&mut self) -> Result<(), Unavailable> {
+    fn walk(&mut self, besides: &[Asked]) -> Result<(), Unavailable> {
         let mut open = Vec::new();
         for root in &self.world.request().roots {
             for requirement in &root.requirements {
-                let by = Asker::Root(root.by.clone());
-                open.extend(self.follow(by, requirement)?);
+                self.follow(Asker::Root(root.by.clone()), requirement, &mut open)?;
             }
         }
-        while let Some((id, target)) = open.pop() {
-            let Target::Candidate(place, position) = target else { continue };
-            let mut dependencies = BTreeSet::new();
+        for (by, requirement) in besides {
+            self.follow(by.clone(), requirement, &mut open)?;
+        }
+        while let Some((place, position)) = open.pop() {
+            let by = self.world.package(place).id().clone();
+            let mut dependencies = Vec::new();
             for requirement in self.world.requirements(place, position)?.iter() {
-                let by = Asker::Package(id.clone());
-                open.extend(self.follow(by, requirement)?);
-                dependencies.insert((requirement.id.clone(), self.target(requirement)?));
+                let by = Asker::Package(by.clone());
+                dependencies.push(self.follow(by, requirement, &mut open)?);
             }
-            if let Some(draft) = self.drafts.get_mut(&(id, target)) {
+            if let Some(draft) = self.drafts.get_mut(&Target::Candidate(place, position)) {
                 draft.dependencies = dependencies;
             }
         }
         Ok(())
     }
 
-    /// Notes that `by` asks for something; gives the package that meets it if it was not known yet.
+    /// Notes that `by` asks for something; gives what meets it, and adds that to `open` if it was not known yet.
     fn follow(
         &mut self,
         by: Asker,
         requirement: &Requirement,
-    ) -> Result<Option<(PackageId, Target)>, Unavailable> {
+        open: &mut Vec<(usize, Position)>,
+    ) -> Result<Target, Unavailable> {
         let target = self.target(requirement)?;
-        if target == Target::Local {
-            self.check_local(&by, requirement);
-        }
-        let key = (requirement.id.clone(), target);
-        let is_new = !self.drafts.contains_key(&key);
-        let reference = match &requirement.spec {
-            VersionSpec::Tag(tag) => Some(tag.as_str().to_owned()),
-            _ => None,
+        let reference = match target {
+            Target::Local(_) => {
+                self.check_local(&by, requirement);
+                None
+            }
+            Target::Candidate(place, _) => self.world.package(place).reference(requirement),
         };
-        let demand = Demand { by, asked: requirement.to_string(), reference };
-        self.drafts.entry(key.clone()).or_default().requested.insert(demand);
-        Ok(is_new.then_some(key))
+        let draft = self.drafts.entry(target.clone()).or_insert_with(|| {
+            if let Target::Candidate(place, position) = target {
+                open.push((place, position));
+            }
+            Draft::default()
+        });
+        draft.requested.push(Demand { by, asked: requirement.to_string(), reference });
+        Ok(target)
     }
 
     /// What meets a requirement.
     fn target(&mut self, requirement: &Requirement) -> Result<Target, Unavailable> {
         let Some(Edge { mut node, .. }) = self.world.edge(requirement)? else {
-            return Ok(Target::Local);
+            return Ok(Target::Local(requirement.id.clone()));
         };
         if let Kind::Majors(place, set) = self.world.kind(node).clone() {
             let choice = self.chosen(node);
@@ -97,8 +110,8 @@ impl Gathering<'_, '_> {
         Ok(Target::Candidate(place, self.chosen(node)))
     }
 
-    fn chosen(&self, node: crate::select::node::Node) -> Position {
-        *self.choices.get(&node).expect("whatever is required was chosen")
+    fn chosen(&self, node: Node) -> Position {
+        (self.choices)(node).expect("whatever is required was chosen")
     }
 
     fn check_local(&mut self, by: &Asker, requirement: &Requirement) {
@@ -120,48 +133,64 @@ impl Gathering<'_, '_> {
 
     fn finish(self) -> Selection {
         let Self { world, drafts, mut warnings, .. } = self;
-        let order: BTreeMap<_, _> =
-            drafts.keys().cloned().enumerate().map(|(index, key)| (key, index)).collect();
+        let mut drafts: Vec<(Target, Draft)> = drafts.into_iter().collect();
+        drafts.sort_by(|one, two| key(world, &one.0).cmp(&key(world, &two.0)));
+        let targets = drafts.iter().enumerate().map(|(index, (target, _))| (target.clone(), index));
+        let order: FxHashMap<Target, usize> = targets.collect();
         let mut packages = Vec::with_capacity(drafts.len());
-        for ((id, target), draft) in drafts {
-            let dependencies: BTreeSet<usize> =
+        for (target, mut draft) in drafts {
+            draft.requested.sort();
+            draft.requested.dedup();
+            let mut dependencies: Vec<usize> =
                 draft.dependencies.iter().map(|dependency| order[dependency]).collect();
-            let direct = draft.requested.iter().any(|demand| matches!(demand.by, Asker::Root(_)));
-            let mut chosen = Chosen {
-                id,
-                instead: None,
-                origin: Origin::Local,
-                version: None,
-                commit: None,
-                way: Vec::new(),
-                direct,
-                requested: draft.requested.into_iter().collect(),
-                dependencies: dependencies.into_iter().collect(),
-            };
-            match target {
-                Target::Local => {
-                    let local = world.request().local.get(&chosen.id);
-                    chosen.version = local.and_then(|local| local.version.clone());
-                }
-                Target::Candidate(place, position) => {
-                    let package = world.package(place);
-                    warnings.extend(package.yanked(position).map(|reason| Warning::Yanked {
-                        id: chosen.id.clone(),
-                        version: package.version(position).cloned(),
-                        reason: reason.to_owned(),
-                    }));
-                    chosen.instead = package.instead().map(|instead| instead.id.clone());
-                    chosen.origin = match package.revision(position) {
-                        Some(revision) => Origin::Revision(revision.clone()),
-                        None => Origin::Release(position),
-                    };
-                    chosen.version = package.version(position).cloned();
-                    chosen.commit = package.commit(position).cloned();
-                    chosen.way = package.way(position);
-                }
-            }
+            dependencies.sort_unstable();
+            dependencies.dedup();
+            let mut chosen = describe(world, target, &mut warnings);
+            chosen.direct = draft.requested.iter().any(|one| matches!(one.by, Asker::Root(_)));
+            chosen.requested = draft.requested;
+            chosen.dependencies = dependencies;
             packages.push(chosen);
         }
         Selection { packages, warnings, statistics: world.statistics() }
+    }
+}
+
+/// What the packages of a selection are sorted by.
+fn key<'k>(world: &'k World<'_>, target: &'k Target) -> (&'k PackageId, Position) {
+    match target {
+        Target::Local(id) => (id, 0),
+        Target::Candidate(place, position) => (world.package(*place).id(), *position),
+    }
+}
+
+/// A chosen package, without who asks for it and what it depends on.
+fn describe(world: &World<'_>, target: Target, warnings: &mut Vec<Warning>) -> Chosen {
+    match target {
+        Target::Local(id) => {
+            let local = world.request().local.get(&id);
+            let version = local.and_then(|local| local.version.clone());
+            Chosen { version, ..Chosen::new(id, Origin::Local) }
+        }
+        Target::Candidate(place, position) => {
+            let package = world.package(place);
+            let id = package.id().clone();
+            let version = package.version(position).cloned();
+            warnings.extend(package.yanked(position).map(|reason| Warning::Yanked {
+                id: id.clone(),
+                version: version.clone(),
+                reason: reason.to_owned(),
+            }));
+            let origin = match package.revision(position) {
+                Some(revision) => Origin::Revision(revision.clone()),
+                None => Origin::Release(position),
+            };
+            Chosen {
+                instead: package.instead().map(|instead| instead.id.clone()),
+                version,
+                commit: package.commit(position).cloned(),
+                way: package.way(position),
+                ..Chosen::new(id, origin)
+            }
+        }
     }
 }

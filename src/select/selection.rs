@@ -55,6 +55,21 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// A package of which nothing more is known yet.
+    pub(super) fn new(id: PackageId, origin: Origin) -> Self {
+        Self {
+            id,
+            instead: None,
+            origin,
+            version: None,
+            commit: None,
+            way: Vec::new(),
+            direct: false,
+            requested: Vec::new(),
+            dependencies: Vec::new(),
+        }
+    }
+
     /// Whether it is the workspace's own.
     pub fn is_local(&self) -> bool {
         self.origin == Origin::Local

@@ -34,6 +34,7 @@ pub(super) struct World<'a> {
     edges: FxHashMap<(Node, Position), Rc<[Edge]>>,
     namers: Namers,
     is_outdated: bool,
+    narrows_upgrades: bool,
     steps: usize,
     /// If given, all that the root needs.
     narrowed_root: Option<Vec<Edge>>,
@@ -63,11 +64,18 @@ impl<'a> World<'a> {
             edges: FxHashMap::default(),
             namers: Namers::default(),
             is_outdated: false,
+            narrows_upgrades: true,
             steps: 0,
             narrowed_root: None,
             one_of: Vec::new(),
             raised: FxHashMap::default(),
         }
+    }
+
+    /// Leaves versions in that cannot be upgraded to, for a strategy that looks at that at the end.
+    pub(super) fn without_narrowing_upgrades(mut self) -> Self {
+        self.narrows_upgrades = false;
+        self
     }
 
     pub(super) fn universe(&self) -> &'a dyn Universe {
@@ -337,7 +345,10 @@ impl<'a> World<'a> {
         };
         let kept: Vec<&Locked> =
             locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
-        let package = Candidates::gather(self.inquiry(), id, &kept, &installed)?;
+        let mut package = Candidates::gather(self.inquiry(), id, &kept, &installed)?;
+        if self.narrows_upgrades {
+            package.narrow_upgrades();
+        }
         let place = self.packages.len();
         self.packages.push(package);
         self.places.insert(id.clone(), place);
@@ -366,6 +377,9 @@ impl<'a> World<'a> {
 
     /// Hints to the universe which packages come next.
     pub(super) fn expect<'r>(&self, ids: impl Iterator<Item = &'r PackageId>) {
+        if self.universe.is_at_hand() {
+            return;
+        }
         let overrides = &self.request.settings.overrides;
         let places = ids.filter(|&id| !self.places.contains_key(id));
         let actual = places.map(|id| overrides.get(id).map_or(id, |instead| &instead.id));

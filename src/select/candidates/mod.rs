@@ -112,18 +112,26 @@ impl Candidates {
         };
         let allowed = PositionSet::matching(self.releases.len(), passes);
         self.upgrades = Upgrades::from(&self.releases, &allowed, installed);
-        let reachable = self.upgrades.as_ref().map(Upgrades::reachable);
-        self.allowed = self.allowed.union(&match reachable {
-            Some(reachable) => allowed.intersection(reachable),
-            None => allowed,
-        });
+        self.allowed = self.allowed.union(&allowed);
+    }
+
+    /// Takes out the versions that what is installed cannot be upgraded to.
+    pub(super) fn narrow_upgrades(&mut self) {
+        if let Some(upgrades) = &self.upgrades {
+            let revisions = PositionSet::between(self.releases.len(), Position::MAX);
+            self.allowed = self.allowed.intersection(&upgrades.reachable().union(&revisions));
+        }
+    }
+
+    /// Why what is installed cannot be upgraded to the candidate at `position`; none if it can.
+    pub(super) fn refusal(&self, position: Position) -> Option<Rejection> {
+        self.upgrades.as_ref()?.refusal(&self.releases, position)
     }
 
     /// Why the candidate at `position` is none after all; `None` if it is one.
     pub(super) fn rejection(&self, settings: &Settings, position: Position) -> Option<Rejection> {
-        Filters::new(settings).rejection(&self.id, &self.looks(position)).or_else(|| {
-            self.upgrades.as_ref().and_then(|upgrades| upgrades.refusal(&self.releases, position))
-        })
+        let rejection = Filters::new(settings).rejection(&self.id, &self.looks(position));
+        rejection.or_else(|| self.refusal(position))
     }
 
     fn looks(&self, position: Position) -> Looks<'_> {

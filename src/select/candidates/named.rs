@@ -56,8 +56,18 @@ impl Candidates {
 
     /// Whether a requirement whose candidates are known names them one by one.
     pub(in crate::select) fn is_named_by(&self, requirement: &Requirement) -> bool {
-        let spec = self.instead.as_ref().map_or(&requirement.spec, |instead| &instead.spec);
-        !self.revisions.is_empty() && !self.speaks_of_versions(spec)
+        !self.revisions.is_empty() && !self.speaks_of_versions(self.actual_spec(requirement))
+    }
+
+    /// The tag or branch by which a requirement names its candidate.
+    pub(in crate::select) fn reference(&self, requirement: &Requirement) -> Option<String> {
+        let spec = self.actual_spec(requirement);
+        spec.as_tag().filter(|_| !self.speaks_of_versions(spec)).map(ToOwned::to_owned)
+    }
+
+    /// What counts of a requirement: an override's word is the last.
+    fn actual_spec<'s>(&'s self, requirement: &'s Requirement) -> &'s VersionSpec {
+        self.instead.as_ref().map_or(&requirement.spec, |instead| &instead.spec)
     }
 
     /// Whether a spec speaks of versions here, rather than of names.

@@ -15,7 +15,7 @@ use crate::select::{Exclusion, Local, Locked, Majors, Override, Request, Root, S
 
 /// One case.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Scenario {
     pub(super) case: String,
     #[serde(default)]
@@ -37,6 +37,10 @@ pub(super) struct Scenario {
     highest: Option<Vec<String>>,
     #[serde(default)]
     conflict: Option<String>,
+    #[serde(default)]
+    minimal: Option<Vec<String>>,
+    #[serde(default)]
+    minimal_conflict: Option<String>,
     #[serde(default)]
     warnings: Vec<String>,
 }
@@ -120,6 +124,16 @@ pub(super) struct Expected {
     pub(super) conflict: Option<String>,
 }
 
+impl Expected {
+    fn new(chosen: Option<&Vec<String>>, conflict: Option<&String>, warnings: &[String]) -> Self {
+        Self {
+            chosen: chosen.cloned(),
+            warnings: warnings.to_vec(),
+            conflict: conflict.map(|text| text.trim_end().to_owned()),
+        }
+    }
+}
+
 impl fmt::Display for Expected {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let chosen = self.chosen.iter().flatten();
@@ -130,12 +144,15 @@ impl fmt::Display for Expected {
 }
 
 impl Scenario {
-    pub(super) fn expected(&self) -> Expected {
-        Expected {
-            chosen: self.highest.clone(),
-            warnings: self.warnings.clone(),
-            conflict: self.conflict.as_ref().map(|text| text.trim_end().to_owned()),
-        }
+    /// What `highest` must answer.
+    pub(super) fn highest(&self) -> Expected {
+        Expected::new(self.highest.as_ref(), self.conflict.as_ref(), &self.warnings)
+    }
+
+    /// What `minimal` must answer, if the case says so.
+    pub(super) fn minimal(&self) -> Option<Expected> {
+        let (chosen, conflict) = (self.minimal.as_ref(), self.minimal_conflict.as_ref());
+        (chosen.is_some() || conflict.is_some()).then(|| Expected::new(chosen, conflict, &[]))
     }
 
     pub(super) fn world(&self) -> (Memory, Request) {

@@ -8,7 +8,8 @@ use super::world::{Memory, id, requirement, version};
 use crate::index::Requirement;
 use crate::reference::{PackageId, Version};
 use crate::select::{
-    Fact, Failure, Highest, Locked, Request, Requirer, Root, Selection, Strategy as _, Update,
+    Fact, Failure, Highest, Locked, Minimal, Request, Requirer, Root, Selection, Strategy as _,
+    Update,
 };
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -141,6 +142,40 @@ impl Case {
     }
 }
 
+/// Minimal version selection as the textbook has it: none if a bound is broken or something asks for what is not there.
+fn textbook(case: &Case) -> Option<Choice> {
+    let lowest = |&(name, spec): &(usize, usize)| {
+        let asked = requirement(&format!("{}#{}", NAMES[name], SPECS[spec])).spec;
+        case.packages[name].iter().zip(VERSIONS).position(|((_, is_yanked), number)| {
+            let number = version(number);
+            asked.accepts(&number, false) && (!is_yanked || asked.begins_at(&number))
+        })
+    };
+    let mut visited: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let mut open: Vec<(usize, usize)> = case.roots.clone();
+    while let Some(need) = open.pop() {
+        let Some(at) = lowest(&need) else { continue };
+        if visited.insert((need.0, at)) {
+            open.extend(&case.packages[need.0][at].0);
+        }
+    }
+    let mut chosen: BTreeMap<usize, usize> = BTreeMap::new();
+    for &(name, at) in &visited {
+        let highest = chosen.entry(name).or_insert(at);
+        *highest = at.max(*highest);
+    }
+    let needs = chosen.iter().flat_map(|(&name, &at)| &case.packages[name][at].0);
+    let is_kept = |&(name, spec): &(usize, usize)| {
+        let asked = requirement(&format!("{}#{}", NAMES[name], SPECS[spec])).spec;
+        let at = chosen.get(&name);
+        at.is_some_and(|&at| asked.accepts(&version(VERSIONS[at]), false))
+            && lowest(&(name, spec)).is_some()
+    };
+    let all_kept = case.roots.iter().chain(needs).all(is_kept);
+    let named = chosen.iter().map(|(&name, &at)| (id(NAMES[name]), version(VERSIONS[at])));
+    all_kept.then(|| named.collect())
+}
+
 fn choice(selection: &Selection) -> Choice {
     let chosen = selection.packages.iter();
     chosen
@@ -168,6 +203,16 @@ proptest! {
                 prop_assert!(better.is_none(), "{better:?} is better than {chosen:?}");
             }
             Err(Failure::Conflict(_)) => prop_assert!(solutions.is_empty(), "{solutions:?}"),
+            Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+        }
+    }
+
+    #[test]
+    fn the_minimal_strategy_is_the_textbooks(case in case()) {
+        let expected = textbook(&case);
+        match Minimal.select(&case.memory(), &case.request()) {
+            Ok(selection) => prop_assert_eq!(Some(choice(&selection)), expected),
+            Err(Failure::Conflict(conflict)) => prop_assert_eq!(None, expected, "{}", conflict),
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
         }
     }

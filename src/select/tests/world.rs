@@ -52,7 +52,6 @@ pub(super) struct Memory {
 /// What a [`Memory`] was asked.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    pub(super) packages: BTreeSet<PackageId>,
     pub(super) versions: BTreeSet<(PackageId, Position)>,
     /// The packages of each hint that held something new.
     pub(super) waves: Vec<BTreeSet<PackageId>>,
@@ -113,10 +112,9 @@ impl Memory {
 impl Universe for Memory {
     fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         let mut asked = self.log();
-        if !asked.waves.iter().any(|wave| wave.contains(id)) {
+        if !self.is_at_hand && !asked.waves.iter().any(|wave| wave.contains(id)) {
             asked.unexpected.insert(id.clone());
         }
-        asked.packages.insert(id.clone());
         Ok(match self.packages.get(id) {
             Some((releases, _)) => Arc::clone(releases),
             None => Arc::new(Releases::absent(id.clone(), vec![format!("https://{id}")])),

@@ -1,0 +1,172 @@
+//! The build list: everything that is reachable from the roots, each package at the highest version that any requirement
+//! on the way needs at least.
+//!
+//! What visited versions require counts even where a higher version is chosen, as in Go: so the list depends on nothing
+//! that was published later.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::select::candidates::Candidates;
+use crate::select::filters::Rejection;
+use crate::select::world::World;
+use crate::select::{Majors, Settings};
+
+/// Of which at most one version is chosen: the place of a package, and a major if there may be several.
+pub(super) type Line = (usize, u64);
+
+/// Who asked for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// A root, by its place in the request.
+    Root(usize),
+    /// A visit, by its place in the list.
+    Visit(usize),
+}
+
+/// A version that some requirement needs at least.
+#[derive(Debug, Clone)]
+pub(super) struct Visit {
+    pub(super) place: usize,
+    pub(super) position: Position,
+    /// Who asked for it first, and how.
+    pub(super) by: By,
+    pub(super) requirement: Requirement,
+}
+
+/// What was visited, and what is chosen of it.
+#[derive(Debug, Default)]
+pub(super) struct BuildList {
+    pub(super) visits: Vec<Visit>,
+    pub(super) chosen: BTreeMap<Line, usize>,
+    visited: FxHashMap<(usize, Position), usize>,
+}
+
+impl BuildList {
+    /// Visits everything that is reachable, a level of the graph at a time.
+    pub(super) fn build(world: &mut World<'_>) -> Result<Self, Unavailable> {
+        loop {
+            world.take_outdated();
+            let list = Self::walk(world)?;
+            if !world.take_outdated() {
+                return Ok(list);
+            }
+        }
+    }
+
+    fn walk(world: &mut World<'_>) -> Result<Self, Unavailable> {
+        let mut list = Self::default();
+        let mut wave: Vec<(By, Requirement)> = Vec::new();
+        for (index, root) in world.request().roots.iter().enumerate() {
+            wave.extend(root.requirements.iter().map(|one| (By::Root(index), one.clone())));
+        }
+        while !wave.is_empty() {
+            wave.retain(|(_, requirement)| !world.request().local.contains_key(&requirement.id));
+            wave.sort_by(|one, two| one.1.cmp(&two.1));
+            world.expect(wave.iter().map(|(_, requirement)| &requirement.id));
+            let mut fresh = Vec::new();
+            for (by, requirement) in wave {
+                fresh.extend(list.visit(world, by, requirement)?);
+            }
+            let candidates: Vec<_> = fresh
+                .iter()
+                .map(|&visit| (list.visits[visit].place, list.visits[visit].position))
+                .collect();
+            world.expect_requirements(&candidates);
+            wave = Vec::new();
+            for (visit, (place, position)) in fresh.into_iter().zip(candidates) {
+                let required = world.requirements(place, position)?;
+                wave.extend(required.iter().map(|one| (By::Visit(visit), one.clone())));
+            }
+        }
+        Ok(list)
+    }
+
+    /// Visits what a requirement needs at least; gives the visit if it is the first of that version.
+    fn visit(
+        &mut self,
+        world: &mut World<'_>,
+        by: By,
+        requirement: Requirement,
+    ) -> Result<Option<usize>, Unavailable> {
+        let Some((place, position)) = lowest(world, &requirement)? else { return Ok(None) };
+        if self.visited.contains_key(&(place, position)) {
+            return Ok(None);
+        }
+        let visit = self.visits.len();
+        self.visits.push(Visit { place, position, by, requirement });
+        self.visited.insert((place, position), visit);
+        let package = world.package(place);
+        let line = line(package, &world.request().settings, place, position);
+        let chosen = self.chosen.entry(line).or_insert(visit);
+        if is_higher(package, position, self.visits[*chosen].position) {
+            *chosen = visit;
+        }
+        Ok(Some(visit))
+    }
+
+    /// The position that is chosen of a line.
+    pub(super) fn position(&self, line: Line) -> Option<Position> {
+        self.chosen.get(&line).map(|&visit| self.visits[visit].position)
+    }
+}
+
+/// The lowest candidate that a requirement accepts; none if there is no such candidate.
+///
+/// A yanked version will do only if the requirement's lower bound is exactly it.
+pub(super) fn lowest(
+    world: &mut World<'_>,
+    requirement: &Requirement,
+) -> Result<Option<(usize, Position)>, Unavailable> {
+    let (place, set) = world.accepted(requirement)?;
+    let lowest = set.first();
+    let package = world.package(place);
+    if package.allowed().len() < package.count() as usize {
+        let matching = world.matching(place, requirement)?;
+        let package = world.package(place);
+        let settings = &world.request().settings;
+        let mut below = matching.iter().take_while(|&at| lowest.is_none_or(|lowest| at < lowest));
+        let is_pin = |&at: &Position| is_yanked_pin(package, settings, requirement, at);
+        if let Some(yanked) = below.find(is_pin) {
+            return Ok(Some((place, yanked)));
+        }
+    }
+    Ok(lowest.map(|lowest| (place, lowest)))
+}
+
+/// Whether a requirement begins at exactly this version, and being yanked is all that is held against it.
+pub(super) fn is_yanked_pin(
+    package: &Candidates,
+    settings: &Settings,
+    requirement: &Requirement,
+    position: Position,
+) -> bool {
+    matches!(package.rejection(settings, position), Some(Rejection::Yanked(_)))
+        && package.version(position).is_some_and(|version| requirement.spec.begins_at(version))
+}
+
+/// The line of a candidate.
+pub(super) fn line(
+    package: &Candidates,
+    settings: &Settings,
+    place: usize,
+    position: Position,
+) -> Line {
+    match settings.majors {
+        Majors::One => (place, 0),
+        Majors::Many => (place, package.major(position)),
+    }
+}
+
+/// Whether one candidate comes after another. A revision stands where its version would, behind the release of that
+/// version; without one it stands behind everything.
+fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
+    let key = |position: Position| {
+        let version = package.version(position);
+        (version.is_none(), version.cloned(), package.revision(position).is_some(), position)
+    };
+    key(one) > key(than)
+}

@@ -1,0 +1,156 @@
+//! Whether a build list keeps the bounds that its versions and the roots ask for, and what to say where it does not.
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::select::clash;
+use crate::select::conflict::{Conflict, Fact, Requirer};
+use crate::select::filters::Rejection;
+use crate::select::fold::Versions;
+use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, line, lowest};
+use crate::select::positions::PositionSet;
+use crate::select::world::World;
+
+/// The first requirement of the roots or of a chosen version that is not kept, with how it came to be; none if all are.
+pub(super) fn conflict(
+    world: &mut World<'_>,
+    list: &BuildList,
+) -> Result<Option<Conflict>, Unavailable> {
+    let mut askers: Vec<By> = (0..world.request().roots.len()).map(By::Root).collect();
+    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
+    chosen.sort_unstable();
+    askers.extend(chosen.into_iter().map(By::Visit));
+    for by in askers {
+        for requirement in required(world, list, by)? {
+            if world.request().local.contains_key(&requirement.id) {
+                continue;
+            }
+            let Some((place, least)) = lowest(world, &requirement)? else {
+                return unmet(world, list, by, &requirement).map(Some);
+            };
+            let line = line(world.package(place), &world.request().settings, place, least);
+            let chosen = list.position(line).unwrap_or(least);
+            if let Some(refusal) = world.package(place).refusal(chosen) {
+                return Ok(Some(refused(world, list, line, refusal)));
+            }
+            if !is_kept(world, &requirement, chosen)? {
+                return broken(world, list, by, &requirement, line).map(Some);
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn required(
+    world: &mut World<'_>,
+    list: &BuildList,
+    by: By,
+) -> Result<Vec<Requirement>, Unavailable> {
+    let mut required = match by {
+        By::Root(index) => world.request().roots[index].requirements.clone(),
+        By::Visit(visit) => {
+            let visit = &list.visits[visit];
+            world.requirements(visit.place, visit.position)?.to_vec()
+        }
+    };
+    required.sort_unstable();
+    Ok(required)
+}
+
+/// Whether a requirement accepts what is chosen.
+fn is_kept(
+    world: &mut World<'_>,
+    requirement: &Requirement,
+    chosen: Position,
+) -> Result<bool, Unavailable> {
+    let (place, set) = world.accepted(requirement)?;
+    let settings = &world.request().settings;
+    // Someone may have named a yanked version; who accepts it by its version keeps with it.
+    let is_yanked = world.package(place).yanked(chosen).is_some();
+    Ok(set.holds(chosen)
+        || is_yanked_pin(world.package(place), settings, requirement, chosen)
+        || (is_yanked && world.matching(place, requirement)?.holds(chosen)))
+}
+
+/// The conflict of a requirement that nothing meets.
+fn unmet(
+    world: &mut World<'_>,
+    list: &BuildList,
+    by: By,
+    requirement: &Requirement,
+) -> Result<Conflict, Unavailable> {
+    let (place, _) = world.accepted(requirement)?;
+    let wanted = world.matching(place, requirement)?;
+    let mut conflict = begin(world);
+    conflict.facts = chain(world, list, by, requirement);
+    let asked = vec![vec![requirement.to_string()]];
+    conflict.clashes = vec![clash::describe(world, place, asked, &wanted)];
+    Ok(conflict)
+}
+
+/// The conflict of a requirement that does not accept what others need at least.
+fn broken(
+    world: &mut World<'_>,
+    list: &BuildList,
+    by: By,
+    requirement: &Requirement,
+    line: Line,
+) -> Result<Conflict, Unavailable> {
+    let mut conflict = begin(world);
+    let forced = &list.visits[list.chosen[&line]];
+    conflict.facts = chain(world, list, forced.by, &forced.requirement);
+    for fact in chain(world, list, by, requirement) {
+        if !conflict.facts.contains(&fact) {
+            conflict.facts.push(fact);
+        }
+    }
+    let asked = vec![vec![requirement.to_string()]];
+    let mut clash = clash::describe(world, line.0, asked, &PositionSet::default());
+    clash.needed = Some(world.package(line.0).label(forced.position));
+    conflict.clashes = vec![clash];
+    Ok(conflict)
+}
+
+/// The conflict of a version that is needed at least, and that what is installed cannot be upgraded to.
+fn refused(world: &World<'_>, list: &BuildList, line: Line, refusal: Rejection) -> Conflict {
+    let mut conflict = begin(world);
+    let forced = &list.visits[list.chosen[&line]];
+    conflict.facts = chain(world, list, forced.by, &forced.requirement);
+    let package = world.package(line.0);
+    let mut clash = clash::describe(world, line.0, Vec::new(), &PositionSet::default());
+    clash.needed = Some(package.label(forced.position));
+    let version = std::iter::once(forced.position).collect();
+    clash.rejected = vec![(refusal, Versions::fold(package, &version))];
+    conflict.clashes = vec![clash];
+    conflict
+}
+
+fn begin(world: &World<'_>) -> Conflict {
+    let base = world.request().settings.base.clone();
+    Conflict { statistics: world.statistics(), base, ..Conflict::default() }
+}
+
+/// How a requirement came to be, from a root down to it.
+fn chain(world: &World<'_>, list: &BuildList, by: By, requirement: &Requirement) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let (mut by, mut requirement) = (by, requirement);
+    loop {
+        let (id, asked) = (requirement.id.clone(), vec![requirement.to_string()]);
+        match by {
+            By::Root(index) => {
+                let names = vec![world.request().roots[index].by.clone()];
+                facts.push(Fact::Requires { by: Requirer::Roots(names), id, asked });
+                facts.reverse();
+                return facts;
+            }
+            By::Visit(visit) => {
+                let visit = &list.visits[visit];
+                let package = world.package(visit.place);
+                let version: PositionSet = std::iter::once(visit.position).collect();
+                let versions = Versions::fold(package, &version);
+                let requirer = Requirer::Package(package.id().clone(), versions);
+                facts.push(Fact::Requires { by: requirer, id, asked });
+                (by, requirement) = (visit.by, &visit.requirement);
+            }
+        }
+    }
+}
