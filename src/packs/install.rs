@@ -301,6 +301,11 @@ fn adopt(
     if state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place) {
         return Ok(());
     }
+    // A folder inside a pack of mu's own makes room for the pack that belongs there.
+    let mut around = pack.place.match_indices('/').map(|(end, _)| &pack.place[..end]);
+    if around.any(|place| state.packs.contains_key(place) || state.pending.contains(place)) {
+        return Ok(());
+    }
     let path = packs.pack_path(&pack.place);
     let Ok(mut entries) = std::fs::read_dir(&path) else {
         return Ok(());

@@ -182,3 +182,23 @@ fn eight_runs_at_once_agree() {
     }
     sandbox.mu(&["verify", "--store"]).ok().says(&["12 trees verified"]);
 }
+
+#[test]
+fn a_folder_of_a_pack_makes_room_for_the_pack_that_belongs_there() {
+    let sandbox = Sandbox::with_dependencies(&["aws"]);
+    let whole = Package::new("aws", "1.0.0").file("ec2/own.txt", "aws's own").file("a.txt", "a");
+    sandbox.publish(&[whole, Package::new("aws/ec2", "2.0.0").file("theirs.txt", "ec2's")]);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/own.txt"));
+    sandbox.asks_for(&["aws", "aws/ec2"]);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/theirs.txt"));
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/own.txt"));
+    sandbox.mu(&["verify"]).ok().says(&["2 packs verified"]);
+    sandbox.mu(&["list"]).ok().does_not_say(&["not installed"]);
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.asks_for(&["aws"]);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/own.txt"));
+    sandbox.mu(&["verify"]).ok().says(&["1 pack verified"]);
+}
