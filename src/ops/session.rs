@@ -5,7 +5,7 @@
 //! when they are first needed.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mu_provider::Progress;
 use mu_provider::http::{Http, HttpOptions};
@@ -68,8 +68,8 @@ pub struct Session {
     /// Receives warnings and progress.
     pub events: Arc<dyn Events>,
     index: OnceLock<Index>,
-    /// The lock as it was when it was first asked for.
-    lockfile: OnceLock<Option<Lockfile>>,
+    /// The lock as it was read, until it is written.
+    lockfile: Mutex<Option<Option<Lockfile>>>,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,
 }
@@ -106,7 +106,7 @@ impl Session {
             places,
             events,
             index: OnceLock::new(),
-            lockfile: OnceLock::new(),
+            lockfile: Mutex::default(),
             lock: None,
         })
     }
@@ -163,17 +163,29 @@ impl Session {
         }
     }
 
-    /// The lock on disk, read once: what this run writes there, it knows.
+    /// The lock on disk, or nothing; read once, and again after it was written.
     ///
     /// # Errors
     ///
     /// When it cannot be read.
     pub fn lockfile(&self) -> Result<Option<Lockfile>, CommandError> {
-        if let Some(lockfile) = self.lockfile.get() {
+        let mut known = self.lockfile.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lockfile) = &*known {
             return Ok(lockfile.clone());
         }
         let lockfile = Lockfile::read(&self.lock_folder())?;
-        Ok(self.lockfile.get_or_init(|| lockfile).clone())
+        *known = Some(lockfile.clone());
+        Ok(lockfile)
+    }
+
+    /// Writes the lock.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses; the old lock is then as it was.
+    pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
+        *self.lockfile.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(lockfile.write(&self.lock_folder())?)
     }
 
     /// What references without a base mean.

@@ -57,7 +57,7 @@ pub fn sync(
         .hint("run `mu get` without --locked, and commit Mu.lock"));
     }
     if !resolved.is_unchanged() {
-        resolved.lock.write(&session.lock_folder())?;
+        session.write_lockfile(&resolved.lock)?;
     }
     let mut edited = Vec::new();
     for edit in edits {
