@@ -11,6 +11,7 @@ use mu_provider::{Entry, Mode};
 
 use crate::fs::{AtPath as _, FileError};
 use crate::packs::PacksError;
+use crate::packs::folders::Folders;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 
@@ -44,22 +45,32 @@ impl Linker {
         target: &Path,
         wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<(), PacksError> {
-        let mut made = target.to_owned();
+        let mut made = "";
+        let mut folders = Folders::open(&stored.folder, target);
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
-            let to = target.join(&entry.path);
-            let parent = to.parent().unwrap_or(target);
+            let (parent, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
             // Entries come sorted, so a folder's files stand together.
             if parent != made {
-                fs::create_dir_all(parent).at("make the folder", parent)?;
-                made = parent.to_owned();
+                let folder = target.join(parent);
+                fs::create_dir_all(&folder).at("make the folder", &folder)?;
+                folders = Folders::open(&stored.folder.join(parent), &folder);
+                made = parent;
             }
-            let from = stored.folder.join(&entry.path);
-            if entry.mode == Mode::Symlink {
+            let is_file = entry.mode != Mode::Symlink;
+            let is_unchanged = is_file && folders.is_unchanged(name, entry, stored.checked);
+            let is_linked = is_unchanged && self.way.load(Ordering::Relaxed) == HARD_LINK;
+            if is_linked && folders.link(name).is_ok() {
+                continue;
+            }
+            let (from, to) = (stored.folder.join(&entry.path), target.join(&entry.path));
+            if !is_file {
                 copy_symlink(&from, &to)?;
-            } else {
-                check_unchanged(stored, entry, &from)?;
-                self.make(&from, &to, entry.mode)?;
+                continue;
             }
+            if !is_unchanged {
+                check_unchanged(stored, entry, &from)?;
+            }
+            self.make(&from, &to, entry.mode)?;
         }
         Ok(())
     }

@@ -13,6 +13,7 @@
 //! packs/.mu/staging/     packs on their way
 //! ```
 
+mod folders;
 mod hash;
 mod install;
 mod link;

@@ -195,6 +195,9 @@ pub struct TreeWriter {
     seen: HashMap<String, (String, bool)>,
     /// Folders that were made on disk, by their paths as written.
     made: HashSet<String>,
+    /// The folder that was last written to, held open, so that its files are made by name alone.
+    #[cfg(unix)]
+    current: Option<(String, std::os::fd::OwnedFd)>,
     bytes: u64,
     archive_bytes: Option<u64>,
     buffer: Vec<u8>,
@@ -220,6 +223,8 @@ impl TreeWriter {
             links: Vec::new(),
             seen: HashMap::new(),
             made: HashSet::new(),
+            #[cfg(unix)]
+            current: None,
             bytes: 0,
             archive_bytes: None,
             buffer: vec![0; 64 << 10],
@@ -255,8 +260,9 @@ impl TreeWriter {
         let path = self.check_path(path)?;
         self.claim(path, false)?;
         self.make_parent(path)?;
-        let on_disk = self.folder.join(path);
-        let mut file = create(&on_disk, executable)?;
+        let mut file = self
+            .create(path, executable)
+            .map_err(|source| TreeError::Io { path: self.folder.join(path), source })?;
         let mut hash = Sha256::new();
         let mut size = 0_u64;
         loop {
@@ -273,7 +279,7 @@ impl TreeWriter {
             let chunk = &self.buffer[..count];
             hash.update(chunk);
             file.write_all(chunk)
-                .map_err(|source| TreeError::Io { path: on_disk.clone(), source })?;
+                .map_err(|source| TreeError::Io { path: self.folder.join(path), source })?;
         }
         self.entries.push(Entry {
             path: path.to_owned(),
@@ -374,6 +380,30 @@ impl TreeWriter {
         Ok(())
     }
 
+    /// Makes a file that is not there yet, read-only, because packs may share it with the store.
+    #[cfg(unix)]
+    fn create(&mut self, path: &str, executable: bool) -> io::Result<fs::File> {
+        use rustix::fs::{Mode, OFlags, open, openat};
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if self.current.as_ref().is_none_or(|(known, _)| known != parent) {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = open(self.folder.join(parent), flags, Mode::empty())?;
+            self.current = Some((parent.to_owned(), folder));
+        }
+        let (_, folder) = self.current.as_ref().expect("was opened if it was not");
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let readable = Mode::RUSR | Mode::RGRP | Mode::ROTH;
+        let mode =
+            if executable { readable | Mode::XUSR | Mode::XGRP | Mode::XOTH } else { readable };
+        Ok(openat(folder, name, flags, mode)?.into())
+    }
+
+    /// Makes a file that is not there yet.
+    #[cfg(not(unix))]
+    fn create(&mut self, path: &str, _executable: bool) -> io::Result<fs::File> {
+        fs::OpenOptions::new().write(true).create_new(true).open(self.folder.join(path))
+    }
+
     fn account(&mut self, bytes: u64) -> Result<(), TreeError> {
         self.bytes += bytes;
         if self.bytes > self.limits.bytes {
@@ -469,20 +499,6 @@ impl TreeWriter {
             }
         }
     }
-}
-
-fn create(on_disk: &Path, executable: bool) -> Result<fs::File, TreeError> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        // Read-only, because packs may share these very files with the store.
-        options.mode(if executable { 0o555 } else { 0o444 });
-    }
-    #[cfg(not(unix))]
-    let _ = executable;
-    options.open(on_disk).map_err(|source| TreeError::Io { path: on_disk.to_owned(), source })
 }
 
 /// The form in which case-insensitive, normalising file systems compare names.
