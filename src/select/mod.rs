@@ -31,7 +31,7 @@ pub use conflict::{Clash, Conflict, Fact, Requirer, WayOut};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
-pub use minimal::Minimal;
+pub use minimal::{Change, Lowered, Minimal};
 pub use request::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
 pub use selection::{Asker, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning};
 

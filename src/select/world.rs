@@ -175,6 +175,12 @@ impl<'a> World<'a> {
         }
     }
 
+    /// What the root needs, narrowed or not.
+    pub(super) fn root_edges(&mut self) -> Result<Vec<Edge>, Unavailable> {
+        self.narrowed_root = None;
+        self.find_edges(Node::ROOT, 0)
+    }
+
     /// Makes the root need some of what it needs, and nothing else.
     pub(super) fn narrow_root(&mut self, edges: Vec<Edge>) {
         self.narrowed_root = Some(edges);
@@ -355,7 +361,8 @@ impl<'a> World<'a> {
         Ok(place)
     }
 
-    fn node(&mut self, kind: Kind) -> Node {
+    /// The node that stands for something.
+    pub(super) fn node(&mut self, kind: Kind) -> Node {
         if let Some(&node) = self.nodes.get(&kind) {
             return node;
         }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
+use crate::reference::VersionSpec;
 use crate::select::candidates::Candidates;
 use crate::select::filters::Rejection;
 use crate::select::world::World;
@@ -25,6 +26,8 @@ pub(super) enum By {
     Root(usize),
     /// A visit, by its place in the list.
     Visit(usize),
+    /// The command itself, which wants a version.
+    Command,
 }
 
 /// A version that some requirement needs at least.
@@ -46,20 +49,33 @@ pub(super) struct BuildList {
 }
 
 impl BuildList {
-    /// Visits everything that is reachable, a level of the graph at a time.
-    pub(super) fn build(world: &mut World<'_>) -> Result<Self, Unavailable> {
+    /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time.
+    pub(super) fn build(
+        world: &mut World<'_>,
+        wanted: &[(usize, Position)],
+    ) -> Result<Self, Unavailable> {
         loop {
             world.take_outdated();
-            let list = Self::walk(world)?;
+            let list = Self::walk(world, wanted)?;
             if !world.take_outdated() {
                 return Ok(list);
             }
         }
     }
 
-    fn walk(world: &mut World<'_>) -> Result<Self, Unavailable> {
+    fn walk(world: &mut World<'_>, wanted: &[(usize, Position)]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
         let mut wave: Vec<(By, Requirement)> = Vec::new();
+        for &(place, position) in wanted {
+            let package = world.package(place);
+            let label = package.label(position);
+            let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
+            let requirement = Requirement::new(package.id().clone(), spec);
+            if let Some(visit) = list.note(world, By::Command, requirement, place, position) {
+                let required = world.requirements(place, position)?;
+                wave.extend(required.iter().map(|one| (By::Visit(visit), one.clone())));
+            }
+        }
         for (index, root) in world.request().roots.iter().enumerate() {
             wave.extend(root.requirements.iter().map(|one| (By::Root(index), one.clone())));
         }
@@ -92,9 +108,22 @@ impl BuildList {
         by: By,
         requirement: Requirement,
     ) -> Result<Option<usize>, Unavailable> {
-        let Some((place, position)) = lowest(world, &requirement)? else { return Ok(None) };
+        Ok(match lowest(world, &requirement)? {
+            Some((place, position)) => self.note(world, by, requirement, place, position),
+            None => None,
+        })
+    }
+
+    fn note(
+        &mut self,
+        world: &World<'_>,
+        by: By,
+        requirement: Requirement,
+        place: usize,
+        position: Position,
+    ) -> Option<usize> {
         if self.visited.contains_key(&(place, position)) {
-            return Ok(None);
+            return None;
         }
         let visit = self.visits.len();
         self.visits.push(Visit { place, position, by, requirement });
@@ -105,7 +134,7 @@ impl BuildList {
         if is_higher(package, position, self.visits[*chosen].position) {
             *chosen = visit;
         }
-        Ok(Some(visit))
+        Some(visit)
     }
 
     /// The position that is chosen of a line.
@@ -163,7 +192,7 @@ pub(super) fn line(
 
 /// Whether one candidate comes after another. A revision stands where its version would, behind the release of that
 /// version; without one it stands behind everything.
-fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
+pub(super) fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
     let key = |position: Position| {
         let version = package.version(position);
         (version.is_none(), version.cloned(), package.revision(position).is_some(), position)

@@ -10,6 +10,9 @@ use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, line, lo
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
+/// What messages call the command that wants a version.
+const COMMAND: &str = "this command";
+
 /// The first requirement of the roots or of a chosen version that is not kept, with how it came to be; none if all are.
 pub(super) fn conflict(
     world: &mut World<'_>,
@@ -47,6 +50,7 @@ fn required(
 ) -> Result<Vec<Requirement>, Unavailable> {
     let mut required = match by {
         By::Root(index) => world.request().roots[index].requirements.clone(),
+        By::Command => Vec::new(),
         By::Visit(visit) => {
             let visit = &list.visits[visit];
             world.requirements(visit.place, visit.position)?.to_vec()
@@ -69,6 +73,11 @@ fn is_kept(
     Ok(set.holds(chosen)
         || is_yanked_pin(world.package(place), settings, requirement, chosen)
         || (is_yanked && world.matching(place, requirement)?.holds(chosen)))
+}
+
+/// The conflict of something that the command wants and that does not exist.
+pub(super) fn nothing(world: &mut World<'_>, wish: &Requirement) -> Result<Conflict, Unavailable> {
+    unmet(world, &BuildList::default(), By::Command, wish)
 }
 
 /// The conflict of a requirement that nothing meets.
@@ -136,8 +145,12 @@ fn chain(world: &World<'_>, list: &BuildList, by: By, requirement: &Requirement)
     loop {
         let (id, asked) = (requirement.id.clone(), vec![requirement.to_string()]);
         match by {
-            By::Root(index) => {
-                let names = vec![world.request().roots[index].by.clone()];
+            By::Root(_) | By::Command => {
+                let name = match by {
+                    By::Root(index) => world.request().roots[index].by.clone(),
+                    _ => COMMAND.to_owned(),
+                };
+                let names = vec![name];
                 facts.push(Fact::Requires { by: Requirer::Roots(names), id, asked });
                 facts.reverse();
                 return facts;

@@ -6,6 +6,9 @@
 
 mod build;
 mod check;
+mod downgrade;
+mod requirements;
+mod update;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -25,13 +28,15 @@ impl Strategy for Minimal {
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let list = BuildList::build(&mut world)?;
+        let list = BuildList::build(&mut world, &[])?;
         if let Some(conflict) = check::conflict(&mut world, &list)? {
             return Err(Failure::Conflict(Box::new(conflict)));
         }
         Ok(gather(&mut world, &list)?)
     }
 }
+
+pub use self::update::{Change, Lowered};
 
 /// The request without what the lock holds, but for what only a lock can hold: where a branch was.
 fn without_lock(request: &Request) -> Request {

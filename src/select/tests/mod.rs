@@ -3,6 +3,7 @@
 mod ahead;
 mod format;
 mod hard;
+mod minimal;
 mod random;
 mod scenarios;
 mod world;

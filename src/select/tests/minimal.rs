@@ -1,0 +1,198 @@
+//! Moves by the minimal strategy, on the classic examples, with what a user of Go expects.
+
+use super::world::{Memory, id, requirement};
+use crate::reference::VersionSpec;
+use crate::select::{Change, Failure, Minimal, Request, Root, Selection, Strategy};
+
+/// A graph in short: `B1: D3` is version 1.3.0 of d, required as `>=1.3.0` by version 1.1.0 of b. The line of `A` is the
+/// root's; a name alone means version 1.
+struct Graph {
+    memory: Memory,
+    root: Vec<String>,
+}
+
+fn module(text: &str) -> (String, String) {
+    let (name, number) = text.split_at(1);
+    let number = if number.is_empty() { "1" } else { number };
+    (name.to_lowercase(), format!("1.{number}.0"))
+}
+
+fn graph(text: &str) -> Graph {
+    let mut graph = Graph { memory: Memory::default(), root: Vec::new() };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (of, needs) = line.split_once(':').expect("is a line of a graph");
+        let needs: Vec<String> = needs.split_whitespace().map(ToOwned::to_owned).collect();
+        if of == "A" {
+            graph.root = needs;
+            continue;
+        }
+        let (name, number) = module(of);
+        let needs = needs.iter().map(|need| least(need)).collect();
+        graph.memory.release(&name, &number, needs, false);
+    }
+    graph
+}
+
+fn least(text: &str) -> crate::index::Requirement {
+    let (name, number) = module(text);
+    requirement(&format!("{name}#>={number}"))
+}
+
+impl Graph {
+    fn request(&self) -> Request {
+        let requirements = self.root.iter().map(|need| least(need)).collect();
+        Request { roots: vec![Root { by: "shop".to_owned(), requirements }], ..Request::default() }
+    }
+
+    #[track_caller]
+    fn builds(&self, expected: &str) -> &Self {
+        let selection = Minimal.select(&self.memory, &self.request()).expect("holds together");
+        assert_eq!(short(&selection), expected);
+        self
+    }
+
+    #[track_caller]
+    fn updates(&self, expected: &str) -> &Self {
+        let change = Minimal.update_everything(&self.memory, &self.request());
+        self.gives(change, expected, None)
+    }
+
+    #[track_caller]
+    fn moves(&self, to: &str, expected: &str, requirements: Option<&str>) -> &Self {
+        let (name, number) = module(to);
+        let to = VersionSpec::parse(&number).expect("is a version");
+        let change = Minimal.update(&self.memory, &self.request(), &id(&name), Some(&to));
+        self.gives(change, expected, requirements)
+    }
+
+    #[track_caller]
+    fn gives(
+        &self,
+        change: Result<Change, Failure>,
+        expected: &str,
+        requirements: Option<&str>,
+    ) -> &Self {
+        let change = match change {
+            Ok(change) => change,
+            Err(Failure::Conflict(conflict)) => panic!("{conflict}"),
+            Err(Failure::Unavailable(error)) => panic!("{error}"),
+        };
+        assert_eq!(short(&change.selection), expected);
+        if let Some(requirements) = requirements {
+            let roots = change.roots.iter().flat_map(|root| &root.requirements);
+            let all = roots.chain(&change.indirect);
+            let text: Vec<String> =
+                all.map(|one| format!("{}{}", one.id.name_str(), one.spec)).collect();
+            assert_eq!(text.join(" "), requirements);
+        }
+        self
+    }
+}
+
+/// `B1 C2`, as the graph has it.
+fn short(selection: &Selection) -> String {
+    let module = |chosen: &crate::select::Chosen| {
+        let version = chosen.version.as_ref().and_then(|version| version.as_semver().cloned());
+        let minor = version.expect("has a version").minor;
+        format!("{}{minor}", chosen.id.name_str().to_uppercase())
+    };
+    selection.packages.iter().map(module).collect::<Vec<_>>().join(" ")
+}
+
+const BLOG: &str = "
+    A: B1 C2
+    B1: D3
+    C1: D2
+    C2: D4
+    C3: D5
+    C4: G1
+    D2: E1
+    D3: E2
+    D4: E2 F1
+    D5: E2
+    E1:
+    E2:
+    F1:
+    G1: C4";
+
+#[test]
+fn the_example_that_explains_the_method() {
+    graph(BLOG).builds("B1 C2 D4 E2 F1").updates("B1 C4 D5 E2 F1 G1").moves(
+        "C4",
+        "B1 C4 D4 E2 F1 G1",
+        Some("b>=1.1.0 c>=1.4.0 d^1.4.0"),
+    );
+}
+
+#[test]
+fn a_downgrade_lowers_and_drops_and_keeps_the_rest() {
+    let mut graph = graph(BLOG);
+    graph.root = ["B1", "C4", "D4"].map(str::to_owned).to_vec();
+    graph.moves("D2", "C4 D2 E2 F1 G1", None);
+    let to = VersionSpec::parse("1.2.0").expect("is a version");
+    let change = Minimal.update(&graph.memory, &graph.request(), &id("d"), Some(&to));
+    let change = change.unwrap_or_else(|_| panic!("is possible"));
+    let lowered: Vec<String> = change
+        .lowered
+        .iter()
+        .map(|one| {
+            let (needs, at) = one.because.clone().expect("has a reason");
+            format!("{} {} to {:?}: {needs} {at}", one.id.name_str(), one.from, one.to)
+        })
+        .collect();
+    assert_eq!(lowered, ["b 1.1.0 to None: hub.mu.com/d 1.3.0"]);
+}
+
+#[test]
+fn requirements_of_superseded_versions_stay() {
+    graph("A: B1 C2\nB1: D3\nB2:\nC2: B2\nD3:").builds("B2 C2 D3");
+    graph("A: B C\nB: D1\nC: D2\nD1: E2\nD2: E1\nE1:\nE2:").builds("B1 C1 D2 E2");
+}
+
+#[test]
+fn a_downgrade_follows_what_needs_the_lowered_package() {
+    graph("A: B2\nB1: C1\nB2: C2\nC1:\nC2:").builds("B2 C2").moves("C1", "B1 C1", Some("b>=1.1.0"));
+    graph("A: B2 E2\nB1:\nB2: C2 F2\nC1:\nC2: D2 E2\nD1:\nD2: B2\nE1:\nE2: D2\nF1:\nF2:")
+        .builds("B2 C2 D2 E2 F2")
+        .moves("F1", "B1 C1 D1 E1 F1", None);
+}
+
+#[test]
+fn a_downgrade_never_raises_anything() {
+    graph("A: B2 C1\nB1: C2\nB2: C1\nC1: D2\nC2:\nD1:\nD2:")
+        .builds("B2 C1 D2")
+        .moves("D1", "D1", None);
+}
+
+#[test]
+fn an_update_goes_no_further_than_what_is_asked_for() {
+    let mut memory = Memory::default();
+    for number in ["1.0.0", "1.1.0", "2.0.0"] {
+        memory.release("elk", number, vec![requirement("log#~1.0")], false);
+        memory.release("log", number, Vec::new(), false);
+    }
+    memory.release("log", "1.0.7", Vec::new(), false);
+    let requirements = vec![requirement("elk#^1")];
+    let request =
+        Request { roots: vec![Root { by: "shop".to_owned(), requirements }], ..Request::default() };
+    let graph = Graph { memory, root: Vec::new() };
+    let everything = Minimal.update_everything(&graph.memory, &request);
+    graph.gives(everything, "ELK1 LOG0", Some("elk^1.1.0 log^1.0.7"));
+    let one = Minimal.update(&graph.memory, &request, &id("elk"), None);
+    graph.gives(one, "ELK1 LOG0", Some("elk^1.1.0"));
+}
+
+#[test]
+fn a_version_that_breaks_a_bound_is_refused() {
+    let graph = graph("A: B1 C1\nB1:\nB2: C2\nC1:\nC2:");
+    let mut request = graph.request();
+    request.roots[0].requirements[1] = requirement("c#1.1.0");
+    let to = VersionSpec::parse("1.2.0").expect("is a version");
+    let change = Minimal.update(&graph.memory, &request, &id("b"), Some(&to));
+    let Err(Failure::Conflict(conflict)) = change else { panic!("the pin is broken") };
+    assert_eq!(
+        conflict.to_string(),
+        "this command requires b 1.2.0\nb 1.2.0 requires c >=1.2.0\nshop requires c 1.1.0\n\
+         c 1.2.0 is needed at least, and is not 1.1.0"
+    );
+}
