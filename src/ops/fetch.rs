@@ -177,6 +177,9 @@ fn check_name(
     if package.source.provider != "hub" {
         return Ok(());
     }
+    if says_plainly(&stored.folder.join(YAML_NAME), package.id.name_str()) {
+        return Ok(());
+    }
     let head = match Manifest::load_head(&stored.folder) {
         Ok(Some(head)) => head,
         Ok(None) => return Ok(()),
@@ -202,6 +205,14 @@ fn check_name(
         ),
     )
     .hint("nothing was installed; whoever publishes the package must mend it"))
+}
+
+/// Whether a manifest has the line `name: NAME`, as nearly every manifest does: then it need not be parsed
+/// to know its name.
+fn says_plainly(manifest: &Path, name: &str) -> bool {
+    let Ok(text) = std::fs::read_to_string(manifest) else { return false };
+    let mut names = text.lines().filter_map(|line| line.strip_prefix("name:"));
+    names.next().is_some_and(|value| value.trim() == name) && names.next().is_none()
 }
 
 /// The provider and place that a lock's entry names.

@@ -13,9 +13,10 @@
 mod list;
 mod staging;
 
+use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use mu_provider::{Digest, Limits, ProviderError, Tree, TreeError, TreeWriter};
@@ -56,7 +57,7 @@ pub struct Stored {
     /// The folder that holds its files.
     pub folder: PathBuf,
     /// Its files.
-    pub tree: Tree,
+    pub tree: Arc<Tree>,
     /// When it was checked; a file that changed later is not trusted.
     pub checked: SystemTime,
 }
@@ -67,12 +68,19 @@ pub struct Store {
     folder: PathBuf,
     staging: OnceLock<Staging>,
     limits: Limits,
+    /// What this run has added, so that nothing is read again that was just written.
+    added: Mutex<HashMap<Digest, Stored>>,
 }
 
 impl Store {
     /// The store in the cache folder `cache`; makes nothing yet.
     pub fn new(cache: &Path) -> Self {
-        Self { folder: cache.join("store"), staging: OnceLock::new(), limits: Limits::default() }
+        Self {
+            folder: cache.join("store"),
+            staging: OnceLock::new(),
+            limits: Limits::default(),
+            added: Mutex::default(),
+        }
     }
 
     /// The folder that holds everything.
@@ -100,6 +108,9 @@ impl Store {
     ///
     /// When its list cannot be read.
     pub fn find(&self, digest: &Digest) -> Result<Option<Stored>, StoreError> {
+        if let Some(added) = self.added().get(digest) {
+            return Ok(Some(added.clone()));
+        }
         let path = self.list_path(digest);
         let Some(text) = fs::read_text_if_there(&path)? else {
             return Ok(None);
@@ -107,9 +118,12 @@ impl Store {
         let checked = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
         let tree = list::parse(&text).filter(|tree| tree.digest() == *digest);
         match (tree, checked) {
-            (Some(tree), Ok(checked)) => {
-                Ok(Some(Stored { digest: *digest, folder: self.tree_path(digest), tree, checked }))
-            }
+            (Some(tree), Ok(checked)) => Ok(Some(Stored {
+                digest: *digest,
+                folder: self.tree_path(digest),
+                tree: Arc::new(tree),
+                checked,
+            })),
             // A list that was damaged is as good as none: the tree is fetched again.
             _ => {
                 self.remove(digest)?;
@@ -169,7 +183,9 @@ impl Store {
             Err(error) => return Err(FileError::new("move into place", target, error).into()),
         }
         let checked = self.write_list(staged, &digest, &tree)?;
-        Ok(Stored { digest, folder: target, tree, checked })
+        let stored = Stored { digest, folder: target, tree: Arc::new(tree), checked };
+        self.added().insert(digest, stored.clone());
+        Ok(stored)
     }
 
     /// Writes the list of a tree beside where the tree was staged, and moves it into place as a whole.
@@ -198,6 +214,7 @@ impl Store {
     ///
     /// When the disk refuses.
     pub fn remove(&self, digest: &Digest) -> Result<(), FileError> {
+        self.added().remove(digest);
         fs::remove_file(&self.list_path(digest))?;
         fs::remove_folder(&self.tree_path(digest))
     }
@@ -243,6 +260,10 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    fn added(&self) -> MutexGuard<'_, HashMap<Digest, Stored>> {
+        self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn staging(&self) -> Result<&Staging, FileError> {
@@ -335,6 +356,7 @@ mod tests {
         let store = Store::new(cache.path());
         let stored = add(&store, None, "x").expect("adds");
         std::fs::write(store.list_path(&stored.digest), "nonsense").expect("writes");
+        let store = Store::new(cache.path());
         assert!(store.find(&stored.digest).expect("finds").is_none());
         assert!(!stored.folder.exists());
         add(&store, None, "x").expect("adds again");
