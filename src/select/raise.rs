@@ -4,10 +4,10 @@
 //! back for the sake of a package that nobody asked for. One more search, for an answer that is better in one direct
 //! dependency and worse in none, finds that out; what obviously cannot be raised is left out of it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use pubgrub::VersionSet;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
@@ -25,17 +25,21 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
     let limit = PATIENCE + 4 * world.steps();
     let roots = world.edges(Node::ROOT, 0)?;
     loop {
-        let possible = Possible::among_read(world, &roots);
         let mut narrowed = Vec::new();
-        let mut higher = Vec::new();
         for Edge { node, set } in roots.iter() {
             let Some(&current) = chosen.get(node) else { continue };
-            let better = better(world, *node, set, current);
-            let better = better.intersection(&possible.of(*node));
-            let set = better.union(&PositionSet::singleton(current));
+            let mut set = better(world, *node, set, current);
+            set = set.union(&PositionSet::singleton(current));
             narrowed.push(Edge { node: *node, set });
+        }
+        let possible = Possible::within(world, &narrowed);
+        let mut higher = Vec::new();
+        for edge in &mut narrowed {
+            edge.set = edge.set.intersection(&possible.of(edge.node));
+            let current = chosen.get(&edge.node).copied().unwrap_or_default();
+            let better = edge.set.without(&PositionSet::singleton(current));
             if !better.is_empty() {
-                higher.push(Edge { node: *node, set: better });
+                higher.push(Edge { node: edge.node, set: better });
             }
         }
         if higher.is_empty() {
@@ -66,33 +70,46 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
     }
 }
 
-/// Candidates of which it is not yet obvious that they cannot be chosen: something that they need, whatever is chosen of
-/// it, needs something that the root rules out.
-struct Possible {
+/// Candidates of which it is not obvious that they cannot be chosen.
+///
+/// Follows what was read in both directions until nothing changes: what all candidates of a needed package need is needed
+/// too, and a candidate that needs something of which nothing is left cannot be chosen.
+struct Possible<'w> {
+    edges: FxHashMap<Node, BTreeMap<Position, &'w [Edge]>>,
+    dependents: FxHashMap<Node, Vec<(Node, Position, &'w PositionSet)>>,
     sets: FxHashMap<Node, PositionSet>,
+    changed: VecDeque<Node>,
 }
 
-impl Possible {
-    /// Follows what was read backwards from what the root asks.
-    fn among_read(world: &World<'_>, roots: &[Edge]) -> Self {
-        let mut dependents: FxHashMap<Node, Vec<(Node, Position, &PositionSet)>> =
-            FxHashMap::default();
+impl<'w> Possible<'w> {
+    /// What is possible where all of `roots` are needed.
+    fn within(world: &'w World<'_>, roots: &[Edge]) -> Self {
+        let mut possible = Self {
+            edges: FxHashMap::default(),
+            dependents: FxHashMap::default(),
+            sets: FxHashMap::default(),
+            changed: VecDeque::new(),
+        };
         for (node, position, edges) in world.known_edges() {
+            possible.edges.entry(node).or_default().insert(position, edges);
             for edge in edges {
-                dependents.entry(edge.node).or_default().push((node, position, &edge.set));
+                let dependents = possible.dependents.entry(edge.node).or_default();
+                dependents.push((node, position, &edge.set));
             }
         }
-        let mut possible = Self { sets: FxHashMap::default() };
+        let mut needed: FxHashSet<Node> = FxHashSet::default();
         for edge in roots {
+            needed.insert(edge.node);
             possible.keep(edge.node, &edge.set);
         }
-        let mut changed: VecDeque<Node> = roots.iter().map(|edge| edge.node).collect();
-        while let Some(node) = changed.pop_front() {
-            let left = possible.of(node);
-            for (dependent, position, set) in dependents.get(&node).into_iter().flatten() {
-                if set.is_disjoint(&left) && possible.of(*dependent).holds(*position) {
-                    possible.keep(*dependent, &PositionSet::singleton(*position).complement());
-                    changed.push_back(*dependent);
+        while let Some(node) = possible.changed.pop_front() {
+            possible.exclude_dependents(node);
+            if needed.contains(&node) {
+                for Edge { node, set } in possible.needed_by(node) {
+                    if needed.insert(node) {
+                        possible.changed.push_back(node);
+                    }
+                    possible.keep(node, &set);
                 }
             }
         }
@@ -104,7 +121,41 @@ impl Possible {
     }
 
     fn keep(&mut self, node: Node, set: &PositionSet) {
-        let left = self.of(node).intersection(set);
-        self.sets.insert(node, left);
+        let before = self.of(node);
+        let left = before.intersection(set);
+        if left != before {
+            self.sets.insert(node, left);
+            self.changed.push_back(node);
+        }
+    }
+
+    /// Takes out the candidates that need something of `node` that is not left.
+    fn exclude_dependents(&mut self, node: Node) {
+        let left = self.of(node);
+        for (dependent, position, set) in self.dependents.get(&node).cloned().unwrap_or_default() {
+            if set.is_disjoint(&left) {
+                self.keep(dependent, &PositionSet::singleton(position).complement());
+            }
+        }
+    }
+
+    /// What every candidate of `node` that is left needs; nothing if one of them was not read.
+    fn needed_by(&self, node: Node) -> Vec<Edge> {
+        let left = self.of(node);
+        let Some(known) = self.edges.get(&node) else { return Vec::new() };
+        let mut candidates = left.iter().map(|position| known.get(&position));
+        let Some(Some(first)) = candidates.next() else { return Vec::new() };
+        let mut common: Vec<Edge> = first.to_vec();
+        for edges in candidates {
+            let Some(edges) = edges else { return Vec::new() };
+            common.retain_mut(|one| {
+                let Some(other) = edges.iter().find(|other| other.node == one.node) else {
+                    return false;
+                };
+                one.set = one.set.union(&other.set);
+                true
+            });
+        }
+        common
     }
 }
