@@ -3,7 +3,8 @@
 //! Archives, Git trees and plugins are hostile. Every provider hands its files, one by one, to a
 //! [`TreeWriter`], which refuses paths that leave the folder, collide, or are reserved; bounds sizes
 //! and counts; and hashes each file while it writes it, so that nothing is read twice. Symbolic links
-//! are made last, so that no file can be written through one. Formats (tar, Git) are not known here.
+//! are made last, so that no file can be written through one. Formats (tar, Git) are not known here; the
+//! rules for paths are in `path`.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -12,77 +13,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use unicode_normalization::UnicodeNormalization as _;
 
-use crate::{Digest, FileDigest};
-
-/// What an entry of a tree is, as far as its digest is concerned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// A file; `f` in the digest's lines.
-    File,
-    /// A file that can be executed; `x`.
-    Executable,
-    /// A symbolic link, whose content is its target; `l`.
-    Symlink,
-}
-
-impl Mode {
-    /// The letter in the lines that the content digest is over.
-    pub fn letter(self) -> char {
-        match self {
-            Self::File => 'f',
-            Self::Executable => 'x',
-            Self::Symlink => 'l',
-        }
-    }
-}
-
-/// One file or link of a tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Slash-separated path below the tree's root.
-    pub path: String,
-    /// What it is.
-    pub mode: Mode,
-    /// SHA-256 of its content.
-    pub sha256: FileDigest,
-    /// Bytes of its content.
-    pub size: u64,
-}
-
-/// The files of a package, sorted by the bytes of their paths.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tree {
-    entries: Vec<Entry>,
-}
-
-impl Tree {
-    /// Makes a tree of entries in any order.
-    pub fn new(mut entries: Vec<Entry>) -> Self {
-        entries.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
-        Self { entries }
-    }
-
-    /// The entries, sorted by the bytes of their paths.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// Bytes of all files together.
-    pub fn size(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.size).sum()
-    }
-
-    /// The content digest: SHA-256 over a line `MODE SHA256HEX  PATH` for every entry, in order.
-    pub fn digest(&self) -> Digest {
-        let mut hash = Sha256::new();
-        for entry in &self.entries {
-            hash.update(format!("{} {}  {}\n", entry.mode.letter(), entry.sha256, entry.path));
-        }
-        Digest::from_bytes(hash.finalize().into())
-    }
-}
+use super::path::{self, escape};
+use super::{Entry, Mode, Tree, TreeError};
+use crate::FileDigest;
 
 /// Bounds on what is accepted. The defaults are far above any honest package.
 #[derive(Debug, Clone, Copy)]
@@ -107,83 +41,6 @@ impl Default for Limits {
 
 /// Below this size a tree's ratio to its archive does not matter.
 const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
-
-/// Why a tree was refused, or could not be written.
-#[derive(Debug, thiserror::Error)]
-pub enum TreeError {
-    /// A path that may not be in a package.
-    #[error("`{path}` is refused: {reason}")]
-    Path {
-        /// The path, escaped.
-        path: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// Two paths that would be one file on some file systems.
-    #[error(
-        "`{first}` and `{second}` are refused: they differ only in case or Unicode form, or one is inside the other"
-    )]
-    Collision {
-        /// The earlier path.
-        first: String,
-        /// The later one.
-        second: String,
-    },
-    /// A symbolic link that leads out of the package.
-    #[error("the link `{path}` to `{target}` is refused: {reason}")]
-    Link {
-        /// The link, escaped.
-        path: String,
-        /// Its target, escaped.
-        target: String,
-        /// What is wrong with it.
-        reason: &'static str,
-    },
-    /// An entry that is neither file, folder nor symbolic link.
-    #[error("`{path}` is refused: it is {what}")]
-    Kind {
-        /// The path, escaped.
-        path: String,
-        /// What it is.
-        what: &'static str,
-    },
-    /// More than is accepted.
-    #[error("the package is refused: {what} is over the limit of {limit}")]
-    Limit {
-        /// What there is too much of.
-        what: &'static str,
-        /// How much is accepted.
-        limit: u64,
-    },
-    /// The content broke off or could not be read.
-    #[error("cannot read the content of `{path}`")]
-    Content {
-        /// The entry, escaped.
-        path: String,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The disk refused.
-    #[error("cannot write `{}`", path.display())]
-    Io {
-        /// The file on disk.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-}
-
-impl TreeError {
-    /// Whether this machine's disk is to blame, not the content.
-    pub fn is_io(&self) -> bool {
-        matches!(self, Self::Io { .. })
-    }
-
-    /// Whether the source of the content is to blame: it broke off in the middle.
-    pub fn is_content(&self) -> bool {
-        matches!(self, Self::Content { .. })
-    }
-}
 
 /// Writes a tree below one folder, and refuses everything that may not be there.
 pub struct TreeWriter {
@@ -242,7 +99,7 @@ impl TreeWriter {
     ///
     /// When the path is refused.
     pub fn directory(&mut self, path: &[u8]) -> Result<(), TreeError> {
-        let path = self.check_path(path)?;
+        let path = path::check(path, &self.limits)?;
         self.claim(path, true)
     }
 
@@ -257,7 +114,7 @@ impl TreeWriter {
         executable: bool,
         content: &mut dyn Read,
     ) -> Result<(), TreeError> {
-        let path = self.check_path(path)?;
+        let path = path::check(path, &self.limits)?;
         self.claim(path, false)?;
         self.make_parent(path)?;
         let mut file = self
@@ -297,41 +154,8 @@ impl TreeWriter {
     /// When the path is refused, or the target is not inside the package. `..` is accepted at the
     /// beginning of a target only: further inside, another link could change what it means.
     pub fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError> {
-        let path = self.check_path(path)?;
-        let refuse = |reason| TreeError::Link {
-            path: escape(path),
-            target: escape(&String::from_utf8_lossy(target)),
-            reason,
-        };
-        let target = std::str::from_utf8(target).map_err(|_| refuse("its target is not UTF-8"))?;
-        if target.is_empty() || target.len() > self.limits.path {
-            return Err(refuse("its target is empty or too long"));
-        }
-        if target.starts_with('/') || target.contains('\\') || target.chars().any(char::is_control)
-        {
-            return Err(refuse("its target is not a relative path"));
-        }
-        let depth = path.matches('/').count();
-        let mut climbed = 0;
-        let mut descending = false;
-        for segment in target.split('/') {
-            match segment {
-                ".." if descending => {
-                    return Err(refuse("`..` may stand only at the beginning of its target"));
-                }
-                ".." => climbed += 1,
-                "" | "." => {}
-                _ => {
-                    descending = true;
-                    if is_reserved(segment) {
-                        return Err(refuse("its target is in a reserved folder"));
-                    }
-                }
-            }
-        }
-        if climbed > depth {
-            return Err(refuse("its target is outside the package"));
-        }
+        let path = path::check(path, &self.limits)?;
+        let target = path::check_target(path, target, &self.limits)?;
         self.claim(path, false)?;
         self.account(target.len() as u64)?;
         self.entries.push(Entry {
@@ -421,48 +245,6 @@ impl TreeWriter {
         Ok(())
     }
 
-    fn check_path<'path>(&self, path: &'path [u8]) -> Result<&'path str, TreeError> {
-        let refuse =
-            |reason| TreeError::Path { path: escape(&String::from_utf8_lossy(path)), reason };
-        if path.len() > self.limits.path {
-            return Err(TreeError::Limit {
-                what: "the length of a path",
-                limit: self.limits.path as u64,
-            });
-        }
-        let path = std::str::from_utf8(path).map_err(|_| refuse("it is not UTF-8"))?;
-        let path = path.strip_suffix('/').unwrap_or(path);
-        if path.starts_with('/') {
-            return Err(refuse("it is an absolute path"));
-        }
-        if path.contains('\\') || path.chars().any(char::is_control) {
-            return Err(refuse("it holds a backslash or a control character"));
-        }
-        let mut depth = 0;
-        for segment in path.split('/') {
-            depth += 1;
-            match segment {
-                "" | "." => return Err(refuse("it has an empty or `.` segment")),
-                ".." => return Err(refuse("it leaves the package")),
-                _ if segment.len() > 255 => {
-                    return Err(refuse("a segment is longer than 255 bytes"));
-                }
-                _ if is_drive(segment) => return Err(refuse("it names a drive")),
-                _ if is_reserved(segment) => {
-                    return Err(refuse("`.git` and `.mu` folders may not be in a package"));
-                }
-                _ => {}
-            }
-        }
-        if depth > self.limits.depth {
-            return Err(TreeError::Limit {
-                what: "the depth of a path",
-                limit: self.limits.depth as u64,
-            });
-        }
-        Ok(path)
-    }
-
     /// Reserves `path`, and its parents as folders, against every other spelling of them.
     fn claim(&mut self, path: &str, folder: bool) -> Result<(), TreeError> {
         if self.seen.len() >= self.limits.entries {
@@ -471,7 +253,7 @@ impl TreeWriter {
                 limit: self.limits.entries as u64,
             });
         }
-        let folded = fold(path);
+        let folded = path::fold(path);
         // Folding keeps the slashes, so each parent's folded form ends at the same one.
         for ((end, _), (folded_end, _)) in path.match_indices('/').zip(folded.match_indices('/')) {
             let parent = &path[..end];
@@ -501,57 +283,6 @@ impl TreeWriter {
     }
 }
 
-/// The form in which case-insensitive, normalising file systems compare names.
-fn fold(path: &str) -> String {
-    if path.is_ascii() {
-        path.to_ascii_lowercase()
-    } else {
-        // Upper, then lower: maps `ß`, final sigma and their like to one form.
-        path.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
-    }
-}
-
-/// Whether a segment is, on some file system, the folder `.git` or `.mu`.
-///
-/// Git's own list is followed: HFS+ ignores some code points, NTFS has short names and ignores
-/// trailing dots and spaces and what follows a colon.
-fn is_reserved(segment: &str) -> bool {
-    // Nearly all segments are ASCII, and none of those is reserved that begins otherwise.
-    if segment.is_ascii() && !segment.starts_with(['.', 'g', 'G']) {
-        return false;
-    }
-    let visible: String = segment.chars().filter(|character| !is_ignorable(*character)).collect();
-    let folded = fold(&visible);
-    let stem = folded.split(':').next().unwrap_or_default();
-    let stem = stem.trim_end_matches(['.', ' ']);
-    matches!(stem, ".git" | ".mu" | "git~1")
-}
-
-/// `C:` and its like, which are absolute on Windows.
-fn is_drive(segment: &str) -> bool {
-    let bytes = segment.as_bytes();
-    bytes.len() >= 2 && bytes[1] == b':' && bytes[0].is_ascii_alphabetic()
-}
-
-/// Code points that HFS+ leaves out when it compares names.
-fn is_ignorable(character: char) -> bool {
-    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
-}
-
-/// Hostile text, so that a terminal shows it and does not obey it.
-fn escape(text: &str) -> String {
-    text.chars()
-        .flat_map(|character| {
-            if character.is_control() || is_ignorable(character) {
-                character.escape_unicode().collect::<Vec<_>>()
-            } else {
-                vec![character]
-            }
-        })
-        .take(200)
-        .collect()
-}
-
 #[cfg(unix)]
 fn make_link(target: &str, at: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, at)
@@ -565,6 +296,7 @@ fn make_link(target: &str, at: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Digest;
 
     fn write(actions: &[(&str, &str)]) -> Result<Tree, TreeError> {
         let folder = std::env::temp_dir().join(format!(
