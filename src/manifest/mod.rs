@@ -23,6 +23,8 @@ pub(crate) use self::locate::{manifest_name, misspelt_name, read_text_if_there};
 pub(crate) use self::read::{globs, one_of, unversioned};
 pub use self::requirement::Requirement;
 pub use self::schema::schema;
+#[cfg(test)]
+pub(crate) use self::schema::schema_has_keys;
 pub(crate) use self::source::render::quoted;
 use self::source::{Document, SourceError};
 pub use self::types::{

@@ -11,23 +11,10 @@ use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value
 use crate::manifest::{Globs, globs, one_of};
 use crate::reference::{Base, Defaults, Reference};
 
-/// The keys of both files.
-pub(super) const CONFIG_KEYS: &[&str] = &[
-    "base",
-    "resolution",
-    "registries",
-    "runtime",
-    "overrides",
-    "exclude",
-    "majors",
-    "minimumReleaseAge",
-    "allowReplaces",
-    "link",
-    "trust",
-];
-/// The keys of a workspace's file.
+/// The keys of a workspace's file; first those that no other file has.
 pub(super) const WORKSPACE_KEYS: &[&str] = &[
     "namespace",
+    "members",
     "base",
     "resolution",
     "registries",
@@ -39,8 +26,10 @@ pub(super) const WORKSPACE_KEYS: &[&str] = &[
     "allowReplaces",
     "link",
     "trust",
-    "members",
 ];
+const WORKSPACE_ONLY: usize = 2;
+/// The keys of both files.
+const CONFIG_KEYS: &[&str] = WORKSPACE_KEYS.split_at(WORKSPACE_ONLY).1;
 pub(super) const TRUST_KEYS: &[&str] = &["build"];
 
 /// What one file says; ids are not yet complete, because the base may come from the other.
@@ -158,7 +147,7 @@ fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Registry> {
 
 fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
     for (key, _) in root.entries()? {
-        if WORKSPACE_KEYS.contains(&key.as_str()) && !CONFIG_KEYS.contains(&key.as_str()) {
+        if WORKSPACE_KEYS[..WORKSPACE_ONLY].contains(&key.as_str()) {
             return Err(key
                 .error(format!("`{}` is no setting for every workspace", key.as_str()))
                 .help("move it to the workspace's `.mu/workspace.yaml`"));
