@@ -9,6 +9,7 @@
 //! | module | what it knows |
 //! | --- | --- |
 //! | [`env`], [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
+//! | [`guard`] | mutexes whose owner panicked |
 //! | [`reference`] | texts that name packages, ids, versions, ranges; no I/O |
 //! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout |
 //! | [`workspace`] | the root, the settings, the workspace's own packages |
@@ -45,6 +46,7 @@
 pub mod cli;
 pub mod env;
 pub mod fs;
+pub mod guard;
 pub mod index;
 pub mod lock;
 pub mod manifest;

@@ -12,11 +12,12 @@ use std::fs::OpenOptions;
 use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use mu_provider::{Location, SafeUrl};
 
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
+use crate::guard;
 
 /// Changes with every change of the layout; a file with another one is ignored and replaced.
 const MAGIC: &[u8; 8] = b"muindex1";
@@ -162,7 +163,7 @@ impl Cache {
     }
 
     fn change(&self, change: Change) {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner).push(change);
+        guard::lock(&self.changed).push(change);
     }
 
     /// Writes what was remembered.
@@ -171,8 +172,7 @@ impl Cache {
     ///
     /// When the disk refuses.
     pub(super) fn save(&self) -> Result<(), FileError> {
-        let changes =
-            std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner));
+        let changes = std::mem::take(&mut *guard::lock(&self.changed));
         if changes.is_empty() {
             return Ok(());
         }

@@ -16,11 +16,12 @@ mod wire;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Found, Progress, Release, SafeUrl};
 
 use crate::fs::FileError;
+use crate::guard::lock;
 use crate::index::cache::{Cache, Record};
 use crate::index::package::{Package, PackageError};
 use crate::index::pool::Pool;
@@ -367,8 +368,4 @@ impl Shared {
 enum Answer {
     New(Record),
     Unchanged(Record),
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

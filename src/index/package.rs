@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Dependency, DetailedDependency, ProviderError, Release};
 
 use crate::fs::FileError;
+use crate::guard::lock;
 use crate::index::cache::{Listing, Record};
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::routes::{Route, RouteError};
@@ -439,8 +440,4 @@ fn dependencies(manifest: &Manifest) -> Vec<Dependency> {
             })
         })
         .collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::guard::lock;
 use crate::index::releases::{Position, Releases};
 use crate::index::universe::Candidate;
 use crate::index::{Index, Shared};
@@ -102,8 +103,4 @@ impl Drop for Index {
             let _ = thread.join();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

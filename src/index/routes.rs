@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use mu_provider::{Location, Progress, Provider, ProviderError, SafeUrl};
 
+use crate::guard::lock;
 use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Registry;
 
@@ -377,10 +378,6 @@ fn rank(hint: &Hint) -> (bool, bool, bool, String) {
 
 fn parse(text: &str) -> Result<SafeUrl, RouteError> {
     SafeUrl::parse(text).map_err(|_| RouteError::Url { text: text.to_owned() })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

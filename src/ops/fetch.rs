@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use mu_provider::{Digest, Location, Release, SafeUrl, TreeWriter};
 
+use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
 use crate::manifest::{Manifest, YAML_NAME};
@@ -81,11 +82,10 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
             }
         });
     }
-    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(error) = guard::into_inner(failure) {
         return Err(error);
     }
-    for (index, (stored, was_here)) in results.into_inner().unwrap_or_else(PoisonError::into_inner)
-    {
+    for (index, (stored, was_here)) in guard::into_inner(results) {
         resolved.lock.packages[index].digest = Some(stored.digest);
         if was_here {
             counts.reused += 1;
@@ -349,8 +349,4 @@ fn copy(
         }
     }
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

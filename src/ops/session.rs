@@ -5,13 +5,14 @@
 //! when they are first needed.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::Progress;
 use mu_provider::http::{Http, HttpOptions};
 
 use crate::env::Environment;
 use crate::fs::Lock;
+use crate::guard;
 use crate::index::{Index, IndexOptions, Providers};
 use crate::lock::Lockfile;
 use crate::ops::credentials::Tokens;
@@ -169,7 +170,7 @@ impl Session {
     ///
     /// When it cannot be read.
     pub fn lockfile(&self) -> Result<Option<Lockfile>, CommandError> {
-        let mut known = self.lockfile.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = guard::lock(&self.lockfile);
         if let Some(lockfile) = &*known {
             return Ok(lockfile.clone());
         }
@@ -184,7 +185,7 @@ impl Session {
     ///
     /// When the disk refuses; the old lock is then as it was.
     pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
-        *self.lockfile.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *guard::lock(&self.lockfile) = None;
         Ok(lockfile.write(&self.lock_folder())?)
     }
 

@@ -1,11 +1,12 @@
 //! `verify`: hashes what is installed (or the store) again, and compares it with the lock.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use mu_provider::Digest;
 
 use crate::fs::Sharing;
+use crate::guard;
 use crate::ops::sync::wanted;
 use crate::ops::{CommandError, Session, Stage};
 use crate::packs::{HashError, hash_folder};
@@ -96,7 +97,7 @@ fn check_all<T: Sync>(
     let work = || {
         while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
             let fault = check(item);
-            faults.lock().unwrap_or_else(PoisonError::into_inner).extend(fault);
+            guard::lock(&faults).extend(fault);
             let done = next.load(Ordering::Relaxed).min(items.len());
             session.events.progress(Stage::Verifying, done, items.len());
         }
@@ -106,7 +107,7 @@ fn check_all<T: Sync>(
             scope.spawn(work);
         }
     });
-    let mut faults = faults.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut faults = guard::into_inner(faults);
     faults.sort();
     Report { checked: items.len(), faults }
 }

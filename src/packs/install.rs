@@ -7,12 +7,13 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use mu_provider::{Digest, Entry, Tree};
 
 use crate::fs::{self, FileError};
+use crate::guard;
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
 use crate::packs::hash::{HashError, hash_folder};
 use crate::packs::link::{Linker, link_folder};
@@ -189,12 +190,11 @@ fn build(
             let folder = staging.join(index.to_string());
             match build_one(store, mode, &linker, &folder, pack, wanted, generate) {
                 Ok(partial) => {
-                    built.lock().unwrap_or_else(PoisonError::into_inner)[index] =
-                        Some(Built { folder, partial });
+                    guard::lock(&built)[index] = Some(Built { folder, partial });
                 }
                 Err(error) => {
                     next.store(install.len(), Ordering::Relaxed);
-                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    guard::lock(&failure).get_or_insert(error);
                 }
             }
         }
@@ -209,11 +209,9 @@ fn build(
             }
         });
     }
-    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    match guard::into_inner(failure) {
         Some(error) => Err(error),
-        None => Ok(built
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+        None => Ok(guard::into_inner(built)
             .into_iter()
             .map(|built| built.expect("every pack was built, as nothing failed"))
             .collect()),

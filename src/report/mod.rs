@@ -8,11 +8,12 @@ mod table;
 mod text;
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 
+use crate::guard;
 use crate::ops::{CommandError, Events, Stage};
 use crate::report::progress::ProgressLine;
 
@@ -114,7 +115,7 @@ impl Shell {
     /// When stdout is closed.
     pub fn print(&self, text: &str) -> io::Result<()> {
         self.progress.clear();
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = guard::lock(&self.out);
         out.write_all(text.as_bytes())?;
         out.flush()
     }
@@ -135,7 +136,7 @@ impl Shell {
     /// When stdout is closed.
     pub fn json(&self, value: &serde_json::Value) -> io::Result<()> {
         let mut value = value.clone();
-        let warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let warned = guard::lock(&self.warned);
         if let (Some(object), false) = (value.as_object_mut(), warned.is_empty()) {
             object.insert("warnings".to_owned(), warned.iter().cloned().collect());
         }
@@ -178,8 +179,7 @@ impl Events for Shell {
         if self.options.verbosity == Verbosity::Quiet {
             return;
         }
-        let is_new =
-            self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+        let is_new = guard::lock(&self.warned).insert(text.to_owned());
         if is_new && !self.options.json {
             self.to_stderr(&format!("{NOTICE}warning{NOTICE:#}: {}\n", printable(text)));
         }

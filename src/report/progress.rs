@@ -3,11 +3,12 @@
 //! Nothing is drawn where stderr is no terminal.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::guard;
 use crate::ops::Stage;
 use crate::report::text::printable;
 
@@ -77,7 +78,7 @@ impl ProgressLine {
         let Some(state) = &self.state else {
             return;
         };
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = guard::lock(state);
         state.latest = Some((stage, done, total));
         state.count();
     }
@@ -90,7 +91,7 @@ impl ProgressLine {
         if total.unwrap_or(done) < LONG {
             return;
         }
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = guard::lock(state);
         state.count();
         if total == Some(done) {
             if let Some(bar) = state.downloads.remove(what) {
@@ -121,7 +122,7 @@ impl ProgressLine {
         let Some(state) = &self.state else {
             return;
         };
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = guard::lock(state);
         if let Some((_, bar)) = state.line.take() {
             bar.finish_and_clear();
         }

@@ -16,12 +16,13 @@ mod staging;
 use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
 use mu_provider::{Digest, Limits, ProviderError, Tree, TreeError, TreeWriter};
 
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
+use crate::guard;
 use crate::store::staging::Staging;
 
 /// Why a tree is not in the store.
@@ -263,7 +264,7 @@ impl Store {
     }
 
     fn added(&self) -> MutexGuard<'_, HashMap<Digest, Stored>> {
-        self.added.lock().unwrap_or_else(PoisonError::into_inner)
+        guard::lock(&self.added)
     }
 
     fn staging(&self) -> Result<&Staging, FileError> {

@@ -9,7 +9,7 @@ use super::{files, read, root};
 ///
 /// Modules that stand together may use each other.
 const LAYERS: &[&[&str]] = &[
-    &["env", "fs"],
+    &["env", "fs", "guard"],
     &["reference"],
     &["manifest"],
     &["workspace"],
