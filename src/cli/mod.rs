@@ -5,6 +5,7 @@ mod cache;
 mod change;
 mod completions;
 mod doctor;
+mod filter;
 mod get;
 mod global;
 mod init;
@@ -20,6 +21,7 @@ mod tree;
 mod update;
 mod upgrade;
 mod verify;
+mod versions;
 mod which;
 mod why;
 
@@ -94,6 +96,7 @@ enum Command {
     Why(why::Arguments),
     Outdated(outdated::Arguments),
     Status(status::Arguments),
+    Versions(versions::Arguments),
     Verify(verify::Arguments),
     #[command(subcommand)]
     Registry(registry::Command),
@@ -251,6 +254,7 @@ fn start(
         Command::Why(arguments) => why::run(&context, &arguments),
         Command::Outdated(arguments) => outdated::run(&context, &arguments),
         Command::Status(arguments) => status::run(&context, &arguments),
+        Command::Versions(arguments) => versions::run(&context, &arguments),
         Command::Verify(arguments) => verify::run(&context, &arguments),
         Command::Registry(command) => registry::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),

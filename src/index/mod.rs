@@ -27,6 +27,7 @@ use crate::index::package::{Package, PackageError};
 use crate::index::pool::Pool;
 use crate::index::releases::Releases;
 use crate::index::routes::Routes;
+use crate::manifest::Manifest;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::Registry;
 
@@ -144,6 +145,31 @@ impl Index {
     ) -> Result<(Route, Release), Unavailable> {
         let package = self.shared.package(id)?;
         package.release(candidate).map_err(|error| unavailable(id, error))
+    }
+
+    /// The releases of a package in its registry, whether or not the workspace has one of its own.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    pub fn published(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
+        Ok(Arc::clone(self.shared.package(id)?.releases()))
+    }
+
+    /// The manifest of a candidate, where its place can show it without being fetched whole; a hub cannot,
+    /// and says in its index what matters.
+    ///
+    /// # Errors
+    ///
+    /// When the candidate cannot be asked for, or its manifest cannot be read.
+    pub fn manifest(
+        &self,
+        id: &PackageId,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Manifest>, Unavailable> {
+        let package = self.shared.package(id)?;
+        let (_, release) = package.release(candidate).map_err(|error| unavailable(id, error))?;
+        package.manifest(&self.shared, &release).map_err(|error| unavailable(id, error))
     }
 
     /// The packages of the workspace that were asked for since this was last called.

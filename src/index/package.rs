@@ -309,7 +309,8 @@ impl Package {
         Ok(Revision::Untagged(untagged))
     }
 
-    fn manifest(
+    /// The manifest of a release, if its place can show it without being fetched whole.
+    pub(super) fn manifest(
         &self,
         shared: &Shared,
         release: &Release,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 
 /// The place of a version among those of its package, in ascending order.
 pub type Position = u32;
@@ -177,6 +177,17 @@ impl Releases {
     /// What only some versions have.
     pub fn details(&self, position: Position) -> Option<&Details> {
         self.entries[position as usize].details.as_deref()
+    }
+
+    /// The app version at `position`: of a composite version its first part.
+    pub fn app_version(&self, position: Position) -> Option<&str> {
+        let stated = || self.details(position)?.app_version.as_deref();
+        self.version(position).app().or_else(stated)
+    }
+
+    /// How the app versions of the package are compared.
+    pub fn app_versioning(&self) -> AppVersioning {
+        AppVersioning::of((0..self.len()).filter_map(|position| self.app_version(position)))
     }
 }
 

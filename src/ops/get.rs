@@ -113,7 +113,10 @@ pub fn id_of(session: &Session, reference: &Reference) -> PackageId {
 }
 
 /// The reference of the package that `reference` names, which may name one of its elements.
-fn find_package(session: &Session, reference: &Reference) -> Result<Reference, CommandError> {
+pub(super) fn find_package(
+    session: &Session,
+    reference: &Reference,
+) -> Result<Reference, CommandError> {
     let defaults = session.defaults();
     let exists = |reference: &Reference| -> Result<bool, CommandError> {
         let id = reference.id(&defaults);

@@ -145,10 +145,8 @@ fn new_entry(
     route: &Route,
     release: &Release,
 ) -> Result<LockedPackage, CommandError> {
-    let provider = route.provider.name();
-    let place = place_of(&session.lock_folder(), provider, &route.location.root);
     let version = version_text(chosen.version.as_ref());
-    let mut package = LockedPackage::new(chosen.id.clone(), version, Source::new(provider, place));
+    let mut package = LockedPackage::new(chosen.id.clone(), version, source_of(session, route));
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     package.commit = chosen.commit.as_deref().map(str::to_owned);
     package.is_composite = release.versioning.as_deref() == Some("composite");
@@ -167,6 +165,12 @@ fn new_entry(
         package.archive = Some(text.parse().map_err(|_| wrong("the archive's digest is", text))?);
     }
     Ok(package)
+}
+
+/// Where what comes from `route` comes from, as the lock says it.
+pub(super) fn source_of(session: &Session, route: &Route) -> Source {
+    let provider = route.provider.name();
+    Source::new(provider, place_of(&session.lock_folder(), provider, &route.location.root))
 }
 
 /// Where a registry or repository is, for the lock: what is in the workspace itself is written relative to

@@ -5,6 +5,7 @@
 //! which [`Version`]s will do. Nothing here looks at a disk, a registry or a network, so a local
 //! folder stays the text it was written as, and whether a tag or a commit exists is for others to ask.
 
+mod app_version;
 mod base;
 mod commit;
 mod error;
@@ -29,6 +30,7 @@ use std::ops::Range as Span;
 use std::str::FromStr;
 use std::sync::Arc;
 
+pub use self::app_version::AppVersioning;
 pub use self::base::Base;
 pub use self::commit::Commit;
 pub use self::error::ReferenceError;

@@ -23,6 +23,20 @@ impl Table {
         self.rows.push(safe.collect());
     }
 
+    /// The same without the columns in which no row says anything.
+    #[must_use]
+    pub fn without_empty_columns(self) -> Self {
+        let says = |column: &usize| {
+            self.rows.iter().any(|row| row.get(*column).is_some_and(|(_, text)| !text.is_empty()))
+        };
+        let kept: Vec<usize> = (0..self.heading.len()).filter(says).collect();
+        let row = |row: &Vec<(Style, String)>| kept.iter().map(|at| row[*at].clone()).collect();
+        Self {
+            heading: kept.iter().map(|at| self.heading[*at]).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -72,6 +86,16 @@ mod tests {
         table.row([(Style::new(), "1".to_owned()), (crate::report::GOOD, String::new())]);
         let text = anstream::adapter::strip_str(&table.render()).to_string();
         assert_eq!(text, "a\n1\n");
+    }
+
+    #[test]
+    fn a_column_that_says_nothing_can_be_left_out() {
+        let mut table = Table::new(&["a", "b", "c"]);
+        let cell = |text: &str| (Style::new(), text.to_owned());
+        table.row([cell("1"), cell(""), cell("3")]);
+        let text =
+            anstream::adapter::strip_str(&table.without_empty_columns().render()).to_string();
+        assert_eq!(text, "a  c\n1  3\n");
     }
 
     #[test]

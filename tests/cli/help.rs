@@ -59,6 +59,7 @@ fn every_command_has_examples() {
         "why",
         "outdated",
         "status",
+        "versions",
         "verify",
         "registry",
         "registry list",

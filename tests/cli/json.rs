@@ -45,6 +45,7 @@ fn every_answer_is_one_document() {
         &["outdated"],
         &["outdated", "-g"],
         &["status"],
+        &["versions", "aws/app"],
         &["verify"],
         &["verify", "-g"],
         &["verify", "--store"],

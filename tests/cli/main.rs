@@ -29,3 +29,4 @@ mod search;
 #[path = "../support/mod.rs"]
 mod support;
 mod update;
+mod versions;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One published version of a package.
 ///
@@ -81,6 +82,18 @@ pub struct Release {
     /// What it is, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Words to find it by.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_nothing")]
+    pub keywords: Vec<String>,
+    /// The licence, usually an SPDX expression.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
+    pub license: Option<String>,
+    /// Who looks after it.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_nothing")]
+    pub maintainers: Vec<Maintainer>,
+    /// Where to read more.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
+    pub website: Option<String>,
     /// Git: the commit, 40 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -128,6 +141,30 @@ pub struct DetailedDependency {
     /// Whether prereleases are wanted too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prerelease: bool,
+}
+
+/// Somebody who looks after a package, as a manifest and an index line write it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Maintainer {
+    /// `Ada L <ada@acme.example>`.
+    Text(String),
+    /// The parts apart.
+    Person {
+        /// The name.
+        name: String,
+        /// The mail address.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        email: Option<String>,
+    },
+}
+
+/// What is only for people to read must not make a version unusable where it is wrong.
+fn or_nothing<'de, D: Deserializer<'de>, T: Default + DeserializeOwned>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
 /// From which versions a release can be upgraded to.
@@ -178,6 +215,9 @@ mod tests {
         assert_eq!(release.yanked, Yanked::Reason("broken".to_owned()));
         let dependencies = release.dependencies.expect("are written");
         assert_eq!(dependencies[1].reference(), "ops/kafka#3.x");
+        let odd = r#"{"version":"1.0.0","keywords":"logs","license":7,"maintainers":[{"name":"Ada"},"Bob"]}"#;
+        let odd: Release = serde_json::from_str(odd).expect("is a line");
+        assert_eq!((odd.keywords.len(), odd.license, odd.maintainers.len()), (0, None, 2));
         let open: Release = serde_json::from_str(r#"{"yanked":false}"#).expect("is a line");
         assert!(open.yanked.is_no());
         assert_eq!(serde_json::to_string(&open).expect("prints"), "{}");

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Requirement, Unavailable, Universe, Untagged};
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 use crate::select::filters::{Filters, Looks, Rejection};
 use crate::select::positions::PositionSet;
 use crate::select::upgrades::Upgrades;
@@ -287,8 +287,9 @@ impl Candidates {
             None => self.in_range(spec, prereleases),
         };
         if requirement.channel.is_some() || requirement.app_version.is_some() {
-            let narrowed = set.iter().filter(|&position| self.is_narrowed(position, requirement));
-            set = narrowed.collect();
+            let apps = self.releases.app_versioning();
+            let is_narrowed = |position: &Position| self.is_narrowed(*position, requirement, apps);
+            set = set.iter().filter(is_narrowed).collect();
         }
         Ok(set)
     }
@@ -332,7 +333,12 @@ impl Candidates {
     }
 
     /// Whether the candidate at `position` is in the channel and of the app version that are asked for.
-    fn is_narrowed(&self, position: Position, requirement: &Requirement) -> bool {
+    fn is_narrowed(
+        &self,
+        position: Position,
+        requirement: &Requirement,
+        apps: AppVersioning,
+    ) -> bool {
         let details = self.details(position);
         let in_channel = requirement.channel.as_ref().is_none_or(|channel| {
             details.is_some_and(|details| details.channels.contains(channel))
@@ -340,28 +346,8 @@ impl Candidates {
         let of_app = requirement.app_version.as_ref().is_none_or(|wanted| {
             let stated = details.and_then(|details| details.app_version.as_deref());
             let actual = self.version(position).and_then(Version::app).or(stated);
-            actual.is_some_and(|actual| is_prefix(wanted, actual))
+            actual.is_some_and(|actual| apps.accepts(wanted, actual))
         });
         in_channel && of_app
-    }
-}
-
-/// Whether `wanted` is all of `actual`, or its first components.
-fn is_prefix(wanted: &str, actual: &str) -> bool {
-    actual.strip_prefix(wanted).is_some_and(|rest| {
-        rest.is_empty() || !rest.starts_with(|next: char| next.is_alphanumeric())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn app_versions_match_by_whole_components() {
-        assert!(is_prefix("2.3", "2.3"));
-        assert!(is_prefix("2.3", "2.3.1"));
-        assert!(!is_prefix("2.3", "2.30"));
-        assert!(!is_prefix("2.3.0", "2.3"));
     }
 }

@@ -1,0 +1,38 @@
+//! The filters that `mu versions` and `mu search` share.
+
+use clap::Args;
+
+use crate::ops::filter::VersionFilter;
+
+/// What the versions must be.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Filter {
+    /// Only versions of this app version, or that begin so: 2.3 is not 2.30
+    #[arg(long, value_name = "VERSION")]
+    app_version: Option<String>,
+    /// Only versions that begin so
+    #[arg(long = "version", value_name = "PREFIX")]
+    prefix: Option<String>,
+    /// Only versions in this channel
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Option<String>,
+    /// Only versions that this version of mu can use
+    #[arg(long, value_name = "VERSION")]
+    mu_version: Option<String>,
+    /// Only versions with this manifest format, such as mu/v1
+    #[arg(long, value_name = "FORMAT")]
+    api_version: Option<String>,
+}
+
+impl Filter {
+    /// The filter, as operations take it.
+    pub(crate) fn to_versions(&self) -> VersionFilter {
+        VersionFilter {
+            app_version: self.app_version.clone(),
+            version: self.prefix.clone(),
+            channel: self.channel.clone(),
+            mu_version: self.mu_version.clone(),
+            api_version: self.api_version.clone(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `mu versions`.
+
+use anstyle::Style;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::filter::Filter;
+use crate::cli::{Context, Ending};
+use crate::ops::Scope;
+use crate::ops::versions::{ListedVersion, Versions, versions};
+use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
+
+/// Show which versions of a package there are
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Oldest first. An app version is the version of what a package packages. Where all app versions of a \
+package are numbers, the first components of one stand for all that begin so; other app versions must \
+be the same.
+
+Examples:
+  mu versions aws/ec2
+  mu versions 'aws/ec2#^1.2'
+  mu versions ops/kafka --app-version 2.3
+  mu versions ops/kafka --version 3 --channel stable
+  mu versions https://github.com/acme/logs.git --json")]
+pub(crate) struct Arguments {
+    /// The package; a version after # narrows what is shown
+    #[arg(value_name = "REF")]
+    reference: String,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    let found = versions(&session, &arguments.reference, &arguments.filter.to_versions())?;
+    if context.shell.is_json() {
+        context.json(&to_json(&found))?;
+        return Ok(0);
+    }
+    if found.shown.is_empty() {
+        context.shell.status(&emptiness(&found));
+        return Ok(0);
+    }
+    let mut table = Table::new(&["version", "app version", "published", "channels", ""]);
+    for version in &found.shown {
+        let is_plain = version.usable && version.yanked.is_none() && !version.prerelease;
+        let style = if is_plain { STRONG } else { FAINT };
+        let day = version.published.as_deref().map(|moment| moment.get(..10).unwrap_or(moment));
+        let (mark_style, mark) = mark(version);
+        table.row([
+            (style, version.version.clone()),
+            (Style::new(), version.app_version.clone().unwrap_or_default()),
+            (FAINT, day.unwrap_or_default().to_owned()),
+            (Style::new(), version.channels.join(", ")),
+            (mark_style, mark),
+        ]);
+    }
+    context.print(&table.without_empty_columns().render())?;
+    Ok(0)
+}
+
+/// Why there is nothing to show.
+fn emptiness(found: &Versions) -> String {
+    match (found.total, found.is_repository) {
+        (0, true) => {
+            format!("`{}` has no version tags; `latest` is the tip of its default branch", found.id)
+        }
+        (0, false) => format!("`{}` has no versions", found.id),
+        (total, _) => {
+            format!("none of the {} of `{}` is like that", count(total, "version"), found.id)
+        }
+    }
+}
+
+fn mark(version: &ListedVersion) -> (Style, String) {
+    let mut marks = Vec::new();
+    match version.yanked.as_deref() {
+        Some("") => marks.push("yanked".to_owned()),
+        Some(reason) => marks.push(format!("yanked: {reason}")),
+        None => {}
+    }
+    if version.prerelease {
+        marks.push("prerelease".to_owned());
+    }
+    if let Some(range) = version.mu_version.as_ref().filter(|_| !version.usable) {
+        marks.push(format!("needs mu {range}"));
+    }
+    if !version.tags.is_empty() && version.commit.is_none() {
+        marks.push(format!("tagged {}", version.tags.join(", ")));
+    }
+    if let Some(other) = &version.moved_to {
+        marks.push(format!("moved to {other}"));
+    }
+    if version.locked {
+        marks.push("in Mu.lock".to_owned());
+    }
+    let style = match version {
+        ListedVersion { yanked: Some(_), .. } => BAD,
+        ListedVersion { usable: false, .. } => NOTICE,
+        ListedVersion { moved_to: Some(_), .. } => NOTICE,
+        ListedVersion { locked: true, .. } => GOOD,
+        _ => FAINT,
+    };
+    (style, marks.join("; "))
+}
+
+fn to_json(found: &Versions) -> Value {
+    let versions: Vec<Value> = found
+        .shown
+        .iter()
+        .map(|version| {
+            json!({
+                "version": version.version,
+                "appVersion": version.app_version,
+                "prerelease": version.prerelease,
+                "channels": version.channels,
+                "tags": version.tags,
+                "yanked": version.yanked.as_ref().map_or(json!(false), |reason| json!(reason)),
+                "published": version.published,
+                "commit": version.commit,
+                "apiVersion": version.api_version,
+                "muVersion": version.mu_version,
+                "usable": version.usable,
+                "movedTo": version.moved_to.as_ref().map(ToString::to_string),
+                "locked": version.locked,
+            })
+        })
+        .collect();
+    json!({
+        "id": found.id.to_string(),
+        "source": found.source.as_ref().map(ToString::to_string),
+        "versions": versions,
+        "total": found.total,
+    })
+}

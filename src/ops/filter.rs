@@ -1,0 +1,135 @@
+//! What narrows the versions that questions to registries show: `--app-version`, `--version` and so on.
+//!
+//! Only shows and hides. What may be installed is for selection to say.
+
+use crate::index::releases::Details;
+use crate::manifest::API_VERSION;
+use crate::ops::{Code, CommandError};
+use crate::reference::{AppVersioning, Version, VersionSpec};
+
+/// What the versions of a package must be to be shown. Nothing set shows all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VersionFilter {
+    /// An app version, or the first components of one.
+    pub app_version: Option<String>,
+    /// A version, or the first components of one; a range will do too.
+    pub version: Option<String>,
+    /// A channel that they are in.
+    pub channel: Option<String>,
+    /// A version of mu that can use them.
+    pub mu_version: Option<String>,
+    /// The manifest format that they have.
+    pub api_version: Option<String>,
+}
+
+/// A filter whose texts were read.
+#[derive(Debug, Clone)]
+pub(super) struct Sieve<'filter> {
+    filter: &'filter VersionFilter,
+    version: Option<VersionSpec>,
+    mu_version: Option<Version>,
+}
+
+impl VersionFilter {
+    /// Whether it shows everything.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Reads the texts.
+    ///
+    /// # Errors
+    ///
+    /// When one makes no sense.
+    pub(super) fn read(&self) -> Result<Sieve<'_>, CommandError> {
+        let version = self.version.as_deref().map(VersionSpec::parse).transpose();
+        let version = version.map_err(|error| usage("--version", &error))?;
+        let mu_version = self.mu_version.as_deref().map(Version::parse_lenient).transpose();
+        let mu_version = mu_version.map_err(|error| usage("--mu-version", &error))?;
+        Ok(Sieve { filter: self, version, mu_version })
+    }
+}
+
+fn usage(flag: &str, error: &dyn std::error::Error) -> CommandError {
+    CommandError::new(Code::Usage, format!("{flag}: {error}"))
+}
+
+impl Sieve<'_> {
+    /// Whether the version itself passes.
+    pub(super) fn passes(&self, version: &Version) -> bool {
+        let Some(spec) = &self.version else { return true };
+        let begins_so = || {
+            // `2.3.0-1` is the first part of a composite version, and a whole one otherwise.
+            let text = version.to_string();
+            let rest = text.strip_prefix(spec.as_str().trim_start_matches('v'));
+            version.app().is_some() && rest.is_some_and(|rest| rest.starts_with(['.', '-']))
+        };
+        spec.accepts(version, true) || begins_so()
+    }
+
+    /// Whether anything but the version must be known.
+    pub(super) fn asks_for_details(&self) -> bool {
+        let filter = self.filter;
+        filter.app_version.is_some()
+            || filter.channel.is_some()
+            || filter.mu_version.is_some()
+            || filter.api_version.is_some()
+    }
+
+    /// Whether what a version says of itself passes.
+    pub(super) fn passes_details(
+        &self,
+        details: Option<&Details>,
+        app_version: Option<&str>,
+        apps: AppVersioning,
+    ) -> bool {
+        let filter = self.filter;
+        let of_app = filter.app_version.as_ref().is_none_or(|wanted| {
+            app_version.is_some_and(|app_version| apps.accepts(wanted, app_version))
+        });
+        let in_channel = filter.channel.as_ref().is_none_or(|channel| {
+            details.is_some_and(|details| details.channels.contains(channel))
+        });
+        let of_format = filter.api_version.as_ref().is_none_or(|wanted| {
+            let stated = details.and_then(|details| details.api_version.as_deref());
+            wanted == stated.unwrap_or(API_VERSION)
+        });
+        let for_mu = self.mu_version.as_ref().is_none_or(|own| {
+            let wanted = details.and_then(|details| details.mu_version.as_deref());
+            let accepts = |spec: VersionSpec| spec.accepts(own, true);
+            wanted.is_none_or(|wanted| VersionSpec::parse(wanted).is_ok_and(accepts))
+        });
+        of_app && in_channel && of_format && for_mu
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_told_by_their_beginning() {
+        let semver = |text| Version::parse(text).expect("is a version");
+        let composite = |text| Version::parse_composite(text).expect("is a version");
+        for (wanted, version, expected) in [
+            ("2.3", semver("2.3.1"), true),
+            ("2.3", semver("2.30.0"), false),
+            ("v2", semver("2.3.1"), true),
+            ("2", semver("2.0.0-beta.1"), true),
+            ("2.3.1", semver("2.3.1"), true),
+            ("2.3.1", semver("2.3.1-beta.1"), false),
+            ("^2.1", semver("2.3.1"), true),
+            ("2.3.0", composite("2.3.0-1.1.0"), true),
+            ("2.3.0-1", composite("2.3.0-1.1.0"), true),
+            ("2.3.0-1.1.0", composite("2.3.0-1.1.0"), true),
+            ("2.3.0-1.1.0", composite("2.3.0-1.1.1"), false),
+            ("2.3.0-1.1", composite("2.3.0-1.10.0"), false),
+            ("2.3", composite("2.30.0-1.0.0"), false),
+        ] {
+            let filter =
+                VersionFilter { version: Some(wanted.to_owned()), ..VersionFilter::default() };
+            let sieve = filter.read().expect("is a version");
+            assert_eq!(sieve.passes(&version), expected, "{wanted} {version}");
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! `mu versions`, and which version app versions and beginnings of versions lead to.
+
+use serde_json::{Value, json};
+
+use crate::support::git::{HttpServer, Origin};
+use crate::support::{Package, Sandbox};
+
+/// The operator for Kafka: app version and revision are one version.
+const COMPOSITE: [&str; 8] = [
+    "2.3.0-1.0.0",
+    "2.3.0-1.1.0",
+    "2.3.0-1.1.1",
+    "2.3.1-1.2.0",
+    "3.0.0-1.0.0",
+    "3.0.0-1.1.0",
+    "3.0.1-1.1.0",
+    "3.1.1-1.0.0",
+];
+
+/// The same operator with versions of its own, in the order of their publication: version, app version.
+const SINGLE: [(&str, &str); 9] = [
+    ("1.0.0", "2.3.0"),
+    ("2.0.0", "3.0.0"),
+    ("2.1.0", "3.0.0"),
+    ("1.1.0", "2.3.0"),
+    ("1.1.1", "2.3.1"),
+    ("2.2.0", "3.0.0"),
+    ("1.2.0", "2.3.1"),
+    ("2.2.1", "3.0.0"),
+    ("1.2.1", "2.3.1"),
+];
+
+fn composite() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for version in COMPOSITE {
+        let (app, revision) = version.split_once('-').expect("is composite");
+        // The archive is named by both, as the layout of hubs says.
+        let package = Package::new("ops/kafka", version)
+            .key("version", json!(revision))
+            .key("appVersion", json!(app))
+            .key("versioning", json!("composite"));
+        sandbox.publish(&[package]);
+    }
+    sandbox
+}
+
+fn single() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for (version, app) in SINGLE {
+        sandbox.publish(&[Package::new("ops/kafka", version).key("appVersion", json!(app))]);
+    }
+    sandbox
+}
+
+fn shown(json: &Value) -> Vec<String> {
+    let versions = json["versions"].as_array().expect("is a list");
+    versions
+        .iter()
+        .map(|version| version["version"].as_str().expect("is text").to_owned())
+        .collect()
+}
+
+/// What `mu versions` shows last, and what `mu resolve` and `mu get` choose.
+#[track_caller]
+fn leads_to(sandbox: &Sandbox, app: &str, version: &str, expected: &str) {
+    let mut filters = vec!["versions", "ops/kafka", "--json"];
+    if !app.is_empty() {
+        filters.extend(["--app-version", app]);
+    }
+    if !version.is_empty() {
+        filters.extend(["--version", version]);
+    }
+    let listed = shown(&sandbox.mu(&filters).ok().json());
+    assert_eq!(listed.last().map(String::as_str), Some(expected), "{filters:?}");
+    let reference =
+        if version.is_empty() { "ops/kafka".to_owned() } else { format!("ops/kafka#{version}") };
+    for command in ["resolve", "get"] {
+        let mut arguments = vec![command, &reference, "--json"];
+        if !app.is_empty() {
+            arguments.extend(["--app-version", app]);
+        }
+        let json = sandbox.mu(&arguments).ok().json();
+        assert_eq!(json["packages"][0]["version"], expected, "{arguments:?}");
+    }
+    sandbox.mu(&["remove", "ops/kafka"]).ok();
+}
+
+#[test]
+fn kafka_with_composite_versions() {
+    let sandbox = composite();
+    for (app, version, expected) in [
+        ("", "", "3.1.1-1.0.0"),
+        ("2.3.0", "", "2.3.0-1.1.1"),
+        ("3.0.0", "", "3.0.0-1.1.0"),
+        ("", "3.0.0-1.0.0", "3.0.0-1.0.0"),
+        ("", "3", "3.1.1-1.0.0"),
+        ("", "2.3", "2.3.1-1.2.0"),
+        ("", "2.3.1", "2.3.1-1.2.0"),
+    ] {
+        leads_to(&sandbox, app, version, expected);
+    }
+    let run = sandbox.mu(&["versions", "ops/kafka", "--app-version", "2.3"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu versions ops/kafka --app-version 2.3
+    version      app version
+    2.3.0-1.0.0  2.3.0
+    2.3.0-1.1.0  2.3.0
+    2.3.0-1.1.1  2.3.0
+    2.3.1-1.2.0  2.3.1
+    [exit 0]
+    ");
+}
+
+#[test]
+fn kafka_with_versions_of_its_own() {
+    let sandbox = single();
+    for (app, version, expected) in [
+        ("", "", "2.2.1"),
+        ("2.3.0", "", "1.1.0"),
+        ("3.0.0", "", "2.2.1"),
+        ("", "2.2.0", "2.2.0"),
+        ("3.0.0", "2.2.0", "2.2.0"),
+        ("3", "", "2.2.1"),
+        ("2.3", "", "1.2.1"),
+        ("2.3.1", "", "1.2.1"),
+    ] {
+        leads_to(&sandbox, app, version, expected);
+    }
+    let run = sandbox.mu(&["versions", "ops/kafka"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu versions ops/kafka
+    version  app version
+    1.0.0    2.3.0
+    1.1.0    2.3.0
+    1.1.1    2.3.1
+    1.2.0    2.3.1
+    1.2.1    2.3.1
+    2.0.0    3.0.0
+    2.1.0    3.0.0
+    2.2.0    3.0.0
+    2.2.1    3.0.0
+    [exit 0]
+    ");
+}
+
+#[test]
+fn versions_with_all_that_is_known_of_them() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.10.0")
+            .key("channels", json!(["stable", "fast"]))
+            .key("tags", json!(["lts"]))
+            .key("published", json!("2025-06-11T12:00:00Z"))
+            .key("muVersion", json!(">=0.1"))
+            .key("apiVersion", json!("mu/v1")),
+        Package::new("aws/ec2", "1.2.0").key("yanked", json!("\u{1b}[31mloses data")),
+        Package::new("aws/ec2", "2.0.0-beta.1").key("channels", json!(["fast"])),
+        Package::new("aws/ec2", "2.0.0")
+            .key("muVersion", json!(">=9"))
+            .key("apiVersion", json!("mu/v2")),
+    ]);
+    sandbox.mu(&["get", "aws/ec2"]).ok();
+    let run = sandbox.mu(&["versions", "aws/ec2"]).ok();
+    insta::assert_snapshot!(run.shown(), @r#"
+    $ mu versions aws/ec2
+    version       published   channels
+    1.2.0                                   yanked: \u{1b}[31mloses data
+    1.10.0        2025-06-11  stable, fast  tagged lts; in Mu.lock
+    2.0.0-beta.1              fast          prerelease
+    2.0.0                                   needs mu >=9
+    [exit 0]
+    "#);
+    let json = sandbox.mu(&["versions", "aws/ec2", "--json"]).ok().json();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json).expect("prints"), @r#"
+    {
+      "id": "hub.mu.com/aws/ec2",
+      "source": "hub+file://[DIR]/hub/",
+      "versions": [
+        {
+          "version": "1.2.0",
+          "appVersion": null,
+          "prerelease": false,
+          "channels": [],
+          "tags": [],
+          "yanked": "\u001b[31mloses data",
+          "published": null,
+          "commit": null,
+          "apiVersion": null,
+          "muVersion": null,
+          "usable": true,
+          "movedTo": null,
+          "locked": false
+        },
+        {
+          "version": "1.10.0",
+          "appVersion": null,
+          "prerelease": false,
+          "channels": [
+            "stable",
+            "fast"
+          ],
+          "tags": [
+            "lts"
+          ],
+          "yanked": false,
+          "published": "2025-06-11T12:00:00Z",
+          "commit": null,
+          "apiVersion": "mu/v1",
+          "muVersion": ">=0.1",
+          "usable": true,
+          "movedTo": null,
+          "locked": true
+        },
+        {
+          "version": "2.0.0-beta.1",
+          "appVersion": null,
+          "prerelease": true,
+          "channels": [
+            "fast"
+          ],
+          "tags": [],
+          "yanked": false,
+          "published": null,
+          "commit": null,
+          "apiVersion": null,
+          "muVersion": null,
+          "usable": true,
+          "movedTo": null,
+          "locked": false
+        },
+        {
+          "version": "2.0.0",
+          "appVersion": null,
+          "prerelease": false,
+          "channels": [],
+          "tags": [],
+          "yanked": false,
+          "published": null,
+          "commit": null,
+          "apiVersion": "mu/v2",
+          "muVersion": ">=9",
+          "usable": false,
+          "movedTo": null,
+          "locked": false
+        }
+      ],
+      "total": 4
+    }
+    "#);
+    for (arguments, expected) in [
+        (&["--channel", "fast"][..], &["1.10.0", "2.0.0-beta.1"][..]),
+        (&["--mu-version", "0.1.0"], &["1.2.0", "1.10.0", "2.0.0-beta.1"]),
+        (&["--api-version", "mu/v2"], &["2.0.0"]),
+        (&["--api-version", "mu/v1"], &["1.2.0", "1.10.0", "2.0.0-beta.1"]),
+        (&["--version", "1"], &["1.2.0", "1.10.0"]),
+        (&["--version", "1", "--channel", "fast"], &["1.10.0"]),
+        (&["--app-version", "1"], &[]),
+    ] {
+        let mut all = vec!["versions", "aws/ec2", "--json"];
+        all.extend(arguments);
+        assert_eq!(shown(&sandbox.mu(&all).ok().json()), expected, "{arguments:?}");
+    }
+    let ranged = sandbox.mu(&["versions", "aws/ec2#^1.3", "--json"]).ok().json();
+    assert_eq!(shown(&ranged), ["1.10.0"]);
+    let tagged = sandbox.mu(&["versions", "aws/ec2#lts", "--json"]).ok().json();
+    assert_eq!(shown(&tagged), ["1.10.0"]);
+    let run = sandbox.mu(&["versions", "aws/ec2", "--version", "7"]).ok();
+    assert_eq!(run.stdout, "");
+    run.says(&["none of the 4 versions of `hub.mu.com/aws/ec2` is like that"]);
+}
+
+#[test]
+fn app_versions_that_are_no_numbers_are_words() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("os/debian", "1.0.0").key("appVersion", json!("Bookworm 12")),
+        Package::new("os/debian", "1.1.0").key("appVersion", json!("12")),
+        Package::new("os/debian", "1.2.0").key("appVersion", json!("12.4")),
+    ]);
+    for (app, expected) in [("12", "1.1.0"), ("Bookworm 12", "1.0.0"), ("12.4", "1.2.0")] {
+        let json =
+            sandbox.mu(&["versions", "os/debian", "--app-version", app, "--json"]).ok().json();
+        assert_eq!(shown(&json), [expected], "{app}");
+        let json =
+            sandbox.mu(&["resolve", "os/debian", "--app-version", app, "--json"]).ok().json();
+        assert_eq!(json["packages"][0]["version"], expected, "{app}");
+    }
+    sandbox.mu(&["resolve", "os/debian", "--app-version", "Bookworm"]).fails();
+}
+
+#[test]
+fn what_is_not_there_is_said_with_where_it_was_looked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["versions", "aws/ec2"]).ok();
+    let run = sandbox.mu(&["versions", "aws/ec3"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu versions aws/ec3
+    error: there is no package `hub.mu.com/aws/ec3`
+      looked at file://[DIR]/hub/hub.json
+      looked at file://[DIR]/hub/index/aws/ec3.jsonl
+
+    hint: there is `hub.mu.com/aws/ec2`
+    hint: `mu search ec3` looks for packages by words
+    [exit 1]
+    ");
+    sandbox.mu(&["versions", "aws/ec3", "--json"]).fails_with("not-found");
+    sandbox.mu(&["versions", "aws/ec2", "--version", ">>1", "--json"]).fails_with("usage");
+    sandbox.mu(&["versions", "aws/ec2", "--mu-version", "new", "--json"]).fails_with("usage");
+    sandbox.place("work/acme/web", &Package::new("acme/web", "0.1.0"));
+    sandbox.mu(&["versions", "acme/web"]).fails().says(&["the workspace has it in `acme/web`"]);
+}
+
+#[test]
+fn a_repository_has_the_versions_of_its_tags_and_what_their_manifests_say() {
+    let origin = Origin::new("ops/kafka.git");
+    for (tag, manifest) in [
+        ("v1.0.0", "appVersion: 2.3.0\nchannels: [stable]\n"),
+        ("v1.1.0", "appVersion: 2.30.0\n"),
+        ("v1.2.0", "appVersion: 2.3.1\nmuVersion: \">=9\"\n"),
+        ("v1.3.0", "colour: [\n"),
+    ] {
+        origin.commit(&[("Mu.yaml", &format!("name: ops/kafka\n{manifest}"))]);
+        origin.git(&["tag", tag]);
+    }
+    let server = HttpServer::start(origin.root());
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&server.host(), "HOST");
+    let reference = format!("git+{}ops/kafka.git", server.root());
+    let run = sandbox.mu(&["versions", &reference]).ok();
+    insta::assert_snapshot!(format!("{}{}", run.stdout, run.stderr), @"
+    version  app version  channels
+    1.0.0    2.3.0        stable
+    1.1.0    2.30.0
+    1.2.0    2.3.1                  needs mu >=9
+    1.3.0
+    warning: the manifest of `HOST/ops/kafka` 1.3.0 cannot be read, so only its version is shown
+    ");
+    let json = sandbox.mu(&["versions", &reference, "--app-version", "2.3", "--json"]).ok().json();
+    assert_eq!(shown(&json), ["1.0.0", "1.2.0"]);
+    let json = sandbox.mu(&["versions", &reference, "--channel", "stable", "--json"]).ok().json();
+    assert_eq!(shown(&json), ["1.0.0"]);
+}
+
+#[test]
+fn a_folder_has_the_version_of_its_manifest() {
+    let sandbox = Sandbox::new();
+    let package = Package::new("ops/kafka", "1.0.0").manifest("appVersion: 2.3.0\n");
+    sandbox.place("beside", &package);
+    let run = sandbox.mu(&["versions", "../beside"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu versions ../beside
+    version  app version
+    1.0.0    2.3.0
+    [exit 0]
+    ");
+    sandbox.mu(&["versions", "../nowhere"]).fails().says(&["there is no folder `[DIR]/nowhere`"]);
+}
