@@ -3,7 +3,7 @@
 //! Nothing here knows what the files hold.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A file operation that failed.
@@ -104,6 +104,16 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), FileError> {
     {
         return Ok(());
     }
+    copy_atomic(path, &mut &*content)
+}
+
+/// Replaces a file as a whole with what `content` yields, as [`write_atomic`] does.
+///
+/// # Errors
+///
+/// When `content` cannot be read, or the folder or the file cannot be written; the old file is then as
+/// it was.
+pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileError> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().unwrap_or(Path::new("/"));
     create_folder(folder)?;
@@ -111,7 +121,7 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), FileError> {
         .prefix(".mu-")
         .tempfile_in(folder)
         .at("write a file in", folder)?;
-    staged.write_all(content).at("write", staged.path())?;
+    io::copy(content, staged.as_file_mut()).at("write", staged.path())?;
     let permissions = fs::metadata(&target).map(|metadata| metadata.permissions());
     set_permissions(staged.as_file(), permissions.ok()).at("write", &target)?;
     staged.persist(&target).map_err(|error| FileError::new("write", &target, error.error))?;

@@ -11,6 +11,8 @@ mod global;
 mod init;
 mod list;
 mod outdated;
+#[cfg(feature = "hub")]
+mod pack;
 mod pin;
 mod registry;
 mod remove;
@@ -98,6 +100,8 @@ enum Command {
     Status(status::Arguments),
     Versions(versions::Arguments),
     Verify(verify::Arguments),
+    #[cfg(feature = "hub")]
+    Pack(pack::Arguments),
     #[command(subcommand)]
     Registry(registry::Command),
     #[command(subcommand)]
@@ -256,6 +260,8 @@ fn start(
         Command::Status(arguments) => status::run(&context, &arguments),
         Command::Versions(arguments) => versions::run(&context, &arguments),
         Command::Verify(arguments) => verify::run(&context, &arguments),
+        #[cfg(feature = "hub")]
+        Command::Pack(arguments) => pack::run(&context, &arguments),
         Command::Registry(command) => registry::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
         Command::Doctor(arguments) => doctor::run(&context, &arguments),

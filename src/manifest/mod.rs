@@ -8,6 +8,7 @@ pub mod edit;
 mod glob;
 mod locate;
 mod read;
+mod release;
 mod requirement;
 #[allow(dead_code, reason = "only the shape of its types is used")]
 mod schema;

@@ -17,6 +17,8 @@ mod locked_universe;
 mod member;
 mod outcome;
 pub mod outdated;
+#[cfg(feature = "hub")]
+pub mod pack;
 pub mod pin;
 mod places;
 mod providers;

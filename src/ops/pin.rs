@@ -121,7 +121,7 @@ fn change(
 }
 
 /// The pin for what is locked: its version, or its commit where that says more.
-fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSpec, CommandError> {
+pub(super) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSpec, CommandError> {
     let names_version = package.commit.is_none()
         || (!commits && package.reference.is_none() && package.version != "0.0.0");
     let text = match &package.commit {

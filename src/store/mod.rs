@@ -154,6 +154,22 @@ impl Store {
         result
     }
 
+    /// The tree that `fill` writes, of which nothing is kept.
+    ///
+    /// # Errors
+    ///
+    /// When `fill` fails, or the disk refuses.
+    pub fn inspect(
+        &self,
+        fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
+    ) -> Result<Tree, StoreError> {
+        let folder = self.staging()?.folder()?;
+        let mut writer = TreeWriter::new(folder.path(), self.limits);
+        let result = fill(&mut writer).and_then(|()| writer.finish().map_err(ProviderError::from));
+        fs::remove_folder(folder.path())?;
+        Ok(result?)
+    }
+
     fn add_from(
         &self,
         staged: &Path,

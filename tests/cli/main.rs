@@ -18,6 +18,7 @@ mod hub;
 mod hub_faults;
 mod json;
 mod lock;
+mod pack;
 mod packs;
 mod pin;
 mod placement;

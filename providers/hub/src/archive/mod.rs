@@ -1,4 +1,5 @@
-//! Unpacks a gzip'd tar into a tree, and refuses every archive that two readers could read differently.
+//! Unpacks a gzip'd tar into a tree, and refuses every archive that two readers could read differently;
+//! `write.rs` makes archives.
 //!
 //! Archives are hostile. Paths, sizes and links are judged by the [`TreeWriter`]; here it is made
 //! sure that an archive says one thing only: one gzip member with nothing behind it, a checksum that
@@ -8,11 +9,14 @@
 mod header;
 mod pax;
 mod tar;
+mod write;
 
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
+
+pub use self::write::ArchiveWriter;
 
 /// Up to this size an archive is inflated as a whole, which is faster than piece by piece.
 const WHOLE: usize = 4 << 20;

@@ -1,0 +1,42 @@
+//! From a manifest to the line that a hub's index has for it.
+
+use mu_provider::{Release, Upgrade};
+
+use super::{Constraint, Manifest, Requirement, Versioning};
+
+impl Manifest {
+    /// The package's index line, as far as the manifest alone knows it: digests, size and time are for
+    /// whoever publishes it.
+    pub fn to_release(&self) -> Release {
+        let versioning =
+            (self.versioning != Versioning::Semver).then(|| self.versioning.as_str().to_owned());
+        let texts = |items: &[super::Capability]| -> Vec<String> {
+            items.iter().map(ToString::to_string).collect()
+        };
+        Release {
+            name: self.name.name().to_string(),
+            version: self.written_version.clone().unwrap_or_default(),
+            app_version: self.app_version.clone(),
+            versioning,
+            api_version: self.api_version.clone(),
+            mu_version: self.mu_version.as_ref().map(ToString::to_string),
+            dependencies: Some(self.dependencies.iter().map(Requirement::to_wire).collect()),
+            provides: texts(&self.provides),
+            requires: texts(&self.requires),
+            replaces: self.replaces.iter().map(ToString::to_string).collect(),
+            constraints: self
+                .constraints
+                .iter()
+                .map(|(fact, constraint)| (fact.clone(), Constraint::to_string(constraint)))
+                .collect(),
+            channels: self.channels.clone(),
+            upgrade: self.upgrade.as_ref().map(|upgrade| Upgrade {
+                replaces: upgrade.replaces.as_ref().map(ToString::to_string),
+                skips: upgrade.skips.iter().map(ToString::to_string).collect(),
+                skip_range: upgrade.skip_range.as_ref().map(ToString::to_string),
+            }),
+            description: self.description.clone(),
+            ..Release::default()
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Makes the archive, and reads it back as whoever fetches it will.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek as _, Write};
+use std::path::{Path, PathBuf};
+
+use mu_provider::{ArchiveDigest, Tree};
+use mu_provider_hub::archive::{ArchiveWriter, unpack_from};
+use sha2::{Digest as _, Sha256};
+
+use crate::fs::{self, AtPath as _, FileError};
+use crate::ops::{CommandError, Session};
+
+/// One file or link of an archive.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// Slash-separated path in the package.
+    pub(super) path: String,
+    /// What it holds.
+    pub(super) content: Content,
+}
+
+/// What a file or link holds.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// A file of this machine.
+    File {
+        /// Where it is.
+        place: PathBuf,
+        /// Whether it can be executed.
+        executable: bool,
+    },
+    /// A file that mu writes.
+    Text(String),
+    /// A link with its target.
+    Link(String),
+}
+
+/// An archive that any mu will accept. It is in no folder; the file goes with this value.
+#[derive(Debug)]
+pub struct Archive {
+    file: File,
+    /// Bytes of the archive.
+    pub size: u64,
+    /// The digest of the archive.
+    pub archive: ArchiveDigest,
+    /// What is in it.
+    pub tree: Tree,
+}
+
+impl Archive {
+    /// Packs `items`, which come sorted by the bytes of their paths; errors call the archive `name`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, this machine's disk refuses, or a reader would refuse the archive.
+    pub(super) fn make(
+        session: &Session,
+        name: &str,
+        items: &[Item],
+    ) -> Result<Self, CommandError> {
+        let cache = &session.environment.cache;
+        fs::create_folder(cache)?;
+        let file = tempfile::tempfile_in(cache).at("write a file in", cache)?;
+        let hashing = Hashing { into: BufWriter::new(file), hash: Sha256::new(), size: 0 };
+        let mut writer = ArchiveWriter::new(hashing);
+        for item in items {
+            add(&mut writer, item)?;
+        }
+        let finished = writer.finish().and_then(|hashing| {
+            let Hashing { into, hash, size } = hashing;
+            let mut file = into.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.rewind()?;
+            Ok((file, ArchiveDigest::from_bytes(hash.finalize().into()), size))
+        });
+        let (file, archive, size) = finished.at("write a file in", cache)?;
+        let tree = session.store.inspect(|tree| {
+            let reader = BufReader::with_capacity(256 << 10, &file);
+            unpack_from(reader, size, tree).map_err(|error| error.at(name))
+        });
+        let tree = tree.map_err(|error| {
+            CommandError::from(error)
+                .while_doing("the package cannot be packed: nobody could unpack it")
+                .hint("rename or remove the file, or leave it out with a line in `.muignore`")
+        })?;
+        Ok(Self { file, size, archive, tree })
+    }
+
+    /// The bytes from the beginning.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub fn read(&self) -> io::Result<impl io::Read + '_> {
+        let mut file = &self.file;
+        file.rewind()?;
+        Ok(file)
+    }
+
+    /// Writes the archive to `path`.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub(super) fn save(&self, path: &Path) -> Result<(), FileError> {
+        let mut bytes = self.read().at("read the archive for", path)?;
+        fs::copy_atomic(path, &mut bytes)
+    }
+}
+
+fn add(writer: &mut ArchiveWriter<impl Write>, item: &Item) -> Result<(), FileError> {
+    let path = &item.path;
+    match &item.content {
+        Content::File { place, executable } => {
+            let file = File::open(place).at("read", place)?;
+            let size = file.metadata().at("read", place)?.len();
+            writer.file(path, *executable, size, file).at("pack", place)
+        }
+        Content::Text(text) => {
+            writer.file(path, false, text.len() as u64, text.as_bytes()).at("pack", path.as_ref())
+        }
+        Content::Link(target) => writer.symlink(path, target).at("pack", path.as_ref()),
+    }
+}
+
+/// Hashes and counts what it passes on.
+struct Hashing<W> {
+    into: W,
+    hash: Sha256,
+    size: u64,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.into.write(bytes)?;
+        self.hash.update(&bytes[..count]);
+        self.size += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.into.flush()
+    }
+}

@@ -1,0 +1,67 @@
+//! The part of `Mu.lock` that is about one package: the exact versions that it was made against.
+
+use std::collections::BTreeSet;
+
+use crate::lock::Lockfile;
+use crate::ops::requirements::Requirements;
+use crate::ops::{CommandError, Session};
+use crate::reference::PackageId;
+use crate::workspace::Member;
+
+/// What a lock says of a package's dependencies.
+pub(super) enum Part {
+    /// The package has none.
+    Nothing,
+    /// All that it depends on.
+    Whole(Lockfile),
+    /// The lock does not say which version this one is.
+    Lacks(PackageId),
+}
+
+/// Cuts `lock` down to what `member` depends on.
+///
+/// # Errors
+///
+/// When a reference in the lock cannot be read.
+pub(super) fn cut(
+    session: &Session,
+    lock: &Lockfile,
+    member: &Member,
+) -> Result<Part, CommandError> {
+    let defaults = session.defaults();
+    let dependencies = member.manifest.dependencies.iter().map(|dependency| {
+        session.places.id_of(&dependency.reference, &defaults, &member.folder, &session.workspace)
+    });
+    let direct: BTreeSet<PackageId> = dependencies.collect();
+    if direct.is_empty() {
+        return Ok(Part::Nothing);
+    }
+    let name = member.manifest.name.to_string();
+    let requirements = Requirements::collect(session, Vec::new())?;
+    for asked in requirements.asked.iter().filter(|asked| asked.by == name) {
+        let id = &asked.requirement.id;
+        let is_locked = lock.find(id).any(|locked| locked.requested.contains(&asked.requested()));
+        if direct.contains(id) && !is_locked {
+            return Ok(Part::Lacks(id.clone()));
+        }
+    }
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<PackageId> = direct.into_iter().collect();
+    while let Some(id) = open.pop() {
+        if reached.insert(id.clone()) {
+            open.extend(lock.find(&id).flat_map(|package| package.dependencies.iter().cloned()));
+        }
+    }
+    let mut packages = lock.packages.clone();
+    packages.retain(|package| reached.contains(&package.id));
+    let members = session.workspace.members.iter().filter(|other| reached.contains(&other.id));
+    let mut askers: BTreeSet<String> =
+        members.map(|other| other.manifest.name.to_string()).collect();
+    askers.insert(name);
+    askers.extend(reached.iter().map(ToString::to_string));
+    for package in &mut packages {
+        package.requested.retain(|requested| askers.contains(&requested.by));
+    }
+    let resolution = lock.resolution.clone();
+    Ok(Part::Whole(Lockfile { resolution, packages, extra: Vec::new() }))
+}

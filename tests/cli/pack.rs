@@ -1,0 +1,226 @@
+//! `mu pack`: what goes in, that nothing but the files decides on the bytes, and that others can read it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox, digest_of, hex, tree, write};
+
+/// The files of an archive, unpacked by the system's own tar.
+fn unpacked(archive: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(archive).arg("-C").arg(folder.path());
+    assert!(tar.status().expect("there is a tar").success());
+    folder
+}
+
+/// A package's files, written in this order under this umask into `folder`.
+fn write_tree(folder: &Path, umask: &str, reversed: bool) {
+    let mut steps = [
+        "printf 'name: acme/tree\\nversion: 1.0.0\\n' > Mu.yaml",
+        "mkdir bin; printf '#!/bin/sh\\n' > bin/run; chmod u+x bin/run",
+        "mkdir -p a/b/c; printf deep > a/b/c/file",
+        "printf dash > a-b; printf dot > a.b",
+        "ln -s bin/run link",
+        "printf '*.log\\n' > .gitignore; printf x > noise.log",
+    ];
+    if reversed {
+        steps.reverse();
+    }
+    let script = format!("umask {umask}; {}", steps.join("; "));
+    let status = Command::new("sh").args(["-ec", &script]).current_dir(folder).status();
+    assert!(status.expect("there is a shell").success());
+}
+
+#[test]
+fn the_same_files_make_the_same_bytes_anywhere() {
+    let mut archives = Vec::new();
+    // A disk, and memory: two file systems that list folders in different orders.
+    for (place, umask, reversed) in
+        [("/tmp", "022", false), ("/dev/shm", "077", true), ("/tmp", "027", true)]
+    {
+        let sandbox = Sandbox::new();
+        let folder = tempfile::tempdir_in(place).expect("there is room");
+        fs::create_dir(folder.path().join(".mu")).expect("can be made");
+        write(folder.path(), ".mu/workspace.yaml", "");
+        write_tree(folder.path(), umask, reversed);
+        let mut command = sandbox.command(&["pack", "--json"]);
+        command.current_dir(folder.path());
+        let packed = sandbox.run(&["pack"], command).ok().json();
+        let archive = fs::read(folder.path().join("tree-1.0.0.tgz")).expect("was written");
+        assert_eq!(packed["archive"], format!("sha256:{}", hex(&archive)));
+        assert_eq!(packed["size"], archive.len());
+        let out = unpacked(&folder.path().join("tree-1.0.0.tgz"));
+        assert_eq!(packed["digest"], digest_of(out.path()));
+        let paths: Vec<String> = tree(out.path()).into_keys().collect();
+        assert_eq!(paths, [".gitignore", "Mu.yaml", "a-b", "a.b", "a/b/c/file", "bin/run", "link"]);
+        archives.push(archive);
+    }
+    assert!(archives.iter().all(|archive| *archive == archives[0]));
+}
+
+#[test]
+fn what_was_packed_is_what_a_hub_hands_out() {
+    let sandbox = Sandbox::with_dependencies(&["acme/tree"]);
+    sandbox.write("tree/Mu.yaml", "name: acme/tree\nversion: 1.0.0\n");
+    sandbox.write("tree/run.sh*", "#!/bin/sh\n");
+    sandbox.write("tree/deep/er/file.txt", "text");
+    sandbox.write("tree/ünï.txt", "ü");
+    sandbox.write("tree/link", "-> deep/er/file.txt");
+    let deep = format!("tree/{}/end", vec!["folder"; 40].join("/"));
+    sandbox.write(&deep, "a path that needs more than tar's own fields");
+    let run =
+        sandbox.mu(&["pack", "tree", "--json", "-o", "../hub/packs/acme/tree/tree-1.0.0.tgz"]);
+    let packed = run.ok().json();
+    let line = json!({
+        "name": "acme/tree", "version": "1.0.0",
+        "archive": packed["archive"], "size": packed["size"], "digest": packed["digest"],
+    });
+    write(&sandbox.path("hub"), "index/acme/tree.jsonl", format!("{line}\n"));
+    fs::rename(sandbox.path("work/tree"), sandbox.path("tree")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["digest"], packed["digest"]);
+    assert_eq!(packed["digest"], digest_of(&sandbox.path("tree")));
+    let pack = sandbox.path("work/.mu/packs/hub.mu.com/acme/tree");
+    assert_eq!(tree(&pack), tree(&sandbox.path("tree")));
+}
+
+/// The paths that would be packed.
+fn listed(sandbox: &Sandbox) -> Vec<String> {
+    let packed = sandbox.mu(&["pack", "--list", "--json"]).ok().json();
+    let files = packed["files"].as_array().expect("is a list").clone();
+    files.iter().map(|file| file["path"].as_str().expect("is text").to_owned()).collect()
+}
+
+#[test]
+fn files_and_ignore_files_choose() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let manifest = sandbox.read("Mu.yaml");
+    for path in ["src/a.txt", "src/b.log", "dist/made.js", "docs/x.md", ".git/HEAD", "README.md"] {
+        sandbox.write(path, path);
+    }
+    sandbox.write(".gitignore", "*.log\ndist/\n");
+    sandbox.write("web-0.1.0.tgz", "an earlier archive");
+    let all = [".gitignore", "Mu.yaml", "README.md", "docs/x.md", "src/a.txt"];
+    assert_eq!(listed(&sandbox), all);
+    sandbox.write(".muignore", "!dist/\ndocs\n.muignore\n");
+    let with_dist = [".gitignore", "Mu.yaml", "README.md", "dist/made.js", "src/a.txt"];
+    assert_eq!(listed(&sandbox), with_dist);
+    sandbox.write("Mu.yaml", &format!("{manifest}readme: README.md\nfiles: [src, \"!src/a*\"]\n"));
+    sandbox.write("src/c/d.txt", "");
+    assert_eq!(listed(&sandbox), ["Mu.yaml", "README.md", "src/c/d.txt"]);
+    sandbox.write("Mu.yaml", &format!("{manifest}files: [source]\nreadme: HELLO.md\n"));
+    let run = sandbox.mu(&["pack", "--list"]).ok();
+    run.says(&["`source` in `files` chooses nothing", "names `HELLO.md` as its readme"]);
+    assert!(!sandbox.has("work/web-0.1.1.tgz"));
+}
+
+#[test]
+fn secrets_stay_here_unless_they_are_forced_out() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    for path in [".env", "deploy/id_rsa", "tls/server.pem", "home/.aws/credentials", ".npmrc"] {
+        sandbox.write(path, "hunter2");
+        let run = sandbox.mu(&["pack"]).fails();
+        run.says(&[&format!("looks like a secret would be packed: `{path}`"), "--force"]);
+        let error = sandbox.mu(&["pack", "--json"]).fails_with("untrusted");
+        assert_eq!(error["details"]["files"], json!([path]));
+        assert!(!sandbox.has("work/web-0.1.0.tgz"));
+        fs::remove_file(sandbox.path("work").join(path)).expect("is ours");
+    }
+    sandbox.write(".env", "hunter2");
+    sandbox.mu(&["pack", "--force"]).ok().says(&["warning", "`.env`"]);
+    assert!(unpacked(&sandbox.path("work/web-0.1.0.tgz")).path().join(".env").exists());
+    sandbox.write(".muignore", ".env\n");
+    sandbox.mu(&["pack"]).ok();
+    assert!(!unpacked(&sandbox.path("work/web-0.1.0.tgz")).path().join(".env").exists());
+}
+
+#[test]
+fn what_nobody_could_unpack_is_not_packed() {
+    let refused: [(&str, &str, &str); 5] = [
+        ("out", "-> ../secret", "its target is outside the package"),
+        ("absolute", "-> /etc/passwd", "its target is not a relative path"),
+        ("Mu.YAML", "x", "differ only in case"),
+        ("a\\b", "x", "holds a backslash"),
+        ("sub/GIT~1/x", "x", "`.git` and `.mu` folders may not be in a package"),
+    ];
+    for (path, content, reason) in refused {
+        let sandbox = Sandbox::with_dependencies(&[]);
+        sandbox.write(path, content);
+        let run = sandbox.mu(&["pack"]).fails();
+        run.says(&["cannot be packed", reason, "hint"]);
+        sandbox.mu(&["pack", "--json"]).fails_with("integrity");
+        assert!(!sandbox.has("work/web-0.1.0.tgz"));
+    }
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let status = Command::new("mkfifo").arg(sandbox.path("work/pipe")).status();
+    assert!(status.expect("there is mkfifo").success());
+    sandbox.mu(&["pack"]).fails().says(&["neither file, folder nor link"]);
+}
+
+#[test]
+fn set_uid_and_odd_modes_do_not_get_in() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.write("tool*", "#!/bin/sh\n");
+    let tool = sandbox.path("work/tool");
+    fs::set_permissions(tool, fs::Permissions::from_mode(0o4711)).expect("is ours");
+    sandbox.mu(&["pack"]).ok();
+    let out = unpacked(&sandbox.path("work/web-0.1.0.tgz"));
+    let mode = fs::metadata(out.path().join("tool")).expect("is there").permissions().mode();
+    assert_eq!(mode & 0o7000, 0);
+    assert_eq!(mode & 0o100, 0o100);
+}
+
+#[test]
+fn an_archive_carries_the_versions_that_it_was_made_with() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0").needs("aws/vpc"),
+        Package::new("aws/vpc", "1.5.0"),
+        Package::new("other/tool", "1.0.0"),
+    ]);
+    sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 1.0.0\ndependencies: [other/tool]\n");
+    sandbox.mu(&["pack", "acme/web"]).ok().says(&[
+        "warning",
+        "which `hub.mu.com/aws/ec2`",
+        "mu get",
+    ]);
+    assert!(!unpacked(&sandbox.path("work/web-0.1.0.tgz")).path().join("Mu.lock").exists());
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["pack", "acme/web"]).ok().does_not_say(&["warning: packed without"]);
+    let lock = |out: &tempfile::TempDir| -> serde_json::Value {
+        let text = fs::read_to_string(out.path().join("Mu.lock")).expect("is there");
+        serde_yaml::from_str(&text).expect("is YAML")
+    };
+    let out = unpacked(&sandbox.path("work/web-0.1.0.tgz"));
+    let mut expected = sandbox.lock();
+    let packages = expected["packages"].as_array_mut().expect("is a list");
+    packages.retain(|package| package["id"] != "hub.mu.com/other/tool");
+    assert_eq!(lock(&out), expected);
+    // With pins, the manifest says it too.
+    sandbox.mu(&["pack", "acme/web", "--pinned", "-o", "pinned.tgz"]).ok();
+    let out = unpacked(&sandbox.path("work/pinned.tgz"));
+    let manifest = fs::read_to_string(out.path().join("Mu.yaml")).expect("is there");
+    assert!(manifest.contains("- aws/ec2#1.0.0\n"), "{manifest}");
+    assert!(sandbox.read("Mu.yaml").contains("- aws/ec2#^1\n"));
+    // What changed since is not passed off as what it was made with.
+    sandbox.asks_for(&["aws/ec2#^1.0"]);
+    sandbox.mu(&["pack", "acme/web"]).ok().says(&["packed without the exact versions"]);
+}
+
+#[test]
+fn a_version_is_needed_and_composite_ones_name_both_parts() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.write("Mu.yaml", "name: acme/web\n");
+    sandbox.mu(&["pack"]).fails().says(&["has no `version`", "hint"]);
+    sandbox.mu(&["pack", "--json"]).fails_with("manifest");
+    let composite = "name: acme/web\nversion: 1.0.0\nversioning: composite\nappVersion: 2.3\n";
+    sandbox.write("Mu.yaml", composite);
+    let packed = sandbox.mu(&["pack", "--json"]).ok().json();
+    assert_eq!(packed["version"], "2.3-1.0.0");
+    assert!(sandbox.has("work/web-2.3-1.0.0.tgz"));
+}
