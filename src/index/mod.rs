@@ -11,6 +11,7 @@ mod pool;
 pub mod releases;
 mod routes;
 mod universe;
+mod wanted;
 mod wire;
 
 use std::collections::{BTreeSet, HashMap};
@@ -27,6 +28,7 @@ use crate::index::package::{Package, PackageError};
 use crate::index::pool::Pool;
 use crate::index::releases::Releases;
 use crate::index::routes::Routes;
+use crate::index::wanted::Wanted;
 use crate::manifest::Manifest;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::Registry;
@@ -79,6 +81,7 @@ pub(crate) struct Shared {
     asked: AtomicUsize,
     answered: AtomicUsize,
     met_local: Mutex<BTreeSet<PackageId>>,
+    wanted: Wanted,
 }
 
 /// A registry's cache, opened when it is first needed.
@@ -110,13 +113,39 @@ impl Index {
             asked: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
             met_local: Mutex::default(),
+            wanted: Wanted::default(),
         });
         Self { pool: Pool::new(Arc::clone(&shared), jobs), shared }
     }
 
-    /// Remembers where `reference` says that its package is; local folders are relative to `from`.
+    /// Remembers where `reference` says that its package is, and what it asks of it; local folders are
+    /// relative to `from`.
     pub fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
-        self.shared.routes.declare(id, reference, from);
+        self.shared.declare(id, reference, from);
+    }
+
+    /// The releases of a package as its registry lists them now, even if nothing but commits that are on
+    /// this machine was asked of it.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    pub fn listed(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
+        self.shared.wanted.note(id, &VersionSpec::Latest);
+        self.forget_recalled();
+        self.releases(id)
+    }
+
+    /// Forgets what was recalled without asking, where more than commits were asked since; says whether
+    /// there was anything. Whoever has its releases must begin anew.
+    pub fn forget_recalled(&self) -> bool {
+        let mut packages = lock(&self.shared.packages);
+        let before = packages.len();
+        packages.retain(|id, slot| {
+            let is_recalled = matches!(slot.get(), Some(Ok(package)) if package.is_recalled());
+            !is_recalled || self.shared.wanted.commits_alone(id).is_some()
+        });
+        packages.len() < before
     }
 
     /// The provider with this name.
@@ -256,6 +285,11 @@ fn unavailable(
 }
 
 impl Shared {
+    fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        self.routes.declare(id, reference, from);
+        self.wanted.note(id, &reference.spec());
+    }
+
     fn is_known(&self, id: &PackageId) -> bool {
         lock(&self.packages).contains_key(id)
     }
@@ -320,6 +354,9 @@ impl Shared {
         if let Some(record) = remembered.take_if(is_fresh) {
             return Ok(Package::remembered(id, route, record));
         }
+        if let Some(record) = self.recall(id, &route, remembered.as_ref()) {
+            return Ok(Package::recalled(id, route, record));
+        }
         let record = match self.ask(&route, remembered.as_ref())? {
             Answer::New(record) => cache.put(&name, record),
             Answer::Unchanged(record) => {
@@ -328,6 +365,22 @@ impl Shared {
             }
         };
         Ok(Package::new(id, route, record))
+    }
+
+    /// What is known of a package without asking, if that answers all that is asked of it.
+    fn recall(&self, id: &PackageId, route: &Route, remembered: Option<&Record>) -> Option<Record> {
+        let commits = self.wanted.commits_alone(id)?;
+        let progress = &*self.options.progress;
+        let found = route.provider.recall(&route.location, &commits, progress)?;
+        let listed = remembered.filter(|record| record.listing.is_some());
+        Some(listed.cloned().unwrap_or_else(|| self.record(found)))
+    }
+
+    fn record(&self, found: Found) -> Record {
+        let heads = wire::heads(&found);
+        let Found { lines, validator, max_age, location } = found;
+        let listing = Some(cache::Listing { location, heads, bytes: Arc::new(lines) });
+        Record { checked: self.options.now, max_age, validator, listing, tried: Vec::new() }
     }
 
     fn is_fresh(&self, checked: i64, max_age: u32) -> bool {
@@ -350,12 +403,7 @@ impl Shared {
                 return Err(PackageError::Unasked(route.location.describe()));
             }
             (mu_provider::Listing::Absent { tried }, _) => Answer::New(Record { tried, ..nothing }),
-            (mu_provider::Listing::Found(found), _) => {
-                let heads = wire::heads(&found);
-                let Found { lines, validator, max_age, location } = found;
-                let listing = cache::Listing { location, heads, bytes: Arc::new(lines) };
-                Answer::New(Record { max_age, validator, listing: Some(listing), ..nothing })
-            }
+            (mu_provider::Listing::Found(found), _) => Answer::New(self.record(found)),
         })
     }
 

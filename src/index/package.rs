@@ -92,6 +92,8 @@ pub(super) struct Package {
     listing: Option<Listing>,
     /// Whether it came from the cache, so that what it needs is most likely there too.
     is_remembered: bool,
+    /// Whether nobody was asked, because the commits that are asked for are on this machine.
+    is_recalled: bool,
     requirements: Vec<OnceLock<Requirements>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
 }
@@ -126,6 +128,7 @@ impl Package {
             route,
             listing: record.listing,
             is_remembered: false,
+            is_recalled: false,
             requirements,
             untagged: Mutex::default(),
         }
@@ -134,6 +137,16 @@ impl Package {
     /// The package as the cache has it.
     pub(super) fn remembered(id: &PackageId, route: Route, record: Record) -> Self {
         Self { is_remembered: true, ..Self::new(id, route, record) }
+    }
+
+    /// The package as far as it is known without asking anybody.
+    pub(super) fn recalled(id: &PackageId, route: Route, record: Record) -> Self {
+        Self { is_recalled: true, ..Self::new(id, route, record) }
+    }
+
+    /// Whether nobody was asked, so that there may be more versions by now.
+    pub(super) fn is_recalled(&self) -> bool {
+        self.is_recalled
     }
 
     /// Whether what its versions require can be told without asking anybody.
@@ -420,7 +433,7 @@ impl Package {
                 }
                 (None, _) => PathBuf::new(),
             };
-            shared.routes.declare(&declared.requirement.id, &declared.reference, &from);
+            shared.declare(&declared.requirement.id, &declared.reference, &from);
             requirements.push(declared.requirement);
         }
         Ok(Arc::from(requirements))

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::index::Requirement;
 use crate::index::releases::Releases;
-use crate::index::{Requirement, Universe as _};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::Requirements;
@@ -47,7 +47,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             continue;
         }
         let releases =
-            session.index().releases(&package.id).map_err(|error| unavailable(session, error))?;
+            session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
         let allowed = successor(&resolved.lock, package);
         let newest = newest(&releases);
         let shown = |commit: &Option<String>, version: &str| match commit {

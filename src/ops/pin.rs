@@ -76,7 +76,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
     let is_branch = |package: &LockedPackage| -> Option<bool> {
         let name = VersionSpec::parse(package.reference.as_deref()?).ok()?;
         let index = session.index();
-        let releases = index.releases(&package.id).ok()?;
+        let releases = index.listed(&package.id).ok()?;
         let Revision::Untagged(revision) = index.revision(&releases, &name).ok()?? else {
             return None;
         };

@@ -157,7 +157,8 @@ fn choose(
     record(session, requirements, previous, &Lockfile::default(), &selection)
 }
 
-/// Selects, and again where a fetched package turned out to ask for one of the workspace's own.
+/// Selects, and again where a fetched package turned out to ask for one of the workspace's own, or for
+/// versions of a package of which only commits were asked before.
 pub fn select(
     session: &Session,
     strategy: &dyn Strategy,
@@ -172,7 +173,8 @@ pub fn select(
             let version = session.places.member_of(&id).and_then(|member| member.version.clone());
             request.local.entry(id).or_insert(Local { version });
         }
-        if request.local.len() == known {
+        let has_forgotten = session.index().forget_recalled();
+        if request.local.len() == known && !has_forgotten {
             return result;
         }
     }

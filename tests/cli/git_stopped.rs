@@ -93,3 +93,46 @@ fn another_workspace_of_this_machine_asks_only_what_is_new() {
     sandbox.mu_in("other", &["get", "--offline"]).ok();
     assert_eq!(fs::read_to_string(sandbox.path("other/Mu.lock")).expect("is there"), lock);
 }
+
+#[test]
+fn a_commit_that_is_here_costs_no_network_even_without_a_lock() {
+    let origin = origin();
+    let server = HttpServer::start(origin.root());
+    let commit = origin.git(&["rev-parse", "v1.0.0"]);
+    let reference = format!("{}infra.git#{commit}", server.root());
+    let sandbox = Sandbox::with_dependencies(&[&reference]);
+    sandbox.mu(&["get"]).ok();
+    let (lock, asked) = (sandbox.read("Mu.lock"), server.requests().len());
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    fs::remove_dir_all(sandbox.path("cache/store")).expect("was there");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    sandbox.mu(&["get", &reference]).ok();
+    assert_eq!(server.requests().len(), asked, "{:?}", server.requests());
+    // Neither does another package of the same commit, which nobody has asked about yet.
+    drop(server);
+    let inside = reference.replace(".git#", ".git/sub/dir#");
+    sandbox.mu(&["get", &inside]).ok();
+    // The tags may have moved on since, so whoever wants to know them asks.
+    sandbox.mu(&["outdated", "--json"]).fails_with("network");
+}
+
+#[test]
+fn a_commit_that_is_here_is_asked_about_when_versions_are_wanted_too() {
+    let mut origin = Origin::new("b.git");
+    let library = origin.commit(&[("Mu.yaml", "name: b\n")]);
+    origin.add("a.git");
+    let server = HttpServer::start(origin.root());
+    let root = server.root();
+    let manifest = format!("name: a\ndependencies: [\"{root}b.git#^1\"]\n");
+    let user = origin.commit(&[("Mu.yaml", &manifest)]);
+    let pinned = format!("{root}b.git#{library}");
+    let sandbox = Sandbox::with_dependencies(&[&pinned]);
+    sandbox.mu(&["get"]).ok();
+    // Only the tag makes it a version that the other's range accepts.
+    crate::support::git::git(&origin.root().join("b.git"), &["tag", "v1.1.0"]);
+    sandbox.asks_for(&[&pinned, &format!("{root}a.git#{user}")]);
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().iter().any(|line| line.ends_with("/b 1.1.0")), "{:?}", sandbox.lock());
+}

@@ -35,6 +35,19 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError>;
 
+    /// What is known of the package on this machine, if that holds all of these commits (40 digits each):
+    /// then nobody has to be asked about them.
+    ///
+    /// Connects to nothing. `None` also where a place knows no commits.
+    fn recall(
+        &self,
+        _location: &Location,
+        _commits: &[String],
+        _progress: &dyn Progress,
+    ) -> Option<Found> {
+        None
+    }
+
     /// Finds one revision that no listing holds: a commit, full or abbreviated.
     ///
     /// # Errors

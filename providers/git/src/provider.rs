@@ -20,6 +20,7 @@ use crate::programs::Programs;
 use crate::repositories::{Repositories, Settled};
 use crate::snapshot::Snapshot;
 use crate::transport::Transports;
+use crate::wire::Advertisement;
 
 /// What the provider needs to know of the world.
 #[derive(Clone)]
@@ -127,23 +128,24 @@ impl Provider for GitProvider {
             }
             Err(error) => return Err(error),
         };
-        let package = Package::new(&settled.folder, location);
-        let now = package.validator(&listed);
+        let now = Package::new(&settled.folder, location).validator(&listed);
         if validator == Some(now.as_str()) {
             return Ok(Listing::Unchanged { max_age: 0 });
         }
-        let mut lines = Vec::new();
-        for release in package.releases(&listed) {
-            serde_json::to_writer(&mut lines, &release)
-                .expect("a release is only text and numbers");
-            lines.push(b'\n');
-        }
-        Ok(Listing::Found(Found {
-            lines,
-            validator: Some(now),
-            max_age: 0,
-            location: settled.location(location),
-        }))
+        Ok(Listing::Found(found(&settled, location, &listed)))
+    }
+
+    fn recall(
+        &self,
+        location: &Location,
+        commits: &[String],
+        progress: &dyn Progress,
+    ) -> Option<Found> {
+        let commits: Option<Vec<Oid>> =
+            commits.iter().map(|commit| commit::parse(Some(commit))).collect();
+        let settled = self.repositories.recall(location, &commits?, progress)?;
+        let listed = settled.repository.known_advertisement()?;
+        Some(found(&settled, location, &listed))
     }
 
     fn resolve(
@@ -186,5 +188,21 @@ impl Provider for GitProvider {
         let (settled, commit) = self.settle_release(location, release, progress)?;
         let snapshot = Snapshot::open(&settled.repository, commit, progress)?;
         Export::new(&self.repositories, tree, progress).run(snapshot, &settled.folder)
+    }
+}
+
+/// What a repository's refs are for the package at `location`.
+fn found(settled: &Settled, location: &Location, listed: &Advertisement) -> Found {
+    let package = Package::new(&settled.folder, location);
+    let mut lines = Vec::new();
+    for release in package.releases(listed) {
+        serde_json::to_writer(&mut lines, &release).expect("a release is only text and numbers");
+        lines.push(b'\n');
+    }
+    Found {
+        lines,
+        validator: Some(package.validator(listed)),
+        max_age: 0,
+        location: settled.location(location),
     }
 }

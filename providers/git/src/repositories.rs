@@ -111,6 +111,20 @@ impl Repositories {
         Ok(known.entry(location.clone()).or_insert(settled).clone())
     }
 
+    /// The repository that a location means, if the database of one that it can mean has all of `commits`.
+    pub(crate) fn recall(
+        &self,
+        location: &Location,
+        commits: &[Oid],
+        progress: &dyn Progress,
+    ) -> Option<Settled> {
+        let candidates = root::candidates(location).ok()?;
+        let all = candidates.into_iter().map(|candidate| self.settled(candidate, progress));
+        let has_all =
+            |settled: &Settled| commits.iter().all(|commit| settled.repository.has_commit(*commit));
+        all.into_iter().find(has_all)
+    }
+
     /// What was asked for, or would be, to settle a location.
     pub(crate) fn tried(&self, location: &Location) -> Vec<String> {
         match root::candidates(location) {

@@ -1,0 +1,67 @@
+//! What is asked of packages, as far as it tells whether a registry has to be asked.
+//!
+//! A commit never changes: where all that is asked of a package are full commits, and those are on this
+//! machine, nobody needs to be asked which versions there are. Whether they are is the provider's to know.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Mutex;
+
+use crate::guard::lock;
+use crate::reference::{PackageId, VersionSpec};
+
+/// What is asked of each package.
+#[derive(Debug, Default)]
+pub(super) struct Wanted(Mutex<HashMap<PackageId, Asked>>);
+
+#[derive(Debug)]
+enum Asked {
+    /// These commits, and nothing else.
+    Commits(BTreeSet<String>),
+    /// Something that only a list of versions can answer.
+    Versions,
+}
+
+impl Wanted {
+    /// Remembers that `spec` is asked of `id`.
+    pub(super) fn note(&self, id: &PackageId, spec: &VersionSpec) {
+        let mut wanted = lock(&self.0);
+        let asked = wanted.entry(id.clone()).or_insert_with(|| Asked::Commits(BTreeSet::new()));
+        match (spec, asked) {
+            (VersionSpec::Commit(commit), asked) if commit.is_full() => {
+                if let Asked::Commits(commits) = asked {
+                    commits.insert(commit.as_str().to_ascii_lowercase());
+                }
+            }
+            (_, asked) => *asked = Asked::Versions,
+        }
+    }
+
+    /// The commits that are asked of `id`, if nothing else is.
+    pub(super) fn commits_alone(&self, id: &PackageId) -> Option<Vec<String>> {
+        match lock(&self.0).get(id)? {
+            Asked::Commits(commits) => Some(commits.iter().cloned().collect()),
+            Asked::Versions => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_alone_until_anything_else_is_asked() {
+        let wanted = Wanted::default();
+        let id = PackageId::parse("example.com/a").expect("is an id");
+        let note = |text: &str| wanted.note(&id, &VersionSpec::parse(text).expect("is a version"));
+        assert_eq!(wanted.commits_alone(&id), None);
+        let (one, two) = ("a".repeat(40), "b".repeat(40));
+        note(&one);
+        note(&two.to_ascii_uppercase());
+        assert_eq!(wanted.commits_alone(&id), Some(vec![one.clone(), two]));
+        note("aaaaaaa");
+        assert_eq!(wanted.commits_alone(&id), None);
+        note(&one);
+        assert_eq!(wanted.commits_alone(&id), None);
+    }
+}
