@@ -11,6 +11,7 @@ mod errors;
 mod flags;
 mod get;
 mod git;
+mod git_ssh;
 mod git_stopped;
 mod help;
 mod hostile;

@@ -6,6 +6,7 @@ mod files;
 mod hub;
 mod run;
 mod sandbox;
+mod ssh;
 
 #[path = "../../providers/git/tests/git/support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the Git provider's own tests use the rest")]
@@ -19,3 +20,4 @@ pub(crate) use self::hub::{Hub, Package};
 pub(crate) use self::nginx::Nginx;
 pub(crate) use self::run::Run;
 pub(crate) use self::sandbox::Sandbox;
+pub(crate) use self::ssh::SshServer;

@@ -10,7 +10,7 @@ use mu_provider::{Progress, ProviderError};
 use super::{Link, Session, connected::Connected};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Handshake, PacketReader, WireError};
-use crate::words::printable;
+use crate::words::printable_end;
 
 /// How a program ended, for whoever knows what it means.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Link for Pipe {
         // A program that ended already keeps its code.
         let _ = self.child.kill();
         let code = self.child.wait().ok().and_then(|status| status.code());
-        (self.explain)(&self.remote, Ending { code, words: printable(&words), error })
+        (self.explain)(&self.remote, Ending { code, words: printable_end(&words), error })
     }
 
     fn is_stateless(&self) -> bool {

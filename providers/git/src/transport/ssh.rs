@@ -111,8 +111,11 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     let failed = |kind, what: &str| ProviderError::new(kind, format!("{what} `{remote}`"));
     match code {
         Some(SSH_FAILED) if reason.contains("Host key verification failed") => {
-            failed(ErrorKind::Auth, "ssh does not know the host of")
-                .hint(format!("connect by hand once: `ssh {}`", remote.host()))
+            let failure = failed(ErrorKind::Auth, "ssh does not trust the host of");
+            failure.hint(format!("connect by hand once: `ssh {}`", remote.host())).hint(format!(
+                "if its key changed, make sure that it is right; `ssh-keygen -R {}` forgets the old one",
+                remote.host()
+            ))
         }
         Some(SSH_FAILED) if reason.contains("Permission denied") => failed(
             ErrorKind::Auth,

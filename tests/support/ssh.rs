@@ -1,0 +1,181 @@
+//! A real `sshd`, with a host key and an account of its own, and the agent that holds the account's key.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tempfile::TempDir;
+
+/// `sshd` on a free port, which lets in whoever has the agent's key, to fetch and for nothing else.
+pub(crate) struct SshServer {
+    folder: TempDir,
+    user: String,
+    address: SocketAddr,
+    agent: Child,
+    connections: Arc<AtomicUsize>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl SshServer {
+    /// Serves the repositories below `root`, as hosts do: paths begin there.
+    pub(crate) fn start(root: &Path) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let user = said(Command::new("id").arg("-un"));
+        for name in ["host", "user"] {
+            let key = folder.path().join(name);
+            said(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(key));
+        }
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+        let address = listener.local_addr().expect("is bound");
+        let agent = start_agent(folder.path());
+        let server = Self {
+            user,
+            address,
+            agent,
+            connections: Arc::default(),
+            stopped: Arc::default(),
+            folder,
+        };
+        server.write_settings(root);
+        server.serve(listener);
+        server
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("can be written");
+    }
+
+    fn write_settings(&self, root: &Path) {
+        let shown = |name: &str| self.path(name).display().to_string();
+        let path = std::env::var("PATH").expect("the tests find git on the path");
+        let script = format!(
+            "#!/bin/sh\nPATH='{path}'\nexport PATH GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1\n\
+             export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'\n\
+             case $SSH_ORIGINAL_COMMAND in \"git-upload-pack '\"*) ;; *) echo 'fetching only' >&2; exit 1;; esac\n\
+             path=${{SSH_ORIGINAL_COMMAND#\"git-upload-pack '\"}}\npath=${{path%\"'\"}}\n\
+             exec git upload-pack '{root}'/\"${{path#/}}\"\n",
+            root = root.display(),
+        );
+        self.write("serve", &script);
+        self.write(
+            "sshd.conf",
+            &format!(
+                "HostKey {}\nAuthorizedKeysFile {}\nForceCommand /bin/sh {}\nAcceptEnv GIT_PROTOCOL\n\
+                 PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\n\
+                 StrictModes no\nUsePAM no\nPidFile none\nLogLevel QUIET\n",
+                shown("host"),
+                shown("user.pub"),
+                shown("serve"),
+            ),
+        );
+        let key = fs::read_to_string(self.path("host.pub")).expect("was made");
+        self.write("known_hosts", &format!("git.example {key}"));
+        self.write(
+            "ssh.conf",
+            &format!(
+                "Host git.example\n  HostName 127.0.0.1\n  HostKeyAlias git.example\n  Port {}\n\
+                 Host *\n  StrictHostKeyChecking yes\n  UserKnownHostsFile {}\n  GlobalKnownHostsFile none\n",
+                self.address.port(),
+                shown("known_hosts"),
+            ),
+        );
+    }
+
+    fn serve(&self, listener: TcpListener) {
+        // What a server that root starts insists on, and only a system that boots it makes.
+        let _ = fs::create_dir_all("/run/sshd");
+        let settings = self.path("sshd.conf");
+        let (connections, stopped) = (Arc::clone(&self.connections), Arc::clone(&self.stopped));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                connections.fetch_add(1, Ordering::SeqCst);
+                let input = OwnedFd::from(stream.expect("connects"));
+                let output = input.try_clone().expect("can be shared");
+                let mut child = Command::new("/usr/sbin/sshd")
+                    .arg("-i")
+                    .arg("-f")
+                    .arg(&settings)
+                    .stdin(Stdio::from(input))
+                    .stdout(Stdio::from(output))
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .expect("these tests need sshd: `.ci/setup` installs it");
+                std::thread::spawn(move || child.wait());
+            }
+        });
+    }
+
+    /// The account on the server.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// A command for GIT_SSH_COMMAND, to which the server is the host `git.example`.
+    pub(crate) fn command(&self) -> String {
+        format!("ssh -F {}", self.path("ssh.conf").display())
+    }
+
+    /// The socket of the agent that has the key; it is nowhere else.
+    pub(crate) fn agent(&self) -> String {
+        self.path("agent").display().to_string()
+    }
+
+    /// How many connections there were.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    /// Makes clients believe that they talk to another machine.
+    pub(crate) fn change_known_host(&self) {
+        let key = fs::read_to_string(self.path("user.pub")).expect("was made");
+        self.write("known_hosts", &format!("git.example {key}"));
+    }
+}
+
+impl Drop for SshServer {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for connections.
+        let _ = TcpStream::connect(self.address);
+        let _ = self.agent.kill();
+        let _ = self.agent.wait();
+    }
+}
+
+/// An agent that holds the key in `folder`, which is then removed from the disk.
+fn start_agent(folder: &Path) -> Child {
+    use std::io::BufRead as _;
+    let (socket, key) = (folder.join("agent"), folder.join("user"));
+    let mut agent = Command::new("ssh-agent")
+        .args(["-D", "-a"])
+        .arg(&socket)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("these tests need ssh-agent: `.ci/setup` installs it");
+    // It prints where it listens once it does.
+    let mut line = String::new();
+    let output = agent.stdout.take().expect("is piped");
+    std::io::BufReader::new(output).read_line(&mut line).expect("prints text");
+    said(Command::new("ssh-add").arg("-q").arg(&key).env("SSH_AUTH_SOCK", &socket));
+    fs::remove_file(key).expect("was made");
+    agent
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.expect("these tests need OpenSSH: `.ci/setup` installs it");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {words}");
+    String::from_utf8(output.stdout).expect("is text").trim().to_owned()
+}
