@@ -34,7 +34,7 @@
 //! | `.mu/workspace.yaml`, `~/.mu/config.yaml` | the user; read and edited by [`workspace`] |
 //! | `Mu.lock`, `~/.mu/Mu.lock` | [`lock`] |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
-//! | `.mu/packs/.gitignore`, `.mu/packs/.mu/{lock,state.json,staging/}` | [`packs`] |
+//! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,state.json,staging/}` | [`packs`] |
 //! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |
 //! | `CACHE/store/{lock,trees/,lists/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |

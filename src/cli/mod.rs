@@ -22,6 +22,7 @@ mod status;
 mod tree;
 mod update;
 mod upgrade;
+mod vendor;
 mod verify;
 mod versions;
 mod which;
@@ -100,6 +101,7 @@ enum Command {
     Status(status::Arguments),
     Versions(versions::Arguments),
     Verify(verify::Arguments),
+    Vendor(vendor::Arguments),
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
     #[command(subcommand)]
@@ -260,6 +262,7 @@ fn start(
         Command::Status(arguments) => status::run(&context, &arguments),
         Command::Versions(arguments) => versions::run(&context, &arguments),
         Command::Verify(arguments) => verify::run(&context, &arguments),
+        Command::Vendor(arguments) => vendor::run(&context, &arguments),
         #[cfg(feature = "hub")]
         Command::Pack(arguments) => pack::run(&context, &arguments),
         Command::Registry(command) => registry::run(&context, &command),

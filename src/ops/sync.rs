@@ -89,6 +89,11 @@ pub fn sync(
 /// Fetches and installs what `resolved` names; returns also how many packs were made.
 fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize), CommandError> {
     let packs = session.packs();
+    if packs.is_vendored() {
+        // What a checkout brought needs neither store nor network.
+        let locked: Vec<Wanted> = wanted(&resolved.previous).map(|(_, wanted)| wanted).collect();
+        packs.adopt_vendored(&locked)?;
+    }
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     if resolved.is_unchanged() && !has_folders {
         let wanted: Vec<Wanted> = wanted(&resolved.lock).map(|(_, wanted)| wanted).collect();

@@ -1,5 +1,6 @@
 //! `verify`: hashes what is installed (or the store) again, and compares it with the lock.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,18 +41,21 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();
     let state = packs.state()?;
+    let record = packs.record()?;
     let wanted: Vec<_> = wanted(&lock).map(|(_, wanted)| wanted).collect();
+    let places: BTreeSet<&str> = wanted
+        .iter()
+        .map(|wanted| &wanted.place)
+        .chain(state.packs.keys())
+        .map(|place| &**place)
+        .collect();
     Ok(check_all(session, &wanted, |wanted| {
         let folder = packs.pack_path(&wanted.place);
         let problem = if !folder.exists() {
             Some("it is not installed; run `mu get`".to_owned())
         } else {
-            let installed = state.packs.get(&wanted.place);
-            let expected = installed
-                .filter(|pack| pack.digest == wanted.digest)
-                .and_then(|pack| pack.partial)
-                .unwrap_or(wanted.digest);
-            difference(&expected, packs.digest_of(&wanted.place, &state, &expected))
+            let expected = packs.expected(&state, &record, wanted);
+            difference(&expected, packs.digest_of(&wanted.place, &places, &expected))
         };
         problem.map(|problem| Fault {
             what: format!("{} {}", wanted.id, wanted.version),

@@ -4,7 +4,7 @@
 //! place, outer folders before those inside them. A failure before that changes nothing; a death at
 //! any point leaves whole or absent packs and a state that names the places to look at again.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -14,8 +14,8 @@ use mu_provider::{Digest, Entry, Tree};
 
 use crate::fs::{self, FileError};
 use crate::guard;
-use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
-use crate::packs::hash::{HashError, hash_folder};
+use crate::manifest::{JSON_NAME, YAML_NAME};
+use crate::packs::adopt::adopt;
 use crate::packs::link::{Linker, link_folder};
 use crate::packs::state::{Pack, State};
 use crate::packs::{PacksError, PacksFolder, is_below};
@@ -44,6 +44,8 @@ pub struct Installation<'packs> {
     wanted: Vec<Wanted>,
     install: Vec<Wanted>,
     remove: BTreeSet<String>,
+    /// Whether packs were found in place that the state did not know.
+    adopted: bool,
 }
 
 impl<'packs> Installation<'packs> {
@@ -55,9 +57,9 @@ impl<'packs> Installation<'packs> {
     pub fn plan(packs: &'packs PacksFolder, mut wanted: Vec<Wanted>) -> Result<Self, PacksError> {
         let mut state = packs.state()?;
         wanted.sort_by(|left, right| left.place.cmp(&right.place));
-        for pack in &wanted {
-            adopt(packs, &mut state, pack, &wanted)?;
-        }
+        let known = state.packs.clone();
+        adopt(packs, &mut state, &wanted)?;
+        let adopted = state.packs != known;
         let remove: BTreeSet<String> = state
             .packs
             .keys()
@@ -76,7 +78,7 @@ impl<'packs> Installation<'packs> {
                 || above.any(|folder| touched.contains(folder))
         };
         let install = wanted.iter().filter(|wanted| is_touched(&wanted.place)).cloned().collect();
-        Ok(Self { packs, state, wanted, install, remove })
+        Ok(Self { packs, state, wanted, install, remove, adopted })
     }
 
     /// Whether there is nothing to do.
@@ -109,11 +111,13 @@ impl<'packs> Installation<'packs> {
         threads: usize,
         generate: &(dyn Fn(&Wanted) -> String + Sync),
     ) -> Result<(), PacksError> {
-        let Self { packs, mut state, wanted, install, remove } = self;
+        let Self { packs, mut state, wanted, install, remove, adopted } = self;
+        let is_vendored = packs.is_vendored();
+        let mode = if is_vendored { Link::Copy } else { mode };
         let staging = packs.own_folder().join("staging");
         fs::remove_folder(&staging)?;
         if install.is_empty() && remove.is_empty() {
-            return Ok(());
+            return if adopted { Ok(packs.write_state(&state)?) } else { Ok(()) };
         }
         fs::create_folder(&staging)?;
         packs.write_gitignore()?;
@@ -159,6 +163,9 @@ impl<'packs> Installation<'packs> {
             remove_empty_parents(packs.path(), place);
         }
         state.pending.clear();
+        if is_vendored {
+            packs.write_record(&state)?;
+        }
         packs.write_state(&state)?;
         fs::remove_folder(&staging).map_err(PacksError::from)
     }
@@ -262,19 +269,22 @@ fn build_one(
 
 /// Whether a sorted set of places holds `place` or one below it; `first_from` yields the set's first
 /// that is not before what it is given.
-fn holds<'places>(first_from: impl Fn(&str) -> Option<&'places str>, place: &str) -> bool {
+pub(super) fn holds<'places>(
+    first_from: impl Fn(&str) -> Option<&'places str>,
+    place: &str,
+) -> bool {
     let below = format!("{place}/");
     first_from(place) == Some(place)
         || first_from(&below).is_some_and(|first| first.starts_with(&below))
 }
 
 /// Everything that is not before `place`, as a range of a sorted set.
-fn from(place: &str) -> (Bound<&str>, Bound<&str>) {
+pub(super) fn from(place: &str) -> (Bound<&str>, Bound<&str>) {
     (Bound::Included(place), Bound::Unbounded)
 }
 
 /// The first of the places, which are sorted, that is not before `place`.
-fn first_from<'wanted>(wanted: &'wanted [Wanted], place: &str) -> Option<&'wanted str> {
+pub(super) fn first_from<'wanted>(wanted: &'wanted [Wanted], place: &str) -> Option<&'wanted str> {
     let start = wanted.partition_point(|other| other.place.as_str() < place);
     wanted.get(start).map(|other| other.place.as_str())
 }
@@ -284,83 +294,6 @@ fn has_manifest(stored: &Stored) -> bool {
     [YAML_NAME, JSON_NAME].iter().any(|name| {
         entries.binary_search_by(|entry| entry.path.as_bytes().cmp(name.as_bytes())).is_ok()
     })
-}
-
-/// Takes note of a pack that is in place though the state does not know it, if it is the right one.
-///
-/// So a packs folder that came with a checkout is used as it is, and nothing that a person put there
-/// is overwritten.
-fn adopt(
-    packs: &PacksFolder,
-    state: &mut State,
-    pack: &Wanted,
-    wanted: &[Wanted],
-) -> Result<(), PacksError> {
-    if state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place) {
-        return Ok(());
-    }
-    // A folder inside a pack of mu's own makes room for the pack that belongs there.
-    let mut around = pack.place.match_indices('/').map(|(end, _)| &pack.place[..end]);
-    if around.any(|place| state.packs.contains_key(place) || state.pending.contains(place)) {
-        return Ok(());
-    }
-    let path = packs.pack_path(&pack.place);
-    let Ok(mut entries) = std::fs::read_dir(&path) else {
-        return Ok(());
-    };
-    let is_only_parent = |entry: &std::fs::DirEntry| {
-        let Ok(name) = entry.file_name().into_string() else { return false };
-        let place = format!("{}/{name}", pack.place);
-        holds(|place| first_from(wanted, place), &place)
-            || holds(|at| Some(state.packs.range::<str, _>(from(at)).next()?.0.as_str()), &place)
-            || holds(|at| Some(state.pending.range::<str, _>(from(at)).next()?.as_str()), &place)
-    };
-    if entries.all(|entry| entry.is_ok_and(|entry| is_only_parent(&entry))) {
-        return Ok(());
-    }
-    let found = packs.digest_of(&pack.place, state, &pack.digest);
-    if found.is_ok_and(|digest| digest == pack.digest) {
-        state.packs.insert(
-            pack.place.clone(),
-            Pack {
-                id: pack.id.clone(),
-                version: pack.version.clone(),
-                digest: pack.digest,
-                partial: None,
-            },
-        );
-        return Ok(());
-    }
-    Err(PacksError::InTheWay { path, digest: pack.digest })
-}
-
-impl PacksFolder {
-    /// The digest of the pack at `place`, without packs inside it; `expected` if it can be that.
-    ///
-    /// A manifest that mu generated is no part of the package, so it is left out where that leads to
-    /// what is expected.
-    ///
-    /// # Errors
-    ///
-    /// When something in it cannot be read.
-    pub fn digest_of(
-        &self,
-        place: &str,
-        state: &State,
-        expected: &Digest,
-    ) -> Result<Digest, HashError> {
-        let folder = self.pack_path(place);
-        let inner = state.packs.keys().filter(|other| is_below(other, place));
-        let skip: HashSet<PathBuf> = inner.map(|other| self.pack_path(other)).collect();
-        let tree = hash_folder(&folder, &skip)?;
-        let digest = tree.digest();
-        let head = if digest == *expected { Ok(None) } else { Manifest::load_head(&folder) };
-        if !head.is_ok_and(|head| head.is_some_and(|head| head.generated)) {
-            return Ok(digest);
-        }
-        let own = tree.entries().iter().filter(|entry| entry.path != YAML_NAME);
-        Ok(Tree::new(own.cloned().collect()).digest())
-    }
 }
 
 /// Folders that were replaced, kept aside until all is done.

@@ -7,17 +7,20 @@
 //!
 //! ```text
 //! packs/BASE/NAME/…      a pack
-//! packs/.gitignore       packs are not committed
+//! packs/.gitignore       packs are not committed, unless they are vendored
+//! packs/vendored.json    packs are committed; there only if they are
 //! packs/.mu/lock         held by the run that changes packs
 //! packs/.mu/state.json   what mu installed here
 //! packs/.mu/staging/     packs on their way
 //! ```
 
+mod adopt;
 mod folders;
 mod hash;
 mod install;
 mod link;
 mod state;
+mod vendored;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +33,7 @@ use crate::store::StoreError;
 pub use crate::packs::hash::{HashError, hash_folder};
 pub use crate::packs::install::{Installation, Wanted};
 pub use crate::packs::state::{Pack, State};
+pub use crate::packs::vendored::Record;
 
 /// Why packs could not be installed or checked.
 #[derive(Debug, thiserror::Error)]
@@ -147,14 +151,6 @@ impl PacksFolder {
 
     fn write_state(&self, state: &State) -> Result<(), FileError> {
         state.write(&self.own_folder().join("state.json"))
-    }
-
-    fn write_gitignore(&self) -> Result<(), FileError> {
-        let path = self.folder.join(".gitignore");
-        if path.exists() {
-            return Ok(());
-        }
-        fs::write_atomic(&path, b"# Packs are installed from Mu.lock by `mu get`.\n*\n")
     }
 }
 

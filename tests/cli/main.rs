@@ -31,4 +31,5 @@ mod search;
 #[path = "../support/mod.rs"]
 mod support;
 mod update;
+mod vendor;
 mod versions;

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use crate::fs::{AtPath as _, FileError};
 use crate::lock::FILE_NAME;
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
-use crate::ops::pack::rules::Rules;
+use crate::ops::rules::{OF_PACKAGES, Rules};
 use crate::ops::{Code, CommandError};
 use crate::workspace::Member;
+
+/// What is in no package, wherever it is: what Git, other tools of its kind, mu and Finder keep.
+const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
 
 /// A file or link that is packed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +52,7 @@ pub(super) fn choose(
     archives: &dyn Fn(&str) -> bool,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Chosen>, CommandError> {
-    let rules = Rules::of(&member.folder, root, warnings)?;
+    let rules = Rules::of(OF_PACKAGES, &member.folder, root, warnings)?;
     let own_manifest = member.manifest_path.file_name().and_then(|name| name.to_str());
     let mut walk = Walk { manifest: &member.manifest, own_manifest, archives, chosen: Vec::new() };
     walk.folder(&member.folder, "", &rules, warnings)?;
@@ -83,7 +86,9 @@ impl Walk<'_> {
             };
             let path = format!("{prefix}{name}");
             let is_needed = self.is_needed(&path);
-            if !is_needed && rules.leave_out(&place, &name, kind.is_dir()) {
+            if !is_needed
+                && (NEVER.contains(&name.as_str()) || rules.leave_out(&place, kind.is_dir()))
+            {
                 continue;
             }
             if kind.is_dir() {

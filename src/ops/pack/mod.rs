@@ -1,12 +1,11 @@
 //! `pack`: makes the archive of a package, the same bytes from the same files wherever it is made.
 //!
-//! `rules.rs` and `files.rs` choose the files, `secrets.rs` knows which ones should not leave this
+//! `files.rs` chooses the files, `secrets.rs` knows which ones should not leave this
 //! machine, `lock.rs` cuts the lock down to the package, `archive.rs` writes and reads back.
 
 mod archive;
 mod files;
 mod lock;
-mod rules;
 mod secrets;
 
 use std::path::{Path, PathBuf};

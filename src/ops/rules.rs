@@ -1,4 +1,4 @@
-//! Which files of a folder are left out: what `.gitignore` and `.muignore` say, and what no package holds.
+//! Which files of a folder are left out: what `.gitignore` and `.muignore` say.
 //!
 //! Rules of one folder are for what is in it. Those of deeper folders count before those of outer ones,
 //! and in one folder `.muignore` before `.gitignore`, so that `!dist` brings back what Git should not
@@ -12,25 +12,28 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::fs::{self, FileError};
 
-/// Files of rules, the ones that count first at the end.
-const NAMES: [&str; 2] = [".gitignore", ".muignore"];
+/// The files that Git reads.
+pub(super) const OF_GIT: &[&str] = &[".gitignore"];
 
-/// What is in no package, wherever it is: what Git, other tools of its kind, mu and Finder keep.
-const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
+/// The files that `mu pack` reads, the ones that count first at the end.
+#[cfg(feature = "hub")]
+pub(super) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
 
 /// The rules that hold in one folder, outermost first.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
+    names: &'static [&'static str],
     folders: Vec<Gitignore>,
 }
 
 impl Rules {
-    /// The rules for what is in `folder`, a package of the workspace at `root`.
+    /// The rules in files called `names` for what is in `folder`, which belongs to the workspace at `root`.
     ///
     /// # Errors
     ///
     /// When a file of rules cannot be read.
     pub(super) fn of(
+        names: &'static [&'static str],
         folder: &Path,
         root: &Path,
         warnings: &mut Vec<String>,
@@ -39,7 +42,7 @@ impl Rules {
         let mut folders: Vec<&Path> =
             folder.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
         folders.reverse();
-        let mut rules = Self::default();
+        let mut rules = Self { names, folders: Vec::new() };
         for folder in folders {
             rules = rules.inside(folder, warnings)?;
         }
@@ -57,7 +60,7 @@ impl Rules {
         warnings: &mut Vec<String>,
     ) -> Result<Self, FileError> {
         let mut rules = self.clone();
-        for name in NAMES {
+        for name in self.names {
             let path = folder.join(name);
             let Some(text) = fs::read_text_if_there(&path)? else { continue };
             let mut builder = GitignoreBuilder::new(folder);
@@ -78,11 +81,8 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Whether the entry called `name`, at `path`, is left out.
-    pub(super) fn leave_out(&self, path: &Path, name: &str, is_folder: bool) -> bool {
-        if NEVER.contains(&name) {
-            return true;
-        }
+    /// Whether the entry at `path` is left out.
+    pub(super) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
         for rules in self.folders.iter().rev() {
             match rules.matched(path, is_folder) {
                 Match::Ignore(_) => return true,
@@ -104,7 +104,7 @@ fn outermost(folder: &Path, root: &Path) -> PathBuf {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "hub"))]
 mod tests {
     use super::*;
 
@@ -116,13 +116,13 @@ mod tests {
             fs::write_atomic(&root.join(path), text.as_bytes()).expect("can be written");
         };
         write(".git/HEAD", "");
-        write(".gitignore", "*.log\n/dist/\n[\n");
+        write(".gitignore", "*.log\n/dist/\n[z-a]\n");
         write("aws/ec2/.gitignore", "!keep.log\n/out\n");
         write("aws/ec2/.muignore", "!/out\nnotes\n");
         write("aws/ec2/sub/.gitignore", "keep.log\n");
         let mut warnings = Vec::new();
         let package = root.join("aws/ec2");
-        let rules = Rules::of(&package, &package, &mut warnings).expect("can be read");
+        let rules = Rules::of(OF_PACKAGES, &package, &package, &mut warnings).expect("can be read");
         let sub = rules.inside(&package.join("sub"), &mut warnings).expect("can be read");
         for (rules, path, is_folder, expected) in [
             (&rules, "a.log", false, true),
@@ -131,11 +131,9 @@ mod tests {
             (&rules, "dist", true, false),
             (&rules, "out", true, false),
             (&rules, "notes", false, true),
-            (&rules, ".git", true, true),
             (&rules, ".gitignore", false, false),
         ] {
-            let name = path.rsplit('/').next().expect("has a name");
-            let found = rules.leave_out(&package.join(path), name, is_folder);
+            let found = rules.leave_out(&package.join(path), is_folder);
             assert_eq!(found, expected, "{path}");
         }
         assert_eq!(warnings.len(), 1, "{warnings:?}");

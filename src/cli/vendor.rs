@@ -1,0 +1,50 @@
+//! `mu vendor`.
+
+use clap::Args;
+
+use crate::cli::{Context, Ending, change};
+use crate::ops::Scope;
+use crate::ops::vendor::{stop_vendoring, vendor};
+
+/// Keep packs in the workspace as files to commit
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Packs become plain files in .mu/packs that are committed with the workspace: a checkout then needs
+neither network nor cache. Every later command that installs keeps them that way, and `mu verify`
+compares them with Mu.lock.
+
+Examples:
+  mu vendor
+  git add .mu/packs Mu.lock
+  mu vendor --undo                     packs are no longer meant to be committed")]
+pub(crate) struct Arguments {
+    /// Say what would be in use, and write nothing
+    #[arg(long, conflicts_with = "undo")]
+    dry_run: bool,
+    /// Stop vendoring
+    #[arg(long)]
+    undo: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    if arguments.undo {
+        let was_vendored = session.packs().is_vendored();
+        stop_vendoring(&session)?;
+        if context.shell.is_json() {
+            context.json(&serde_json::json!({ "vendored": false }))?;
+        } else if was_vendored {
+            context.shell.status("packs are no longer vendored; Git ignores them from now on");
+            context.shell.status("next: `git rm -r --cached .mu/packs`");
+        } else {
+            context.shell.status("packs are not vendored, nothing to do");
+        }
+        return Ok(0);
+    }
+    let outcome = vendor(&session, arguments.dry_run)?;
+    let ending = change::print(context, &outcome)?;
+    if !arguments.dry_run {
+        context.shell.status("vendored in .mu/packs; next: `git add .mu/packs Mu.lock`");
+    }
+    Ok(ending)
+}

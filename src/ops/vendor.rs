@@ -1,0 +1,77 @@
+//! `vendor`: keeps packs as plain files that are committed, so that a checkout needs no network.
+//!
+//! `packs/vendored.json` remembers it, so every later command that installs keeps packs that way.
+
+use std::path::{Path, PathBuf};
+
+use crate::fs::{AtPath as _, FileError};
+use crate::ops::requirements::Requirements;
+use crate::ops::rules::{OF_GIT, Rules};
+use crate::ops::sync::sync;
+use crate::ops::{CommandError, Outcome, Session};
+use crate::select::Update;
+use crate::workspace::MU_FOLDER;
+
+/// Installs what the workspace needs, as files to commit.
+///
+/// # Errors
+///
+/// For all that [`sync`] fails for.
+pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
+    let extra = session.lockfile()?.unwrap_or_default().extra;
+    let requirements = Requirements::collect(session, extra)?;
+    let packs = session.packs();
+    if !dry_run && !packs.is_vendored() {
+        packs.vendor()?;
+    }
+    let outcome = sync(session, &requirements, Update::Nothing, &[], dry_run)?;
+    if !dry_run && let Some(file) = left_out(packs.path(), &session.workspace.root)? {
+        session.events.warning(&format!(
+            "`{}` would not be committed, because a .gitignore leaves it out; `git add --force` adds it",
+            file.display()
+        ));
+    }
+    Ok(outcome)
+}
+
+/// Installs packs from the store again, as files that are not committed.
+///
+/// # Errors
+///
+/// When the disk refuses.
+pub fn stop_vendoring(session: &Session) -> Result<(), CommandError> {
+    Ok(session.packs().stop_vendoring()?)
+}
+
+/// The first file of the packs that a `.gitignore` leaves out, such as one that a package brings along.
+fn left_out(packs: &Path, root: &Path) -> Result<Option<PathBuf>, FileError> {
+    let mut rules = Rules::of(OF_GIT, root, root, &mut Vec::new())?;
+    for folder in [packs.parent().unwrap_or(root), packs] {
+        if rules.leave_out(folder, true) {
+            return Ok(Some(folder.to_owned()));
+        }
+        rules = rules.inside(folder, &mut Vec::new())?;
+    }
+    search(packs, &rules)
+}
+
+fn search(folder: &Path, rules: &Rules) -> Result<Option<PathBuf>, FileError> {
+    for entry in std::fs::read_dir(folder).at("read the folder", folder)? {
+        let entry = entry.at("read the folder", folder)?;
+        let path = entry.path();
+        let is_folder = entry.file_type().at("read", &path)?.is_dir();
+        if entry.file_name() == MU_FOLDER {
+            continue;
+        }
+        if rules.leave_out(&path, is_folder) {
+            return Ok(Some(path));
+        }
+        if is_folder {
+            let rules = rules.inside(&path, &mut Vec::new())?;
+            if let Some(found) = search(&path, &rules)? {
+                return Ok(Some(found));
+            }
+        }
+    }
+    Ok(None)
+}

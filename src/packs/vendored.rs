@@ -1,0 +1,156 @@
+//! Vendored packs: plain files that are committed with the workspace, instead of links to the store.
+//!
+//! `packs/vendored.json` says that they are, to every checkout, and holds what a checkout could not
+//! tell: the digests of packs that make room for others inside them. Nothing of it is trusted beyond
+//! that: contents are hashed and compared with the lock.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use mu_provider::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::fs::{self, FileError};
+use crate::packs::{PacksError, PacksFolder, State, Wanted};
+
+const FILE: &str = "vendored.json";
+
+/// The newest format this program writes and reads.
+const FORMAT: u32 = 1;
+
+/// Packs are installed from the lock.
+const NOT_COMMITTED: &str = "# Packs are installed from Mu.lock by `mu get`.\n*\n";
+
+/// Packs are committed; what mu keeps for itself is not.
+const COMMITTED: &str = "# Packs are vendored by `mu vendor`: commit them. What mu keeps for itself is left out.\n/.mu/\n";
+
+/// Git must not change line ends, or digests would differ from one checkout to the next.
+const ATTRIBUTES: &str = "* -text\n";
+
+/// Packs that are not whole, by their places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record(BTreeMap<String, Part>);
+
+/// What a pack that makes room for others is known by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    /// The digest of the whole package.
+    digest: Digest,
+    /// The digest of the files that are in the folder.
+    partial: Digest,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RecordFile {
+    version: u32,
+    #[serde(default)]
+    partial: BTreeMap<String, PartLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PartLine {
+    digest: String,
+    files: String,
+}
+
+impl Record {
+    /// The digest of the files of the pack at `place`, if it is not whole and its package is `digest`.
+    pub(super) fn partial(&self, place: &str, digest: &Digest) -> Option<Digest> {
+        self.0.get(place).filter(|part| part.digest == *digest).map(|part| part.partial)
+    }
+}
+
+impl PacksFolder {
+    /// Whether the packs are committed with the workspace.
+    pub fn is_vendored(&self) -> bool {
+        self.record_path().exists()
+    }
+
+    /// From now on packs are committed; those that are links to the store are made again by the next
+    /// installation.
+    ///
+    /// The caller holds the packs folder's lock.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn vendor(&self) -> Result<(), PacksError> {
+        let mut state = self.state()?;
+        state.pending.extend(state.packs.keys().cloned());
+        self.write_state(&state)?;
+        self.write_record(&state)?;
+        Ok(self.write_gitignore()?)
+    }
+
+    /// From now on packs are not committed.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn stop_vendoring(&self) -> Result<(), FileError> {
+        fs::write_atomic(&self.path().join(".gitignore"), NOT_COMMITTED.as_bytes())?;
+        fs::remove_file(&self.path().join(".gitattributes"))?;
+        fs::remove_file(&self.record_path())
+    }
+
+    /// The digest of the files that the pack `wanted` has: that of its package, unless it makes room for
+    /// others.
+    pub fn expected(&self, state: &State, record: &Record, wanted: &Wanted) -> Digest {
+        let installed = state.packs.get(&wanted.place).filter(|pack| pack.digest == wanted.digest);
+        match installed {
+            Some(pack) => pack.partial,
+            None => record.partial(&wanted.place, &wanted.digest),
+        }
+        .unwrap_or(wanted.digest)
+    }
+
+    /// What is known of vendored packs; a damaged record knows nothing.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or a newer mu wrote it.
+    pub fn record(&self) -> Result<Record, PacksError> {
+        let path = self.record_path();
+        let Some(text) = fs::read_text_if_there(&path)? else { return Ok(Record::default()) };
+        let Ok(file) = serde_json::from_str::<RecordFile>(&text) else {
+            return Ok(Record::default());
+        };
+        if file.version > FORMAT {
+            return Err(PacksError::NewerState { path, version: file.version, known: FORMAT });
+        }
+        let parts = file.partial.into_iter().filter_map(|(place, line)| {
+            let part =
+                Part { digest: line.digest.parse().ok()?, partial: line.files.parse().ok()? };
+            Some((place, part))
+        });
+        Ok(Record(parts.collect()))
+    }
+
+    /// Writes what a checkout cannot tell of the packs in `state`.
+    pub(super) fn write_record(&self, state: &State) -> Result<(), FileError> {
+        let partial = state.packs.iter().filter_map(|(place, pack)| {
+            let files = pack.partial?.to_string();
+            Some((place.clone(), PartLine { digest: pack.digest.to_string(), files }))
+        });
+        let file = RecordFile { version: FORMAT, partial: partial.collect() };
+        // One field a line, so that two branches merge.
+        let mut text =
+            serde_json::to_string_pretty(&file).expect("strings and numbers always serialise");
+        text.push('\n');
+        fs::write_atomic(&self.record_path(), text.as_bytes())
+    }
+
+    /// Says what of the packs folder is committed.
+    pub(super) fn write_gitignore(&self) -> Result<(), FileError> {
+        let path = self.path().join(".gitignore");
+        if self.is_vendored() {
+            fs::write_atomic(&self.path().join(".gitattributes"), ATTRIBUTES.as_bytes())?;
+            return fs::write_atomic(&path, COMMITTED.as_bytes());
+        }
+        if path.exists() { Ok(()) } else { fs::write_atomic(&path, NOT_COMMITTED.as_bytes()) }
+    }
+
+    fn record_path(&self) -> PathBuf {
+        self.path().join(FILE)
+    }
+}
