@@ -2,16 +2,25 @@
 
 use crate::index::{Cause, Unavailable, cause};
 use crate::ops::error::code_of;
+use crate::ops::requirements::Requirements;
 use crate::ops::update::UPDATE;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, ways_out};
 use crate::reference::PackageId;
-use crate::select::{Conflict, Failure, Request};
+use crate::select::{Conflict, Failure, Request, Strategy};
 
-/// The error of a selection that failed.
-pub(super) fn failed(session: &Session, request: &Request, failure: Failure) -> CommandError {
+/// The error of a selection that failed, with what helps against it.
+pub(super) fn failed(
+    session: &Session,
+    requirements: &Requirements,
+    strategy: &dyn Strategy,
+    request: &Request,
+    failure: Failure,
+) -> CommandError {
     match failure {
         Failure::Unavailable(error) => unavailable(session, error),
         Failure::Conflict(conflict) => {
+            let ways_out = strategy.ways_out(session.index(), request, &conflict);
+            let remedies = ways_out::remedies(session, requirements, &ways_out);
             let missing = is_missing(&conflict);
             let code = if missing { Code::NotFound } else { Code::NoSolution };
             let headline = match (missing, &conflict.clashes[..]) {
@@ -29,12 +38,14 @@ pub(super) fn failed(session: &Session, request: &Request, failure: Failure) -> 
                     error = error.hint(misplaced(&clash.id, &member.place));
                 }
             }
-            if !missing && by.contains(&UPDATE) {
+            if !missing && by.contains(&UPDATE) && remedies.is_empty() {
                 let hint =
                     "`mu add PKG#VERSION` changes what Mu.yaml asks for, `mu upgrade` raises it";
                 error = error.hint(hint);
             }
-            if !missing && session.options.published_before.is_some() {
+            let has_way = !remedies.is_empty();
+            error = ways_out::attach(error, remedies);
+            if !missing && !has_way && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");
             }
             error

@@ -92,7 +92,8 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
     match request.save.as_ref().zip(target) {
         None => extra.extend(dependencies.iter().map(print_extra)),
         Some((save, target)) => {
-            let dependencies = with_versions(session, &extra, dependencies)?;
+            let by = session.workspace.members[target].manifest.name.to_string();
+            let dependencies = with_versions(session, &extra, dependencies, &by)?;
             let section = if save.dev { Section::DevDependencies } else { Section::Dependencies };
             for dependency in dependencies {
                 editing.change(session, target, |editor| editor.add(section, &dependency))?;
@@ -196,11 +197,13 @@ fn seen_from(
     Ok(Reference::parse(&format!("{prefix}{relative}{version}"))?)
 }
 
-/// References that were written without a version get the newest that fits, as the least they accept.
+/// References that were written without a version get the newest that fits, as the least they accept. `by` is the package
+/// that will depend on them.
 fn with_versions(
     session: &Session,
     extra: &[String],
     dependencies: Vec<manifest::Requirement>,
+    by: &str,
 ) -> Result<Vec<manifest::Requirement>, CommandError> {
     let needs = |dependency: &manifest::Requirement| {
         dependency.reference.version().is_none()
@@ -212,7 +215,12 @@ fn with_versions(
     }
     let mut asked = extra.to_vec();
     asked.extend(dependencies.iter().map(print_extra));
-    let requirements = Requirements::collect(session, asked)?;
+    let mut requirements = Requirements::collect(session, asked)?;
+    for asked in requirements.asked.iter_mut().filter(|asked| asked.by == COMMAND_LINE) {
+        if dependencies.iter().any(|dependency| dependency.reference == asked.reference) {
+            asked.by = by.to_owned();
+        }
+    }
     let resolved = resolve(session, &requirements, Update::Nothing)?;
     let versions = |id: &PackageId| -> Option<VersionSpec> {
         let package = resolved.lock.find(id).last()?;

@@ -37,6 +37,7 @@ pub mod upgrade;
 pub mod vendor;
 pub mod verify;
 pub mod versions;
+mod ways_out;
 pub mod what_if;
 pub mod which;
 

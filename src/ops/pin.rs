@@ -19,7 +19,7 @@ use crate::select::Update;
 /// What the comment behind a pinned entry begins with.
 pub(super) const MARK: &str = "pinned from";
 /// What the comment says where no version was written.
-const NOTHING: &str = "no version";
+pub(super) const NOTHING: &str = "no version";
 
 /// What to pin, and how.
 #[derive(Debug, Clone, Default)]

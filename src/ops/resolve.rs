@@ -138,7 +138,7 @@ fn choose(
     let selection = match select(session, &*strategy, session.index(), &mut request) {
         Ok(selection) => selection,
         Err(failure) => {
-            let error = failed(session, &request, failure);
+            let error = failed(session, requirements, &*strategy, &request, failure);
             if error.code != Code::Offline {
                 return Err(error);
             }

@@ -18,10 +18,9 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     if world.universe().is_at_hand() {
         return Ok(());
     }
-    let request = world.request();
-    let roots = request.roots.iter().flat_map(|root| &root.requirements);
+    let roots = world.roots().iter().flat_map(|root| &root.requirements);
     let mut wave: Vec<Requirement> = roots.cloned().collect();
-    let mut seen: FxHashSet<PackageId> = request.local.keys().cloned().collect();
+    let mut seen: FxHashSet<PackageId> = world.request().local.keys().cloned().collect();
     while !wave.is_empty() {
         wave.retain(|requirement| !seen.contains(&requirement.id));
         wave.sort_unstable();

@@ -13,8 +13,6 @@ pub struct Conflict {
     pub facts: Vec<Fact>,
     /// Packages of which no version is left, in the order of the facts.
     pub clashes: Vec<Clash>,
-    /// What the user can do, each tried out.
-    pub ways_out: Vec<WayOut>,
     /// What the search cost.
     pub statistics: Statistics,
     /// The default base, which messages leave out where all packages are there.
@@ -78,21 +76,4 @@ pub struct Clash {
     pub only_prereleases: bool,
     /// Versions that would have helped, and why they are no candidates.
     pub rejected: Vec<(Rejection, Versions)>,
-}
-
-/// Something that the user can do. Each was tried out before it is told.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum WayOut {
-    /// Ask something else of a package.
-    Relax {
-        /// Who asks.
-        by: String,
-        /// The package.
-        id: PackageId,
-        /// What is asked now.
-        from: String,
-        /// What to ask instead.
-        to: String,
-    },
 }

@@ -207,7 +207,7 @@ fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
 /// The roots that say what `link` says.
 fn roots(world: &mut World<'_>, link: &Link) -> Result<Vec<String>, Unavailable> {
     let mut names = BTreeSet::new();
-    for root in &world.request().roots {
+    for root in &world.roots().to_vec() {
         for requirement in &root.requirements {
             let edge = world.edge(requirement)?;
             if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::reference::PackageId;
-use crate::select::conflict::{Clash, Conflict, Fact, Requirer, WayOut};
+use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 
@@ -38,7 +38,6 @@ impl fmt::Display for Conflict {
             lines.splice(LINES / 2..LINES / 2 + cut, [format!("… {cut} more such lines …")]);
         }
         lines.extend(self.clashes.iter().flat_map(|clash| names.clash(clash)));
-        lines.extend(self.ways_out.iter().map(|way_out| names.way_out(way_out)));
         formatter.write_str(&lines.join("\n"))
     }
 }
@@ -143,14 +142,6 @@ impl Names {
             lines.push(format!("  {name} has {}{note}", clash.available));
         }
         lines
-    }
-
-    fn way_out(&self, way_out: &WayOut) -> String {
-        match way_out {
-            WayOut::Relax { by, id, from, to } => {
-                format!("in {by}, require {} {to} instead of {from}", self.name(id))
-            }
-        }
     }
 }
 

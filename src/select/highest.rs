@@ -24,7 +24,8 @@ use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{
-    Failure, Request, Selection, Strategy, Update, ahead, diagnose, outcome, raise,
+    Conflict, Failure, Request, Selection, Strategy, Update, WayOut, ahead, diagnose, outcome,
+    raise, ways_out,
 };
 
 /// How many steps of a search cost nothing worth telling.
@@ -48,6 +49,15 @@ impl Strategy for Highest {
             }
             Answer::GivenUp => unreachable!("a search without a limit comes to an end"),
         }
+    }
+
+    fn ways_out(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        conflict: &Conflict,
+    ) -> Vec<WayOut> {
+        ways_out::of_highest(universe, request, conflict)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Does no I/O: it sees a [`crate::index::Universe`]. One trait, [`Strategy`], stands before every engine; they share
 //! the graph (`world`), the candidates of a package as a sorted array in which a requirement is a set of positions
 //! (`candidates`, `positions`), and the rules that take candidates out (`filters`). A failure is data
-//! ([`Conflict`]); `explain` words it. The answer depends on the request and the universe alone, in whatever order
+//! ([`Conflict`]); `explain` words it, and `ways_out` finds what helps, by trying. The answer depends on the request and the universe alone, in whatever order
 //! requirements are written.
 
 mod ahead;
@@ -24,16 +24,20 @@ mod positions;
 mod raise;
 mod request;
 mod selection;
+mod trial;
 mod upgrades;
+mod way_out;
+mod ways_out;
 mod world;
 
-pub use conflict::{Clash, Conflict, Fact, Requirer, WayOut};
+pub use conflict::{Clash, Conflict, Fact, Requirer};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
 pub use minimal::{Change, Lowered, Minimal};
 pub use request::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
 pub use selection::{Asker, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning};
+pub use way_out::{Ask, WayOut};
 
 use crate::index::Universe;
 
@@ -46,6 +50,15 @@ pub trait Strategy {
     /// [`Failure::Conflict`] when there is no such choice, [`Failure::Unavailable`] when what is needed to tell could not be
     /// found out.
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure>;
+
+    /// What the user can do about a conflict that `request` led to, the least invasive first, at most three. Each was tried
+    /// by selecting again; where that takes long, or what is needed to tell cannot be found out, there are fewer.
+    fn ways_out(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        conflict: &Conflict,
+    ) -> Vec<WayOut>;
 }
 
 #[cfg(test)]

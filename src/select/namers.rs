@@ -56,6 +56,18 @@ impl Namers {
         Some(Edge { node, set: set.clone() })
     }
 
+    /// Forgets what `by` named, and who was told of it; says whether it had named anything.
+    pub(super) fn forget(&mut self, by: Node) -> bool {
+        let mut named = false;
+        for namers in self.known.values_mut() {
+            named |= namers.remove(&by).is_some();
+        }
+        if named {
+            self.handed_out.clear();
+        }
+        named
+    }
+
     /// Begins anew: nobody asked yet.
     pub(super) fn forget_what_was_handed_out(&mut self) {
         self.handed_out.clear();

@@ -4,6 +4,7 @@
 //! Nodes that stand for no package (the root, one major of a package, the choice among majors) make every rule
 //! an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,12 +19,13 @@ use crate::select::candidates::{Candidates, Inquiry};
 use crate::select::namers::Namers;
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
-use crate::select::{Locked, Majors, Request, Statistics};
+use crate::select::{Locked, Majors, Request, Root, Statistics};
 
 /// The graph, as far as it was walked.
 pub(super) struct World<'a> {
     universe: &'a dyn Universe,
     request: &'a Request,
+    roots: Cow<'a, [Root]>,
     locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
     direct: BTreeSet<&'a PackageId>,
     kinds: Vec<Kind>,
@@ -54,6 +56,7 @@ impl<'a> World<'a> {
         Self {
             universe,
             request,
+            roots: Cow::Borrowed(&request.roots),
             locked,
             direct: required.map(|requirement| &requirement.id).collect(),
             kinds: vec![Kind::Root],
@@ -84,6 +87,21 @@ impl<'a> World<'a> {
 
     pub(super) fn request(&self) -> &'a Request {
         self.request
+    }
+
+    /// Who asks for what from outside.
+    pub(super) fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// Makes other things be asked for from outside; all that was found out stays.
+    pub(super) fn ask(&mut self, roots: Vec<Root>) {
+        if self.namers.forget(Node::ROOT) {
+            self.edges.clear();
+        }
+        self.roots = Cow::Owned(roots);
+        self.narrowed_root = None;
+        self.raised.clear();
     }
 
     fn inquiry(&self) -> Inquiry<'a> {
@@ -157,8 +175,8 @@ impl<'a> World<'a> {
                 if let Some(edges) = &self.narrowed_root {
                     return Ok(edges.clone());
                 }
-                let request = self.request;
-                let required = request.roots.iter().flat_map(|root| &root.requirements);
+                let roots = self.roots.clone();
+                let required = roots.iter().flat_map(|root| &root.requirements);
                 self.edges_of(required, node, position)
             }
             Kind::Package(place) | Kind::Line(place, _) => {
@@ -228,8 +246,8 @@ impl<'a> World<'a> {
         Ok(match self.place(node) {
             Some(place) => self.requirements(place, position)?.to_vec(),
             None => {
-                let roots = &self.request.roots;
-                roots.iter().flat_map(|root| root.requirements.iter().cloned()).collect()
+                let requirements = self.roots.iter().flat_map(|root| &root.requirements);
+                requirements.cloned().collect()
             }
         })
     }
@@ -303,7 +321,7 @@ impl<'a> World<'a> {
     }
 
     /// The edge to some candidates of a package.
-    fn edge_to(&mut self, place: usize, set: PositionSet) -> Edge {
+    pub(super) fn edge_to(&mut self, place: usize, set: PositionSet) -> Edge {
         if self.request.settings.majors == Majors::One {
             return Edge { node: self.node(Kind::Package(place)), set };
         }

@@ -136,6 +136,8 @@ fn no_solution() {
       aws/app 1.0.0 requires aws/vpc ^1
       acme/web requires aws/vpc ^2
       no version of aws/vpc is both ^1 and ^2
+
+    hint: ask for aws/vpc ^1.0.0 instead of ^2: `mu add aws/vpc#^1.0.0`
     [exit 1]
     ");
 }

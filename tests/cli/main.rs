@@ -33,3 +33,4 @@ mod support;
 mod update;
 mod vendor;
 mod versions;
+mod ways_out;

@@ -233,6 +233,17 @@ impl Candidates {
         self.details(position)?.yanked.as_deref()
     }
 
+    /// The first channel that the candidate at `position` is in.
+    pub(super) fn channel(&self, position: Position) -> Option<String> {
+        self.details(position)?.channels.first().cloned()
+    }
+
+    /// The app version of the candidate at `position`.
+    pub(super) fn app_version(&self, position: Position) -> Option<String> {
+        let app = self.version(position).and_then(Version::app);
+        app.or_else(|| self.details(position)?.app_version.as_deref()).map(ToOwned::to_owned)
+    }
+
     /// The major version at `position`; 0 for a revision without a version.
     pub(super) fn major(&self, position: Position) -> u64 {
         self.version(position).map_or(0, Version::major)

@@ -17,11 +17,11 @@ use crate::select::world::World;
 use crate::select::{Majors, Settings};
 
 /// Of which at most one version is chosen: the place of a package, and a major if there may be several.
-pub(super) type Line = (usize, u64);
+pub(in crate::select) type Line = (usize, u64);
 
 /// Who asked for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(in crate::select) enum By {
     /// A root, by its place in the request.
     Root(usize),
     /// A visit, by its place in the list.
@@ -32,25 +32,25 @@ pub(super) enum By {
 
 /// A version that some requirement needs at least.
 #[derive(Debug, Clone)]
-pub(super) struct Visit {
-    pub(super) place: usize,
-    pub(super) position: Position,
+pub(in crate::select) struct Visit {
+    pub(in crate::select) place: usize,
+    pub(in crate::select) position: Position,
     /// Who asked for it first, and how.
-    pub(super) by: By,
-    pub(super) requirement: Requirement,
+    pub(in crate::select) by: By,
+    pub(in crate::select) requirement: Requirement,
 }
 
 /// What was visited, and what is chosen of it.
 #[derive(Debug, Default)]
-pub(super) struct BuildList {
-    pub(super) visits: Vec<Visit>,
-    pub(super) chosen: BTreeMap<Line, usize>,
+pub(in crate::select) struct BuildList {
+    pub(in crate::select) visits: Vec<Visit>,
+    pub(in crate::select) chosen: BTreeMap<Line, usize>,
     visited: FxHashMap<(usize, Position), usize>,
 }
 
 impl BuildList {
     /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time.
-    pub(super) fn build(
+    pub(in crate::select) fn build(
         world: &mut World<'_>,
         wanted: &[(usize, Position)],
     ) -> Result<Self, Unavailable> {
@@ -76,7 +76,7 @@ impl BuildList {
                 wave.extend(required.iter().map(|one| (By::Visit(visit), one.clone())));
             }
         }
-        for (index, root) in world.request().roots.iter().enumerate() {
+        for (index, root) in world.roots().iter().enumerate() {
             wave.extend(root.requirements.iter().map(|one| (By::Root(index), one.clone())));
         }
         while !wave.is_empty() {
@@ -138,7 +138,7 @@ impl BuildList {
     }
 
     /// The position that is chosen of a line.
-    pub(super) fn position(&self, line: Line) -> Option<Position> {
+    pub(in crate::select) fn position(&self, line: Line) -> Option<Position> {
         self.chosen.get(&line).map(|&visit| self.visits[visit].position)
     }
 }
@@ -146,7 +146,7 @@ impl BuildList {
 /// The lowest candidate that a requirement accepts; none if there is no such candidate.
 ///
 /// A yanked version will do only if the requirement's lower bound is exactly it.
-pub(super) fn lowest(
+pub(in crate::select) fn lowest(
     world: &mut World<'_>,
     requirement: &Requirement,
 ) -> Result<Option<(usize, Position)>, Unavailable> {
@@ -167,7 +167,7 @@ pub(super) fn lowest(
 }
 
 /// Whether a requirement begins at exactly this version, and being yanked is all that is held against it.
-pub(super) fn is_yanked_pin(
+pub(in crate::select) fn is_yanked_pin(
     package: &Candidates,
     settings: &Settings,
     requirement: &Requirement,
@@ -178,7 +178,7 @@ pub(super) fn is_yanked_pin(
 }
 
 /// The line of a candidate.
-pub(super) fn line(
+pub(in crate::select) fn line(
     package: &Candidates,
     settings: &Settings,
     place: usize,
@@ -192,7 +192,7 @@ pub(super) fn line(
 
 /// Whether one candidate comes after another. A revision stands where its version would, behind the release of that
 /// version; without one it stands behind everything.
-pub(super) fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
+pub(in crate::select) fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
     let key = |position: Position| {
         let version = package.version(position);
         (version.is_none(), version.cloned(), package.revision(position).is_some(), position)

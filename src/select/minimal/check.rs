@@ -2,6 +2,7 @@
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
+use crate::select::Root;
 use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
@@ -14,11 +15,11 @@ use crate::select::world::World;
 const COMMAND: &str = "this command";
 
 /// The first requirement of the roots or of a chosen version that is not kept, with how it came to be; none if all are.
-pub(super) fn conflict(
+pub(in crate::select) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
-    let mut askers: Vec<By> = (0..world.request().roots.len()).map(By::Root).collect();
+    let mut askers: Vec<By> = (0..world.roots().len()).map(By::Root).collect();
     let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
     chosen.sort_unstable();
     askers.extend(chosen.into_iter().map(By::Visit));
@@ -43,13 +44,52 @@ pub(super) fn conflict(
     Ok(None)
 }
 
+/// The same conflict, or another one, that comes of fewer of the roots' requirements: without any one of them the rest
+/// could be met.
+pub(super) fn smallest(world: &mut World<'_>, conflict: Conflict) -> Result<Conflict, Unavailable> {
+    let mut smallest = conflict;
+    let mut needed = 0;
+    loop {
+        let mut roots = named(world, &smallest);
+        if needed >= roots.len() || roots.len() == 1 {
+            return Ok(smallest);
+        }
+        roots.remove(needed);
+        world.ask(roots);
+        let list = BuildList::build(world, &[])?;
+        match self::conflict(world, &list)? {
+            Some(smaller) => (smallest, needed) = (smaller, 0),
+            None => needed += 1,
+        }
+    }
+}
+
+/// What roots ask for that a conflict names, each alone.
+fn named(world: &World<'_>, conflict: &Conflict) -> Vec<Root> {
+    let mut named: Vec<Root> = Vec::new();
+    for fact in &conflict.facts {
+        let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
+        let roots = world.request().roots.iter().filter(|root| names.contains(&root.by));
+        for (by, requirement) in
+            roots.flat_map(|root| root.requirements.iter().map(|one| (&root.by, one)))
+        {
+            let alone = Root { by: by.clone(), requirements: vec![requirement.clone()] };
+            let is_named = requirement.id == *id && asked.contains(&requirement.to_string());
+            if is_named && !named.contains(&alone) {
+                named.push(alone);
+            }
+        }
+    }
+    named
+}
+
 fn required(
     world: &mut World<'_>,
     list: &BuildList,
     by: By,
 ) -> Result<Vec<Requirement>, Unavailable> {
     let mut required = match by {
-        By::Root(index) => world.request().roots[index].requirements.clone(),
+        By::Root(index) => world.roots()[index].requirements.clone(),
         By::Command => Vec::new(),
         By::Visit(visit) => {
             let visit = &list.visits[visit];
@@ -147,7 +187,7 @@ fn chain(world: &World<'_>, list: &BuildList, by: By, requirement: &Requirement)
         match by {
             By::Root(_) | By::Command => {
                 let name = match by {
-                    By::Root(index) => world.request().roots[index].by.clone(),
+                    By::Root(index) => world.roots()[index].by.clone(),
                     _ => COMMAND.to_owned(),
                 };
                 let names = vec![name];

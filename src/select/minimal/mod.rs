@@ -4,10 +4,10 @@
 //! Needs no search and no lock: the same requirements give the same versions whatever is published later. Upper bounds
 //! choose nothing; they are checked at the end.
 
-mod build;
-mod check;
+pub(super) mod build;
+pub(super) mod check;
 mod downgrade;
-mod requirements;
+pub(super) mod requirements;
 mod update;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,7 +18,7 @@ use crate::select::minimal::build::BuildList;
 use crate::select::node::{Kind, Node};
 use crate::select::outcome::{self, Asked};
 use crate::select::world::World;
-use crate::select::{Asker, Failure, Request, Selection, Strategy};
+use crate::select::{Asker, Conflict, Failure, Request, Selection, Strategy, WayOut, ways_out};
 
 /// The least versions that everything reachable asks for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,16 +30,25 @@ impl Strategy for Minimal {
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
         let list = BuildList::build(&mut world, &[])?;
         if let Some(conflict) = check::conflict(&mut world, &list)? {
-            return Err(Failure::Conflict(Box::new(conflict)));
+            return Err(Failure::Conflict(Box::new(check::smallest(&mut world, conflict)?)));
         }
         Ok(gather(&mut world, &list)?)
+    }
+
+    fn ways_out(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        conflict: &Conflict,
+    ) -> Vec<WayOut> {
+        ways_out::of_minimal(universe, request, conflict)
     }
 }
 
 pub use self::update::{Change, Lowered};
 
 /// The request without what the lock holds, but for what only a lock can hold: where a branch was.
-fn without_lock(request: &Request) -> Request {
+pub(super) fn without_lock(request: &Request) -> Request {
     let mut request = request.clone();
     for locked in request.locked.extract_if(.., |locked| locked.commit.is_none()) {
         if let Some(version) = locked.version {

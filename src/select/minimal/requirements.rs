@@ -115,7 +115,7 @@ fn imply(
 }
 
 /// What to write so that the candidate at `position` is the least: as close as possible to what was written before.
-pub(super) fn at_least(
+pub(in crate::select) fn at_least(
     package: &Candidates,
     position: Position,
     before: Option<&VersionSpec>,

@@ -6,4 +6,5 @@ mod hard;
 mod minimal;
 mod random;
 mod scenarios;
+mod ways_out;
 mod world;

@@ -22,10 +22,10 @@ type Needs = Vec<(usize, usize)>;
 
 /// A random world, and what is asked of it.
 #[derive(Debug, Clone)]
-struct Case {
+pub(super) struct Case {
     /// Of each package, its versions from the lowest on: what they need, and whether they are yanked.
     packages: Vec<Vec<(Needs, bool)>>,
-    roots: Needs,
+    pub(super) roots: Needs,
     /// Of each package, which version is locked.
     locked: Vec<Option<usize>>,
 }
@@ -34,7 +34,7 @@ fn needs(most: usize) -> impl Strategy<Value = Needs> {
     proptest::collection::vec((0..NAMES.len(), 0..SPECS.len()), 0..=most)
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = Case> {
     let candidate = (needs(3), proptest::bool::weighted(0.1));
     let package = proptest::collection::vec(candidate, 0..=VERSIONS.len());
     let locked = proptest::collection::vec(proptest::option::of(0..VERSIONS.len()), NAMES.len());
@@ -50,10 +50,10 @@ fn requirements(needs: &Needs) -> Vec<Requirement> {
 }
 
 /// A choice: of each package, which version, if any.
-type Choice = BTreeMap<PackageId, Version>;
+pub(super) type Choice = BTreeMap<PackageId, Version>;
 
 impl Case {
-    fn memory(&self) -> Memory {
+    pub(super) fn memory(&self) -> Memory {
         let mut memory = Memory::default();
         for (name, versions) in NAMES.iter().zip(&self.packages) {
             for (number, (needs, is_yanked)) in VERSIONS.iter().zip(versions) {
@@ -63,7 +63,7 @@ impl Case {
         memory
     }
 
-    fn request(&self) -> Request {
+    pub(super) fn request(&self) -> Request {
         let roots = self.roots.iter().enumerate().map(|(index, &need)| Root {
             by: format!("root {index}"),
             requirements: requirements(&vec![need]),
@@ -71,7 +71,7 @@ impl Case {
         Request { roots: roots.collect(), ..Request::default() }
     }
 
-    fn locked(&self) -> Vec<Locked> {
+    pub(super) fn locked(&self) -> Vec<Locked> {
         let locked = NAMES.iter().zip(&self.locked).filter_map(|(name, locked)| {
             Some(Locked {
                 id: id(name),
@@ -85,7 +85,7 @@ impl Case {
     }
 
     /// Every choice that holds together and holds nothing unneeded.
-    fn solutions(&self, locked: &[Locked]) -> Vec<Choice> {
+    pub(super) fn solutions(&self, locked: &[Locked]) -> Vec<Choice> {
         let mut solutions = Vec::new();
         self.extend(locked, &mut BTreeMap::new(), 0, &mut solutions);
         solutions
@@ -143,7 +143,7 @@ impl Case {
 }
 
 /// Minimal version selection as the textbook has it: none if a bound is broken or something asks for what is not there.
-fn textbook(case: &Case) -> Option<Choice> {
+pub(super) fn textbook(case: &Case) -> Option<Choice> {
     let lowest = |&(name, spec): &(usize, usize)| {
         let asked = requirement(&format!("{}#{}", NAMES[name], SPECS[spec])).spec;
         case.packages[name].iter().zip(VERSIONS).position(|((_, is_yanked), number)| {

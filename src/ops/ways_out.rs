@@ -1,0 +1,381 @@
+//! How a way out of a conflict is taken: the command to paste, or the file to edit.
+//!
+//! What helps was found, and tried, by selection. Here it gets its words.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::fs;
+use crate::index::Requirement;
+use crate::manifest::edit::{Editor, Section};
+use crate::ops::pin::{MARK, NOTHING};
+use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements};
+use crate::ops::update::UPDATE;
+use crate::ops::{CommandError, Session};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::{Ask, WayOut};
+
+/// The command that takes a pin back.
+const UNPIN: &str = "mu unpin";
+
+/// A way out in words.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Remedy {
+    /// The sentence for people.
+    pub(super) text: String,
+    /// The same for programs.
+    pub(super) json: Value,
+}
+
+/// Words ways out; one that no command and no edit can take is left out.
+pub(super) fn remedies(
+    session: &Session,
+    requirements: &Requirements,
+    ways_out: &[WayOut],
+) -> Vec<Remedy> {
+    let wording = Wording { session, requirements };
+    ways_out.iter().filter_map(|way_out| wording.remedy(way_out)).collect()
+}
+
+struct Wording<'a> {
+    session: &'a Session,
+    requirements: &'a Requirements,
+}
+
+impl Wording<'_> {
+    fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
+        match way_out {
+            WayOut::Ask(asks) => self.ask(asks),
+            WayOut::Highest => {
+                let command = "mu get --resolution highest".to_owned();
+                let text = format!("choose newer versions, which fit together: `{command}`");
+                Some(remedy("highest", text, &[command], json!({})))
+            }
+            WayOut::AnyAge if self.session.options.published_before.is_some() => {
+                let text = "leave `--exclude-newer` out, or name a later date".to_owned();
+                Some(remedy("any-age", text, &[], json!({})))
+            }
+            WayOut::AnyAge => {
+                let command = "mu get --exclude-newer 0".to_owned();
+                let text = format!("let versions in however young they are: `{command}`");
+                Some(remedy("any-age", text, &[command], json!({})))
+            }
+            WayOut::Include(id) => {
+                let file = self.settings_with("exclude");
+                let excluded = self.session.workspace.settings.exclude.iter();
+                let entries: Vec<String> = excluded
+                    .filter(|exclusion| exclusion.id == *id)
+                    .map(|exclusion| match &exclusion.versions {
+                        Some(versions) => format!("`{}#{versions}`", self.short(id)),
+                        None => format!("`{}`", self.short(id)),
+                    })
+                    .collect();
+                let text = format!("take {} out of `exclude` in `{file}`", entries.join(" and "));
+                let facts = json!({ "id": id.to_string(), "file": file });
+                Some(remedy("include", text, &[], facts))
+            }
+            WayOut::NoOverride(id) => {
+                let file = self.settings_with("overrides");
+                let text = format!("take `{}` out of `overrides` in `{file}`", self.short(id));
+                let facts = json!({ "id": id.to_string(), "file": file });
+                Some(remedy("no-override", text, &[], facts))
+            }
+            WayOut::Override(id, version) => Some(self.force(id, version)),
+            WayOut::Forget(id, version) => self.reinstall(id, version),
+        }
+    }
+
+    fn ask(&self, asks: &[Ask]) -> Option<Remedy> {
+        let mut commands: Vec<Command> = Vec::new();
+        for ask in asks {
+            let command = self.command(asks, ask)?;
+            Command::join(&mut commands, command);
+        }
+        for command in self.pending(asks) {
+            Command::join(&mut commands, command);
+        }
+        let commands: Vec<String> = commands.iter().map(Command::print).collect();
+        let changes: Vec<String> = asks
+            .iter()
+            .map(|ask| match &ask.from {
+                Some(from) => format!("{} {} instead of {from}", self.short(&ask.to.id), ask.to),
+                None => format!("{} {}", self.short(&ask.to.id), ask.to),
+            })
+            .collect();
+        let joined = commands.join(" && ");
+        let text = if joined.starts_with(UNPIN) && asks.len() == 1 {
+            format!("take back the pin of {}: `{joined}`", self.short(&asks[0].to.id))
+        } else {
+            format!("ask for {}: `{joined}`", changes.join(", and "))
+        };
+        let changes: Vec<Value> = asks
+            .iter()
+            .map(|ask| {
+                json!({
+                    "by": ask.by,
+                    "id": ask.to.id.to_string(),
+                    "from": ask.from.as_ref().map(ToString::to_string),
+                    "to": ask.to.to_string(),
+                    "version": ask.version,
+                })
+            })
+            .collect();
+        Some(remedy("require", text, &commands, json!({ "changes": changes })))
+    }
+
+    /// What the command that failed was to do, and is still to be done after `asks`.
+    fn pending(&self, asks: &[Ask]) -> Vec<Command> {
+        let session = self.session;
+        let known = session.lockfile().ok().flatten().unwrap_or_default().extra;
+        let is_new = |asked: &&Asked| {
+            let requirement = &asked.requirement;
+            let is_changed = asks.iter().any(|ask| ask.to.id == requirement.id);
+            let member = session
+                .workspace
+                .members
+                .iter()
+                .find(|member| member.manifest.name.as_str() == asked.by);
+            match (&*asked.by, member) {
+                (UPDATE, _) => true,
+                _ if is_changed || asked.reference.local().is_some() => false,
+                (COMMAND_LINE, _) => {
+                    let text = format!("{}{}", asked.reference, suffix(requirement));
+                    !known.contains(&text)
+                }
+                (_, Some(member)) => {
+                    let text = fs::read_text(&member.manifest_path).unwrap_or_default();
+                    !text.contains(asked.reference.name().as_str())
+                }
+                (_, None) => false,
+            }
+        };
+        let asked = self.requirements.asked.iter().filter(is_new);
+        asked
+            .filter_map(|asked| {
+                if asked.by == UPDATE {
+                    let reference = asked.reference.to_string();
+                    return Some(Command::new(UPDATE, reference, String::new()));
+                }
+                let ask = Ask {
+                    by: asked.by.clone(),
+                    from: Some(asked.requirement.clone()),
+                    to: asked.requirement.clone(),
+                    version: String::new(),
+                };
+                self.command(&[], &ask)
+            })
+            .collect()
+    }
+
+    /// The command that makes one root ask for something else.
+    fn command(&self, asks: &[Ask], ask: &Ask) -> Option<Command> {
+        let id = &ask.to.id;
+        let references = vec![self.reference(ask)];
+        let back = narrowing(&ask.to);
+        if ask.by == COMMAND_LINE {
+            return Some(Command { front: "mu get".to_owned(), references, back });
+        }
+        let members = &self.session.workspace.members;
+        let member = members.iter().find(|member| member.manifest.name.as_str() == ask.by)?;
+        let is_id = |one: &crate::manifest::Requirement| {
+            let defaults = self.session.defaults();
+            let workspace = &self.session.workspace;
+            let places = &self.session.places;
+            places.id_of(&one.reference, &defaults, &member.folder, workspace) == *id
+        };
+        let entry = member.manifest.dependencies.iter().find(|one| is_id(one));
+        let dev = member.manifest.dev_dependencies.iter().find(|one| is_id(one));
+        let section = match (entry, dev) {
+            (None, Some(_)) => Section::DevDependencies,
+            _ => Section::Dependencies,
+        };
+        if let Some(entry) = entry.or(dev)
+            && asks.len() == 1
+            && self.asked_once(id)
+            && self.is_unpinned_to(&member.manifest_path, section, entry, ask)
+        {
+            return Some(Command::new(UNPIN, self.short(id).to_owned(), String::new()));
+        }
+        let mut front = "mu add".to_owned();
+        if members.len() > 1 {
+            let name = member.manifest.name.to_string();
+            let place = if member.place.is_empty() { "." } else { &*member.place };
+            let is_found = name.ends_with(member.id.name_str());
+            front = format!("{front} -p {}", if is_found { &*name } else { place });
+        }
+        if section == Section::DevDependencies {
+            front.push_str(" --dev");
+        }
+        Some(Command { front, references, back })
+    }
+
+    /// Whether only one root asks for a package.
+    fn asked_once(&self, id: &PackageId) -> bool {
+        self.requirements.asked.iter().filter(|asked| asked.requirement.id == *id).count() == 1
+    }
+
+    /// Whether taking a pin back asks for what lets the version in.
+    fn is_unpinned_to(
+        &self,
+        path: &std::path::Path,
+        section: Section,
+        entry: &crate::manifest::Requirement,
+        ask: &Ask,
+    ) -> bool {
+        let reference = &entry.reference;
+        let is_pin = matches!(reference.version(), Some(VersionSpec::Pin(_)));
+        let Some(text) = Some(path).filter(|_| is_pin).and_then(|path| fs::read_text(path).ok())
+        else {
+            return false;
+        };
+        let editor = Editor::new(path, text, &self.session.defaults());
+        let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
+        let before =
+            if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
+        let version = crate::reference::Version::parse(&ask.version);
+        before.ok().zip(version.ok()).is_some_and(|(before, version)| {
+            before.accepts(&version, ask.to.prerelease) && ask.to.channel.is_none()
+        })
+    }
+
+    /// A reference as it is written now, with another version.
+    fn reference(&self, ask: &Ask) -> String {
+        let written = self
+            .requirements
+            .asked
+            .iter()
+            .find(|asked| asked.by == ask.by && Some(&asked.requirement) == ask.from.as_ref());
+        match written {
+            Some(asked) if asked.requirement.spec == ask.to.spec => asked.reference.to_string(),
+            Some(asked) if asked.reference.local().is_none() => {
+                asked.reference.with_version(Some(ask.to.spec.clone())).to_string()
+            }
+            _ => format!("{}#{}", self.short(&ask.to.id), ask.to.spec),
+        }
+    }
+
+    fn force(&self, id: &PackageId, version: &str) -> Remedy {
+        let file = self.settings_with("overrides");
+        let line = format!("{}: {id}#{version}", id);
+        let short = self.short(id);
+        let text = format!(
+            "use {short} {version} whatever is asked for, at your own risk: write `{line}` under `overrides` in `{file}`"
+        );
+        let facts = json!({ "id": id.to_string(), "version": version, "file": file, "line": line });
+        remedy("override", text, &[], facts)
+    }
+
+    /// Installing anew, for what cannot be upgraded step by step.
+    fn reinstall(&self, id: &PackageId, version: &str) -> Option<Remedy> {
+        let asked = self.requirements.asked.iter().find(|asked| asked.requirement.id == *id)?;
+        let ask = Ask {
+            by: asked.by.clone(),
+            from: Some(asked.requirement.clone()),
+            to: asked.requirement.clone(),
+            version: version.to_owned(),
+        };
+        let add = self.command(&[], &ask)?;
+        let remove = Command::new("mu remove", self.short(id).to_owned(), String::new());
+        let commands = [remove.print(), add.print()];
+        let text = format!(
+            "install {} anew instead of upgrading it: `{}`",
+            self.short(id),
+            commands.join(" && ")
+        );
+        let facts = json!({ "id": id.to_string(), "version": version });
+        self.asked_once(id).then(|| remedy("reinstall", text, &commands, facts))
+    }
+
+    /// What a package is called on the command line.
+    fn short<'i>(&self, id: &'i PackageId) -> &'i str {
+        let is_default = id.base() == self.session.defaults().base;
+        if is_default { id.name_str() } else { id.as_str() }
+    }
+
+    /// The file of settings to edit: that which has the key; the workspace's, if none has.
+    fn settings_with(&self, key: &str) -> String {
+        let own: PathBuf = self.session.workspace.root.join(".mu/workspace.yaml");
+        let user = self.session.environment.mu_home.join("config.yaml");
+        let has = |path: &PathBuf| {
+            let text = fs::read_text_if_there(path).ok().flatten().unwrap_or_default();
+            text.lines().any(|line| line.trim_start().starts_with(key))
+        };
+        if !has(&own) && has(&user) {
+            return user.display().to_string();
+        }
+        ".mu/workspace.yaml".to_owned()
+    }
+}
+
+/// A command line.
+struct Command {
+    front: String,
+    references: Vec<String>,
+    back: String,
+}
+
+impl Command {
+    fn new(front: &str, reference: String, back: String) -> Self {
+        Self { front: front.to_owned(), references: vec![reference], back }
+    }
+
+    /// Adds to the command that does the same, if there is one.
+    fn join(commands: &mut Vec<Self>, command: Self) {
+        let same = |known: &&mut Self| known.front == command.front && known.back == command.back;
+        match commands.iter_mut().find(same) {
+            Some(known) => known.references.extend(command.references),
+            None => commands.push(command),
+        }
+    }
+
+    fn print(&self) -> String {
+        let references: Vec<String> = self.references.iter().map(|text| quoted(text)).collect();
+        format!("{} {}{}", self.front, references.join(" "), self.back)
+    }
+}
+
+/// A word of a command line, in quotes where a shell would read it as something else.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/.-_:#^~@+=".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{word}'") }
+}
+
+/// What narrows a requirement besides its version, as the lock has it.
+fn suffix(requirement: &Requirement) -> String {
+    let any = Requirement { spec: VersionSpec::Latest, ..requirement.clone() }.to_string();
+    any.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default().to_owned()
+}
+
+/// What narrows a requirement besides its version, as flags.
+fn narrowing(requirement: &Requirement) -> String {
+    let mut flags = String::new();
+    if let Some(channel) = &requirement.channel {
+        flags.push_str(&format!(" --channel {}", quoted(channel)));
+    }
+    if let Some(app_version) = &requirement.app_version {
+        flags.push_str(&format!(" --app-version {}", quoted(app_version)));
+    }
+    if requirement.prerelease {
+        flags.push_str(" --pre");
+    }
+    flags
+}
+
+fn remedy(kind: &str, text: String, commands: &[String], facts: Value) -> Remedy {
+    let mut json = json!({ "kind": kind, "text": text, "commands": commands });
+    if let (Value::Object(all), Value::Object(more)) = (&mut json, facts) {
+        all.extend(more);
+    }
+    Remedy { text, json }
+}
+
+/// Adds ways out to an error, for people as hints and for programs.
+pub(super) fn attach(mut error: CommandError, remedies: Vec<Remedy>) -> CommandError {
+    let json: Vec<Value> = remedies.iter().map(|remedy| remedy.json.clone()).collect();
+    error.details["waysOut"] = Value::Array(json);
+    for remedy in remedies {
+        error = error.hint(remedy.text);
+    }
+    error
+}

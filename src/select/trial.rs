@@ -1,0 +1,129 @@
+//! Tries whether other requirements could be met: one world, searched again and again, in a bounded number of steps.
+//!
+//! What one trial found out serves the next, so trials read little that the first search did not.
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable, Universe};
+use crate::select::ahead;
+use crate::select::highest::{self, Answer, Choices, PATIENCE, Proof};
+use crate::select::minimal::build::{BuildList, line};
+use crate::select::minimal::check;
+use crate::select::node::{Edge, Kind, Node};
+use crate::select::positions::PositionSet;
+use crate::select::world::World;
+use crate::select::{Conflict, Request, Root};
+
+/// Of all steps that are left, one search may take one in so many.
+const SHARE: usize = 3;
+
+/// A world to try things in.
+pub(super) struct Trial<'a> {
+    pub(super) world: World<'a>,
+    steps: usize,
+}
+
+/// What came of a trial.
+pub(super) enum Outcome {
+    /// These fit together.
+    Holds(Choices),
+    /// Nothing does.
+    Fails(Proof),
+    /// It took too long to tell.
+    TooMuch,
+}
+
+impl<'a> Trial<'a> {
+    /// A world as the default strategy sees it.
+    pub(super) fn new(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
+        Self { world: World::new(universe, request), steps: PATIENCE + 2 * cost }
+    }
+
+    /// A world as the minimal strategy sees it; `request` has no lock.
+    pub(super) fn minimal(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
+        let world = World::new(universe, request).without_narrowing_upgrades();
+        Self { world, steps: PATIENCE + 2 * cost }
+    }
+
+    /// Searches for the newest versions that meet `roots` and are in all of `sets`.
+    pub(super) fn search(
+        &mut self,
+        roots: Vec<Root>,
+        sets: &[(usize, PositionSet)],
+    ) -> Result<Outcome, Unavailable> {
+        let world = &mut self.world;
+        world.ask(roots);
+        ahead::look(world)?;
+        if !sets.is_empty() {
+            let mut edges = world.root_edges()?;
+            edges.extend(sets.iter().map(|(place, set)| world.edge_to(*place, set.clone())));
+            world.narrow_root(edges);
+        }
+        let before = world.steps();
+        let answer = highest::solve(world, self.steps / SHARE)?;
+        self.steps = self.steps.saturating_sub(world.steps() - before);
+        Ok(match answer {
+            Answer::Chosen(choices) => Outcome::Holds(choices),
+            Answer::Refuted(proof) => Outcome::Fails(proof),
+            Answer::GivenUp => Outcome::TooMuch,
+        })
+    }
+
+    /// The least versions that `roots` need, and what keeps them from holding, if something does.
+    pub(super) fn build(
+        &mut self,
+        roots: Vec<Root>,
+    ) -> Result<(BuildList, Option<Conflict>), Unavailable> {
+        self.world.ask(roots);
+        if self.steps == 0 {
+            return Ok((BuildList::default(), Some(Conflict::default())));
+        }
+        let list = BuildList::build(&mut self.world, &[])?;
+        self.steps = self.steps.saturating_sub(list.visits.len());
+        let conflict = check::conflict(&mut self.world, &list)?;
+        Ok((list, conflict))
+    }
+
+    /// The candidate that a search chose of what `requirement` asks for.
+    pub(super) fn chosen(
+        &mut self,
+        choices: &Choices,
+        requirement: &Requirement,
+    ) -> Result<Option<(usize, Position)>, Unavailable> {
+        let Some(edge) = self.world.edge(requirement)? else { return Ok(None) };
+        Ok(self.follow(choices, edge))
+    }
+
+    /// The candidate that a search chose of what an edge leads to.
+    fn follow(&mut self, choices: &Choices, Edge { node, .. }: Edge) -> Option<(usize, Position)> {
+        let node: Node = match self.world.kind(node).clone() {
+            Kind::Majors(place, set) => {
+                let choice = choices.get(&node).copied()?;
+                self.world.choice_edge(place, &set, choice).node
+            }
+            _ => node,
+        };
+        Some((self.world.place(node)?, choices.get(&node).copied()?))
+    }
+
+    /// The candidate that a search chose of the package at `place` within `set`.
+    pub(super) fn chosen_in(
+        &mut self,
+        choices: &Choices,
+        place: usize,
+        set: &PositionSet,
+    ) -> Option<Position> {
+        let edge = self.world.edge_to(place, set.clone());
+        self.follow(choices, edge).map(|(_, position)| position)
+    }
+
+    /// The version that a build list has of what `position` of the package at `place` is a candidate of.
+    pub(super) fn built(
+        &self,
+        list: &BuildList,
+        place: usize,
+        position: Position,
+    ) -> Option<Position> {
+        let package = self.world.package(place);
+        list.position(line(package, &self.world.request().settings, place, position))
+    }
+}

@@ -1,0 +1,37 @@
+//! What a user can do about a conflict, as data. `ways_out` finds it; which command or edit does it is not known here.
+
+use crate::index::Requirement;
+use crate::reference::PackageId;
+
+/// Something that the user can do about a conflict.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum WayOut {
+    /// Ask for something else; several of these together where one is not enough.
+    Ask(Vec<Ask>),
+    /// Take versions of a package out of what the settings exclude.
+    Include(PackageId),
+    /// Let versions in however young they are.
+    AnyAge,
+    /// Use a package itself, not what the settings override it by.
+    NoOverride(PackageId),
+    /// Use one version of a package, whatever is asked of it.
+    Override(PackageId, String),
+    /// Forget which version is installed, so that upgrades need not follow each other from there.
+    Forget(PackageId, String),
+    /// Choose by the other strategy: highest.
+    Highest,
+}
+
+/// What a root should ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// The root, by its name for people.
+    pub by: String,
+    /// What it asks for now; `None` if it asks nothing of the package.
+    pub from: Option<Requirement>,
+    /// What to ask instead.
+    pub to: Requirement,
+    /// The version that is chosen then.
+    pub version: String,
+}

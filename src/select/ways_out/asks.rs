@@ -1,0 +1,84 @@
+//! From a version that would do to what the roots should ask for, written like what they ask for now.
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::reference::VersionSpec;
+use crate::select::Root;
+use crate::select::minimal::requirements::at_least;
+use crate::select::way_out::Ask;
+use crate::select::ways_out::Finder;
+
+impl Finder<'_> {
+    /// What roots should ask for so that a candidate can be chosen; `wish` is what narrows it besides its version. None if
+    /// they accept it already.
+    pub(super) fn asks(
+        &mut self,
+        wish: &Requirement,
+        place: usize,
+        position: Position,
+    ) -> Result<Option<Vec<Ask>>, Unavailable> {
+        let mut asks = Vec::new();
+        for root in &self.request.roots {
+            for requirement in root.requirements.iter().filter(|one| one.id == wish.id) {
+                let (_, accepted) = self.trial.world.accepted(requirement)?;
+                if accepted.holds(position) {
+                    continue;
+                }
+                let to = self.accepting(requirement, wish, place, position)?;
+                let version = self.trial.world.package(place).label(position);
+                let from = Some(requirement.clone());
+                asks.push(Ask { by: root.by.clone(), from, to, version });
+            }
+        }
+        Ok(Some(asks).filter(|asks| !asks.is_empty()))
+    }
+
+    /// A requirement that accepts a candidate: as close to what is asked for now as possible.
+    pub(super) fn accepting(
+        &mut self,
+        now: &Requirement,
+        wish: &Requirement,
+        place: usize,
+        position: Position,
+    ) -> Result<Requirement, Unavailable> {
+        let package = self.trial.world.package(place);
+        let like = at_least(package, position, Some(&now.spec));
+        let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
+        // A command can name another channel, but not take the one that is named away.
+        let narrowed = Requirement {
+            spec: now.spec.clone(),
+            channel: now.channel.as_ref().and(package.channel(position)),
+            app_version: now.app_version.as_ref().and(package.app_version(position)),
+            ..wish.clone()
+        };
+        let mut last = Requirement::new(now.id.clone(), pin.clone());
+        last.prerelease = true;
+        let candidates = [
+            Requirement { prerelease: now.prerelease, ..narrowed.clone() },
+            narrowed.clone(),
+            Requirement { prerelease: true, ..now.clone() },
+            Requirement { spec: like.clone(), ..now.clone() },
+            Requirement { spec: like, ..narrowed.clone() },
+            Requirement { spec: pin, ..narrowed },
+        ];
+        for candidate in candidates {
+            if self.trial.world.accepted(&candidate)?.1.holds(position) {
+                return Ok(candidate);
+            }
+        }
+        Ok(last)
+    }
+
+    /// The roots, with something else asked for.
+    pub(super) fn with(&self, asks: &[Ask]) -> Vec<Root> {
+        let mut roots = self.request.roots.clone();
+        for ask in asks {
+            let Some(root) = roots.iter_mut().find(|root| root.by == ask.by) else { continue };
+            match root.requirements.iter_mut().find(|one| Some(&**one) == ask.from.as_ref()) {
+                Some(requirement) => *requirement = ask.to.clone(),
+                None => root.requirements.push(ask.to.clone()),
+            }
+        }
+        roots
+    }
+}

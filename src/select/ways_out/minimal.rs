@@ -1,0 +1,144 @@
+//! Ways out of conflicts of the minimal strategy, which come of bounds that are broken: a package further up that is raised
+//! often brings wider ones.
+
+use pubgrub::VersionSet as _;
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::Request;
+use crate::select::conflict::{Fact, Requirer};
+use crate::select::minimal::build::{BuildList, lowest};
+use crate::select::minimal::requirements::at_least;
+use crate::select::positions::PositionSet;
+use crate::select::trial::{Outcome, Trial};
+use crate::select::way_out::{Ask, WayOut};
+use crate::select::ways_out::Finder;
+
+/// How many versions of a package are tried, from the next one up.
+const TRIES: usize = 6;
+
+impl Finder<'_> {
+    /// `original` is the request with its lock, which the other strategy keeps to.
+    pub(super) fn look_minimal(&mut self, original: &Request) -> Result<(), Unavailable> {
+        let wishes = self.wishes();
+        for wish in &wishes {
+            self.loosen(wish)?;
+        }
+        let cost = self.conflict.statistics.versions_read;
+        let mut other = Trial::new(self.universe, original, cost);
+        let newest = match other.search(original.roots.clone(), &[])? {
+            Outcome::Holds(choices) => Some(choices),
+            Outcome::Fails(_) | Outcome::TooMuch => None,
+        };
+        let (list, _) = self.trial.build(self.request.roots.clone())?;
+        let mut stuck = Vec::new();
+        for id in self.named() {
+            if self.is_done() {
+                return Ok(());
+            }
+            let wish = wishes.iter().find(|wish| wish.id == id);
+            let target = match &newest {
+                Some(choices) => {
+                    let any = Requirement::new(id.clone(), VersionSpec::Latest);
+                    other.chosen(choices, &any)?.map(|(_, position)| position)
+                }
+                None => None,
+            };
+            if !self.raise_least(&list, &id, wish, target)? {
+                stuck.extend(wish);
+            }
+        }
+        if newest.is_some() {
+            self.add(WayOut::Highest);
+        }
+        self.lift_rules()?;
+        for wish in stuck {
+            if !self.is_done() {
+                self.lower(wish)?;
+            }
+        }
+        for only_raise in [true, false] {
+            if self.ways.is_empty() {
+                self.ask_together(&wishes, only_raise)?;
+            }
+        }
+        self.force()
+    }
+
+    /// The packages of the conflict, in the order of its lines; what clashes first.
+    fn named(&self) -> Vec<PackageId> {
+        let mut ids: Vec<PackageId> = Vec::new();
+        let clashing = self.conflict.clashes.iter().map(|clash| &clash.id);
+        let named = self.conflict.facts.iter().filter_map(|fact| match fact {
+            Fact::Requires { by: Requirer::Package(by, _), .. } => Some(by),
+            _ => None,
+        });
+        for id in clashing.chain(named) {
+            if !ids.contains(id) {
+                ids.push(id.clone());
+            }
+        }
+        ids
+    }
+
+    /// Tries to need a higher version of a package at least: the next ones, then `target`.
+    fn raise_least(
+        &mut self,
+        list: &BuildList,
+        id: &PackageId,
+        wish: Option<&Requirement>,
+        target: Option<Position>,
+    ) -> Result<bool, Unavailable> {
+        let any = Requirement::new(id.clone(), VersionSpec::Latest);
+        let any =
+            wish.map_or(any, |wish| Requirement { spec: VersionSpec::Latest, ..wish.clone() });
+        let (place, all) = self.trial.world.accepted(&any)?;
+        let least = match wish {
+            Some(wish) => lowest(&mut self.trial.world, wish)?.map(|(_, position)| position),
+            None => all.first(),
+        };
+        let least = least.map(|least| self.trial.built(list, place, least).unwrap_or(least));
+        let Some(least) = least else {
+            return match wish {
+                Some(wish) => self.raise(wish),
+                None => Ok(false),
+            };
+        };
+        let above = all.intersection(&PositionSet::between(least + 1, Position::MAX));
+        let mut tried: Vec<Position> = above.iter().take(TRIES).collect();
+        tried.extend(target.filter(|target| above.holds(*target) && !tried.contains(target)));
+        for position in tried {
+            let asks = self.least_asks(id, wish, place, position)?;
+            if self.propose(asks)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What roots should ask for so that a candidate is the least.
+    fn least_asks(
+        &mut self,
+        id: &PackageId,
+        wish: Option<&Requirement>,
+        place: usize,
+        position: Position,
+    ) -> Result<Vec<Ask>, Unavailable> {
+        let version = self.trial.world.package(place).label(position);
+        let Some(wish) = wish else {
+            let package = self.trial.world.package(place);
+            let to = Requirement::new(id.clone(), at_least(package, position, None));
+            let by = self.request.roots.first().map(|root| root.by.clone()).unwrap_or_default();
+            return Ok(vec![Ask { by, from: None, to, version }]);
+        };
+        if let Some(asks) = self.asks(wish, place, position)? {
+            return Ok(asks);
+        }
+        let spec = at_least(self.trial.world.package(place), position, Some(&wish.spec));
+        let asker = self.request.roots.iter().find(|root| root.requirements.contains(wish));
+        let by = asker.map(|root| root.by.clone()).unwrap_or_default();
+        let to = Requirement { spec, ..wish.clone() };
+        Ok(vec![Ask { by, from: Some(wish.clone()), to, version }])
+    }
+}

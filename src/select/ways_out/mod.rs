@@ -1,0 +1,357 @@
+//! What would help against a conflict, found by trying: other requirements, fewer rules, the other strategy.
+//!
+//! Candidates come in the order of how much they change for the user, and the search ends with the third that holds. Every
+//! trial shares one bounded number of steps, so that a hard conflict is told with fewer ways out, not later.
+
+mod asks;
+mod minimal;
+mod rules;
+
+use std::collections::BTreeSet;
+
+use pubgrub::VersionSet;
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable, Universe};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::conflict::{Conflict, Fact, Requirer};
+use crate::select::core;
+use crate::select::minimal::without_lock;
+use crate::select::node::Node;
+use crate::select::positions::PositionSet;
+use crate::select::trial::{Outcome, Trial};
+use crate::select::way_out::{Ask, WayOut};
+use crate::select::{Request, Root};
+
+/// More ways out than this are not looked for.
+const MOST: usize = 3;
+/// More of the user's own requirements than this are not tried one by one.
+const WISHES: usize = 8;
+/// How many requirements are relaxed together at most.
+const TOGETHER: usize = 4;
+/// How many facts are looked at to find out what else stands in the way.
+const EFFORT: usize = 20_000;
+
+/// The ways out of a conflict that the default strategy came to.
+pub(super) fn of_highest(
+    universe: &dyn Universe,
+    request: &Request,
+    conflict: &Conflict,
+) -> Vec<WayOut> {
+    let trial = Trial::new(universe, request, conflict.statistics.versions_read);
+    let mut finder = Finder { universe, request, conflict, trial, is_minimal: false, ways: vec![] };
+    // What cannot be found out is no way out that could be told.
+    let _ = finder.look();
+    finder.ways
+}
+
+/// The ways out of a conflict that the minimal strategy came to.
+pub(super) fn of_minimal(
+    universe: &dyn Universe,
+    request: &Request,
+    conflict: &Conflict,
+) -> Vec<WayOut> {
+    let stripped = without_lock(request);
+    let trial = Trial::minimal(universe, &stripped, conflict.statistics.versions_read);
+    let is_minimal = true;
+    let mut finder =
+        Finder { universe, request: &stripped, conflict, trial, is_minimal, ways: vec![] };
+    let _ = finder.look_minimal(request);
+    finder.ways
+}
+
+struct Finder<'a> {
+    universe: &'a dyn Universe,
+    request: &'a Request,
+    conflict: &'a Conflict,
+    trial: Trial<'a>,
+    is_minimal: bool,
+    ways: Vec<WayOut>,
+}
+
+impl Finder<'_> {
+    fn look(&mut self) -> Result<(), Unavailable> {
+        let wishes = self.wishes();
+        let mut stuck = Vec::new();
+        for wish in &wishes {
+            self.loosen(wish)?;
+        }
+        for wish in &wishes {
+            if !self.is_done() && !self.raise(wish)? {
+                stuck.push(wish);
+            }
+        }
+        self.lift_rules()?;
+        for wish in stuck {
+            if !self.is_done() {
+                self.lower(wish)?;
+            }
+        }
+        for only_raise in [true, false] {
+            if self.ways.is_empty() {
+                self.ask_together(&wishes, only_raise)?;
+            }
+        }
+        self.force()
+    }
+
+    fn is_done(&self) -> bool {
+        self.ways.len() >= MOST
+    }
+
+    /// Adds a way out, unless it is known already.
+    fn add(&mut self, way_out: WayOut) {
+        if !self.is_done() && !self.ways.contains(&way_out) {
+            self.ways.push(way_out);
+        }
+    }
+
+    /// What the roots ask for that the conflict names, first what is asked of a package of which no version is left.
+    fn wishes(&self) -> Vec<Requirement> {
+        let mut wishes: Vec<Requirement> = Vec::new();
+        for fact in &self.conflict.facts {
+            let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
+            let roots = self.request.roots.iter().filter(|root| names.contains(&root.by));
+            for requirement in roots.flat_map(|root| &root.requirements) {
+                let is_told = requirement.id == *id && asked.contains(&requirement.to_string());
+                if is_told && !wishes.contains(requirement) {
+                    wishes.push(requirement.clone());
+                }
+            }
+        }
+        let clashing = |id: &PackageId| self.conflict.clashes.iter().any(|clash| clash.id == *id);
+        wishes.sort_by_key(|wish| !clashing(&wish.id));
+        wishes.truncate(WISHES);
+        wishes
+    }
+
+    /// What the roots ask for, but of some packages.
+    fn others(&self, without: &BTreeSet<&PackageId>) -> Vec<Root> {
+        let mut roots = self.request.roots.clone();
+        for root in &mut roots {
+            root.requirements.retain(|requirement| !without.contains(&requirement.id));
+        }
+        roots
+    }
+
+    /// The candidates of what is wished for that no version speaks against, and those that are accepted now.
+    fn open(
+        &mut self,
+        wish: &Requirement,
+    ) -> Result<(usize, PositionSet, PositionSet), Unavailable> {
+        let any = Requirement { spec: VersionSpec::Latest, ..wish.clone() };
+        let (place, now) = self.trial.world.accepted(wish)?;
+        let (_, all) = self.trial.world.accepted(&any)?;
+        Ok((place, all, now))
+    }
+
+    /// Tries prereleases and other channels, where those are what is missing.
+    fn loosen(&mut self, wish: &Requirement) -> Result<(), Unavailable> {
+        if !self.conflict.clashes.iter().any(|clash| clash.id == wish.id) {
+            return Ok(());
+        }
+        let (_, now) = self.trial.world.accepted(wish)?;
+        let looser = [
+            Requirement { prerelease: true, ..wish.clone() },
+            Requirement { channel: None, ..wish.clone() },
+            Requirement { app_version: None, ..wish.clone() },
+        ];
+        for looser in looser.into_iter().filter(|looser| looser != wish) {
+            let (place, all) = self.trial.world.accepted(&looser)?;
+            let set = all.without(&now);
+            if self.is_done() || set.is_empty() {
+                continue;
+            }
+            let Some(position) = self.try_set(wish, place, &set)? else { continue };
+            if let Some(asks) = self.asks(&looser, place, position)? {
+                self.propose(asks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries newer versions than what is wished for accepts: those of the next major first.
+    fn raise(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
+        let (place, above, _) = self.above(wish)?;
+        let package = self.trial.world.package(place);
+        let Some(next) = above.first() else { return Ok(false) };
+        let major = package.major(next);
+        let near: PositionSet = above.iter().filter(|&at| package.major(at) == major).collect();
+        if self.try_asking(wish, place, &near)? {
+            return Ok(true);
+        }
+        let far = above.without(&near);
+        Ok(!far.is_empty() && self.try_asking(wish, place, &far)?)
+    }
+
+    /// The releases behind all that is accepted now, and those that are.
+    fn above(
+        &mut self,
+        wish: &Requirement,
+    ) -> Result<(usize, PositionSet, PositionSet), Unavailable> {
+        let (place, all, now) = self.open(wish)?;
+        let end = self.end(wish, place, &now);
+        let releases = self.trial.world.package(place).releases().len();
+        let above = all.without(&now).intersection(&PositionSet::between(end, releases));
+        Ok((place, above, now))
+    }
+
+    /// Tries older versions than what is wished for accepts.
+    fn lower(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
+        let (place, all, now) = self.open(wish)?;
+        let end = self.end(wish, place, &now);
+        let below = all.without(&now).intersection(&PositionSet::between(0, end));
+        Ok(!below.is_empty() && self.try_asking(wish, place, &below)?)
+    }
+
+    /// The position behind everything that is asked for, though nothing there may be what is asked for.
+    fn end(&self, wish: &Requirement, place: usize, now: &PositionSet) -> Position {
+        if let Some(last) = now.last() {
+            return last + 1;
+        }
+        let package = self.trial.world.package(place);
+        let text = wish.spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
+        let first = text.split([' ', ',', '|']).next().unwrap_or_default();
+        let first = first.trim_end_matches(['x', 'X', '*', '.']);
+        let Ok(wanted) = Version::parse_lenient(first) else { return 0 };
+        let releases = package.releases();
+        releases.versions().take_while(|version| **version <= wanted).count() as Position
+    }
+
+    /// Tries to choose something of `set`, and proposes to ask for it if that holds.
+    fn try_asking(
+        &mut self,
+        wish: &Requirement,
+        place: usize,
+        set: &PositionSet,
+    ) -> Result<bool, Unavailable> {
+        let Some(position) = self.try_set(wish, place, set)? else { return Ok(false) };
+        match self.asks(wish, place, position)? {
+            Some(asks) => self.propose(asks),
+            None => Ok(false),
+        }
+    }
+
+    /// The candidate within `set` that is chosen if what is wished for is not asked; if that does not help, if nothing else
+    /// is asked of its package.
+    fn try_set(
+        &mut self,
+        wish: &Requirement,
+        place: usize,
+        set: &PositionSet,
+    ) -> Result<Option<Position>, Unavailable> {
+        let mut roots = self.request.roots.clone();
+        let (_, now) = self.trial.world.accepted(wish)?;
+        let mut others = false;
+        for root in &mut roots {
+            let mut kept = Vec::new();
+            for requirement in std::mem::take(&mut root.requirements) {
+                let is_on_it = requirement.id == wish.id;
+                if is_on_it && self.trial.world.accepted(&requirement)?.1 == now {
+                    continue;
+                }
+                others |= is_on_it;
+                kept.push(requirement);
+            }
+            root.requirements = kept;
+        }
+        let set = [(place, set.clone())];
+        if let Outcome::Holds(choices) = self.trial.search(roots, &set)? {
+            return Ok(self.trial.chosen_in(&choices, place, &set[0].1));
+        }
+        if !others {
+            return Ok(None);
+        }
+        let roots = self.others(&BTreeSet::from([&wish.id]));
+        Ok(match self.trial.search(roots, &set)? {
+            Outcome::Holds(choices) => self.trial.chosen_in(&choices, place, &set[0].1),
+            Outcome::Fails(_) | Outcome::TooMuch => None,
+        })
+    }
+
+    /// Adds what to ask for as a way out, if it holds; says whether it does.
+    fn propose(&mut self, asks: Vec<Ask>) -> Result<bool, Unavailable> {
+        if self.is_minimal && self.trial.build(self.with(&asks))?.1.is_some() {
+            return Ok(false);
+        }
+        self.add(WayOut::Ask(asks));
+        Ok(true)
+    }
+
+    /// Relaxes several requirements at once: those of this conflict, and those that stand in the way then.
+    fn ask_together(
+        &mut self,
+        wishes: &[Requirement],
+        only_raise: bool,
+    ) -> Result<(), Unavailable> {
+        let mut open: Vec<Requirement> = wishes.to_vec();
+        for _ in 0..TOGETHER {
+            let mut sets = Vec::new();
+            for wish in &open {
+                let (place, all, now) =
+                    if only_raise { self.above(wish)? } else { self.open(wish)? };
+                sets.push((place, all.union(&now), now));
+            }
+            let ids: BTreeSet<&PackageId> = open.iter().map(|wish| &wish.id).collect();
+            let roots = self.others(&ids);
+            let wide: Vec<_> = sets.iter().map(|(place, all, _)| (*place, all.clone())).collect();
+            let proof = match self.trial.search(roots.clone(), &wide)? {
+                Outcome::Holds(_) => return self.narrow_together(&open, roots, &sets),
+                Outcome::Fails(proof) => proof,
+                Outcome::TooMuch => return Ok(()),
+            };
+            let groups = core::smallest(&proof, EFFORT);
+            let mut more = Vec::new();
+            for link in groups.iter().map(|group| &group[0]).filter(|link| link.from == Node::ROOT)
+            {
+                let Some(place) = self.trial.world.place(link.to) else { continue };
+                let id = self.trial.world.package(place).id();
+                let requirements = self.request.roots.iter().flat_map(|root| &root.requirements);
+                let mut asked = requirements.filter(|one| one.id == *id && !ids.contains(&one.id));
+                more.extend(asked.next().cloned());
+            }
+            if more.is_empty() || open.len() + more.len() > WISHES {
+                return Ok(());
+            }
+            open.extend(more);
+        }
+        Ok(())
+    }
+
+    /// Of requirements that can be relaxed together, relaxes only those that must be.
+    fn narrow_together(
+        &mut self,
+        open: &[Requirement],
+        roots: Vec<Root>,
+        sets: &[(usize, PositionSet, PositionSet)],
+    ) -> Result<(), Unavailable> {
+        let mut sets: Vec<(usize, PositionSet, PositionSet)> = sets.to_vec();
+        for index in 0..sets.len() {
+            let mut tried = sets.clone();
+            tried[index].1 = tried[index].2.clone();
+            let narrowed: Vec<_> =
+                tried.iter().map(|(place, set, _)| (*place, set.clone())).collect();
+            if !tried[index].1.is_empty()
+                && matches!(self.trial.search(roots.clone(), &narrowed)?, Outcome::Holds(_))
+            {
+                sets = tried;
+            }
+        }
+        let narrowed: Vec<_> = sets.iter().map(|(place, set, _)| (*place, set.clone())).collect();
+        let Outcome::Holds(choices) = self.trial.search(roots, &narrowed)? else { return Ok(()) };
+        let mut asks = Vec::new();
+        for (wish, (place, set)) in open.iter().zip(narrowed) {
+            let Some(position) = self.trial.chosen_in(&choices, place, &set) else { return Ok(()) };
+            for ask in self.asks(wish, place, position)?.unwrap_or_default() {
+                if !asks.iter().any(|known: &Ask| (&known.by, &known.from) == (&ask.by, &ask.from))
+                {
+                    asks.push(ask);
+                }
+            }
+        }
+        if !asks.is_empty() {
+            self.propose(asks)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! Ways out that change no requirement: rules of the settings that could go, and what could be forced.
+
+use crate::index::Unavailable;
+use crate::reference::VersionSpec;
+use crate::select::conflict::Fact;
+use crate::select::filters::Rejection;
+use crate::select::trial::{Outcome, Trial};
+use crate::select::way_out::WayOut;
+use crate::select::ways_out::Finder;
+use crate::select::{Override, Request};
+
+impl Finder<'_> {
+    /// Tries to do without each rule that took out what would have helped.
+    pub(super) fn lift_rules(&mut self) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        for clash in &conflict.clashes {
+            for (rejection, versions) in &clash.rejected {
+                let mut request = self.request.clone();
+                let way_out = match rejection {
+                    Rejection::Excluded => {
+                        request.settings.exclude.retain(|exclusion| exclusion.id != clash.id);
+                        WayOut::Include(clash.id.clone())
+                    }
+                    Rejection::TooNew => {
+                        request.settings.published_before = None;
+                        WayOut::AnyAge
+                    }
+                    Rejection::NoUpgrade { .. } => {
+                        request.installed.remove(&clash.id);
+                        request.locked.retain(|locked| locked.id != clash.id);
+                        let last = versions.runs.last().map(|run| run.last.clone());
+                        WayOut::Forget(clash.id.clone(), last.unwrap_or_default())
+                    }
+                    _ => continue,
+                };
+                if !self.is_done() && self.holds(&request)? {
+                    self.add(way_out);
+                }
+            }
+        }
+        for fact in &conflict.facts {
+            let Fact::Overridden { id, .. } = fact else { continue };
+            let mut request = self.request.clone();
+            request.settings.overrides.remove(id);
+            if !self.is_done() && self.holds(&request)? {
+                self.add(WayOut::NoOverride(id.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries to use one version of a package that nothing is left of, whatever is asked of it: the last resort.
+    pub(super) fn force(&mut self) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        if !self.ways.is_empty() {
+            return Ok(());
+        }
+        for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_none()) {
+            let Some(newest) = clash.available.runs.last() else { continue };
+            let overrides = &self.request.settings.overrides;
+            let Ok(spec) = VersionSpec::parse(&newest.last) else { continue };
+            if self.is_done() || overrides.contains_key(&clash.id) {
+                continue;
+            }
+            let mut request = self.request.clone();
+            let instead = Override { id: clash.id.clone(), spec };
+            request.settings.overrides.insert(clash.id.clone(), instead);
+            if self.holds(&request)? {
+                self.add(WayOut::Override(clash.id.clone(), newest.last.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether another request could be met.
+    fn holds(&self, request: &Request) -> Result<bool, Unavailable> {
+        let cost = self.conflict.statistics.versions_read;
+        if self.is_minimal {
+            let mut trial = Trial::minimal(self.universe, request, cost);
+            return Ok(trial.build(request.roots.clone())?.1.is_none());
+        }
+        let mut trial = Trial::new(self.universe, request, cost);
+        Ok(matches!(trial.search(request.roots.clone(), &[])?, Outcome::Holds(_)))
+    }
+}

@@ -1,0 +1,362 @@
+//! Conflicts, and the ways out that are told: each is pasted into a shell, and leads out.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Package, Run, Sandbox};
+
+/// Runs a command that fails, and takes each way out, in a sandbox of its own.
+#[track_caller]
+fn told(make: impl Fn() -> Sandbox, arguments: &[&str]) -> Run {
+    let sandbox = make();
+    let run = sandbox.mu(arguments).fails();
+    let mut with_json = arguments.to_vec();
+    with_json.push("--json");
+    let error = sandbox.mu(&with_json).error();
+    let ways = error["details"]["waysOut"].as_array().expect("is a list").clone();
+    assert!(ways.len() <= 3, "{ways:?}");
+    for way in &ways {
+        let text = way["text"].as_str().expect("is text");
+        assert!(run.shown().contains(text), "{text}");
+        take(&make(), way);
+    }
+    assert!(run.shown().lines().count() < 24, "it fits a screen");
+    run
+}
+
+/// Pastes the commands of a way out into a shell, or makes the edit that it names; everything must fit then.
+#[track_caller]
+fn take(sandbox: &Sandbox, way: &Value) {
+    let commands = way["commands"].as_array().expect("is a list");
+    let commands: Vec<&str> = commands.iter().map(|one| one.as_str().expect("is text")).collect();
+    if commands.is_empty() {
+        edit(sandbox, way);
+        sandbox.mu(&["get"]).ok();
+        return;
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_mu")).parent().expect("is in a folder");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("is set"));
+    let mut command = Command::new("sh");
+    let prepared = sandbox.command(&[]);
+    let variables = prepared.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.args(["-c", &commands.join(" && ")]).env_clear().envs(variables);
+    command.env("PATH", path).current_dir(sandbox.path("work"));
+    sandbox.run(&commands, command).ok();
+}
+
+/// Makes the edit of the settings that a way out tells.
+fn edit(sandbox: &Sandbox, way: &Value) {
+    let settings = match way["kind"].as_str() {
+        Some("override") => {
+            format!("overrides:\n  {}\n", way["line"].as_str().expect("is text"))
+        }
+        Some("include" | "no-override") => String::new(),
+        other => panic!("{other:?} has no commands"),
+    };
+    sandbox.write(way["file"].as_str().expect("is text"), &settings);
+}
+
+/// `aws/app` 1 needs `aws/vpc` 2, an older one needed 1.
+fn conflicting(dependencies: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(dependencies);
+    sandbox.publish(&[
+        Package::new("aws/app", "0.9.0").needs("aws/vpc#^1"),
+        Package::new("aws/app", "1.0.0").needs("aws/vpc#^2"),
+        Package::new("aws/vpc", "1.0.0"),
+        Package::new("aws/vpc", "1.4.0"),
+        Package::new("aws/vpc", "2.0.0"),
+        Package::new("aws/vpc", "2.3.0"),
+    ]);
+    sandbox
+}
+
+#[test]
+fn requirements_to_relax_come_newer_first() {
+    let run = told(|| conflicting(&["aws/app#^1", "aws/vpc#~1.4"]), &["get"]);
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      acme/web requires aws/vpc ~1.4
+      no version of aws/vpc is both ^2 and ~1.4
+
+    hint: ask for aws/vpc ~2.3.0 instead of ~1.4: `mu add aws/vpc#~2.3.0`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add aws/app#^0.9.0`
+    [exit 1]
+    ");
+    let sandbox = conflicting(&["aws/app#^1", "aws/vpc#^1"]);
+    let details = &sandbox.mu(&["get", "--json"]).fails_with("no-solution")["details"];
+    assert_eq!(
+        details["waysOut"][0],
+        json!({
+            "kind": "require",
+            "text": "ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0`",
+            "commands": ["mu add aws/vpc#^2.3.0"],
+            "changes": [{
+                "by": "acme/web",
+                "id": "hub.mu.com/aws/vpc",
+                "from": "^1",
+                "to": "^2.3.0",
+                "version": "2.3.0",
+            }],
+        })
+    );
+}
+
+#[test]
+fn a_pin_is_taken_back() {
+    let make = || {
+        let sandbox = conflicting(&["aws/vpc#>=1 <3"]);
+        sandbox.hub().publish(&Package::new("aws/old", "1.0.0").needs("aws/vpc#^1"));
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["pin", "aws/vpc"]).ok();
+        sandbox
+    };
+    insta::assert_snapshot!(told(make, &["add", "aws/old"]).shown(), @"
+    $ mu add aws/old
+    error: no versions fit together
+      acme/web requires aws/old
+      aws/old 1.0.0 requires aws/vpc ^1
+      acme/web requires aws/vpc 2.3.0
+      no version of aws/vpc is both ^1 and 2.3.0
+
+    hint: take back the pin of aws/vpc: `mu unpin aws/vpc && mu add aws/old`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn the_package_and_the_section_are_named() {
+    let make = || {
+        let sandbox = conflicting(&[]);
+        sandbox.write("api/Mu.yaml", "name: acme/api\ndependencies: [\"aws/app#^1\"]\n");
+        sandbox.write("site/Mu.yaml", "name: acme/site\ndevDependencies: [\"aws/vpc#^1\"]\n");
+        sandbox
+    };
+    let run = told(make, &["get"]);
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/api requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      acme/site requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add -p acme/site --dev aws/vpc#^2.3.0`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add -p acme/api aws/app#^0.9.0`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn versions_that_rules_took_out_are_let_in() {
+    let excluded = || {
+        let sandbox = conflicting(&["aws/vpc#^2"]);
+        sandbox.write(".mu/workspace.yaml", "exclude: [\"aws/vpc#^2\"]\n");
+        sandbox
+    };
+    insta::assert_snapshot!(told(excluded, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/vpc ^2
+      no version of aws/vpc is ^2
+        aws/vpc 2.0.0 and 2.3.0 are excluded by the settings
+        aws/vpc has 1.0.0 and 1.4.0
+
+    hint: take `aws/vpc#^2` out of `exclude` in `.mu/workspace.yaml`
+    hint: ask for aws/vpc ^1.4.0 instead of ^2: `mu add aws/vpc#^1.4.0`
+    [exit 1]
+    ");
+    let young = || {
+        let sandbox = Sandbox::with_dependencies(&["aws/new#^1"]);
+        let package = Package::new("aws/new", "1.0.0");
+        sandbox.publish(&[package.key("published", json!("2026-11-20T00:00:00Z"))]);
+        sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 20000 days\n");
+        sandbox
+    };
+    insta::assert_snapshot!(told(young, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/new ^1
+      no version of aws/new is ^1
+        aws/new 1.0.0 is too new
+
+    hint: let versions in however young they are: `mu get --exclude-newer 0`
+    [exit 1]
+    ");
+    let run = young().mu(&["get", "--exclude-newer", "2026-11-01"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get --exclude-newer 2026-11-01
+    error: no versions fit together
+      acme/web requires aws/new ^1
+      no version of aws/new is ^1
+        aws/new 1.0.0 is too new
+
+    hint: leave `--exclude-newer` out, or name a later date
+    [exit 1]
+    ");
+    let early = || {
+        let sandbox = conflicting(&["aws/vpc#^3"]);
+        sandbox.hub().release("aws/vpc", "3.0.0-rc.1");
+        sandbox
+    };
+    insta::assert_snapshot!(told(early, &["get"]).shown(), @"
+    $ mu get
+    error: no version was found that is what was asked for
+      acme/web requires aws/vpc ^3
+      no version of aws/vpc is ^3
+        aws/vpc has 1.0.0 to 3.0.0-rc.1 (5 versions)
+
+    hint: ask for aws/vpc ^3 with prereleases instead of ^3: `mu add aws/vpc#^3 --pre`
+    hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add aws/vpc#^2.3.0`
+    [exit 1]
+    ");
+    let channel = || {
+        let sandbox = Sandbox::new();
+        sandbox.publish(&[
+            Package::new("ops/kafka", "3.0.0").key("channels", json!(["stable", "fast"])),
+            Package::new("ops/kafka", "3.1.0").key("channels", json!(["fast"])),
+        ]);
+        sandbox.write(
+            "Mu.yaml",
+            "name: acme/web\ndependencies:\n  - {ref: \"ops/kafka#~3.1\", channel: stable}\n",
+        );
+        sandbox
+    };
+    insta::assert_snapshot!(told(channel, &["get"]).shown(), @"
+    $ mu get
+    error: no version was found that is what was asked for
+      acme/web requires ops/kafka ~3.1 in channel stable
+      no version of ops/kafka is ~3.1 in channel stable
+        ops/kafka has 3.0.0 and 3.1.0
+
+    hint: ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add ops/kafka#~3.1 --channel fast`
+    hint: ask for ops/kafka ~3.0.0 in channel stable instead of ~3.1 in channel stable: `mu add ops/kafka#~3.0.0 --channel stable`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn settings_that_override_are_told() {
+    let make = || {
+        let sandbox = conflicting(&["aws/app#^1"]);
+        let settings = "overrides:\n  aws/vpc: \"hub.mu.com/aws/vpc#^9\"\n";
+        sandbox.write(".mu/workspace.yaml", settings);
+        sandbox
+    };
+    insta::assert_snapshot!(told(make, &["get"]).shown(), @"
+    $ mu get
+    error: no version was found that is what was asked for
+      acme/web requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      the settings override aws/vpc by aws/vpc ^9
+      no version of aws/vpc is ^2
+        aws/vpc has 1.0.0 to 2.3.0 (4 versions)
+
+    hint: take `aws/vpc` out of `overrides` in `.mu/workspace.yaml`
+    [exit 1]
+    ");
+    // What the packages of others disagree about is nobody's requirement here.
+    let make = || {
+        let sandbox = Sandbox::with_dependencies(&["aws/one#^1", "aws/two#^1"]);
+        sandbox.publish(&[
+            Package::new("aws/one", "1.0.0").needs("aws/vpc#^1"),
+            Package::new("aws/two", "1.0.0").needs("aws/vpc#^2"),
+            Package::new("aws/vpc", "1.0.0"),
+            Package::new("aws/vpc", "2.0.0"),
+        ]);
+        sandbox
+    };
+    insta::assert_snapshot!(told(make, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/one ^1
+      aws/one 1.0.0 requires aws/vpc ^1
+      acme/web requires aws/two ^1
+      aws/two 1.0.0 requires aws/vpc ^2
+      no version of aws/vpc is both ^1 and ^2
+
+    hint: use aws/vpc 2.0.0 whatever is asked for, at your own risk: write `hub.mu.com/aws/vpc: hub.mu.com/aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn several_requirements_are_relaxed_together() {
+    let make = || {
+        let sandbox = conflicting(&["aws/app#^1", "aws/vpc#^1", "aws/log#^1", "aws/net#^1"]);
+        sandbox.publish(&[
+            Package::new("aws/log", "1.0.0").needs("aws/net#^2"),
+            Package::new("aws/net", "1.0.0"),
+            Package::new("aws/net", "2.0.0"),
+        ]);
+        sandbox
+    };
+    insta::assert_snapshot!(told(make, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      acme/web requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1, and aws/net ^2.0.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/net#^2.0.0`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn what_a_command_asks_for_is_relaxed_too() {
+    let make = || {
+        let sandbox = conflicting(&["aws/vpc#^1"]);
+        sandbox.mu(&["get"]).ok();
+        sandbox
+    };
+    insta::assert_snapshot!(told(make, &["get", "aws/app#^1"]).shown(), @"
+    $ mu get aws/app#^1
+    error: no versions fit together
+      mu get requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      acme/web requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 && mu get aws/app#^1`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu get aws/app#^0.9.0`
+    [exit 1]
+    ");
+    insta::assert_snapshot!(told(make, &["update", "aws/vpc#2.0.0"]).shown(), @"
+    $ mu update aws/vpc#2.0.0
+    error: no versions fit together
+      mu update requires aws/vpc 2.0.0
+      acme/web requires aws/vpc ^1
+      no version of aws/vpc is both 2.0.0 and ^1
+
+    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 && mu update aws/vpc#2.0.0`
+    [exit 1]
+    ");
+    insta::assert_snapshot!(told(make, &["add", "aws/app#^1"]).shown(), @"
+    $ mu add aws/app#^1
+    error: no versions fit together
+      acme/web requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      acme/web requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/app#^1`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add aws/app#^0.9.0`
+    [exit 1]
+    ");
+    insta::assert_snapshot!(told(make, &["add", "aws/app#^2"]).shown(), @"
+    $ mu add aws/app#^2
+    error: no version was found that is what was asked for
+      acme/web requires aws/app ^2
+      no version of aws/app is ^2
+        aws/app has 0.9.0 and 1.0.0
+
+    hint: ask for aws/app ^0.9.0 instead of ^2: `mu add aws/app#^0.9.0`
+    [exit 1]
+    ");
+}
