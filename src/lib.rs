@@ -39,6 +39,7 @@
 //! | `CACHE/store/{lock,trees/,lists/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/git/` | `providers/git` |
+//! | `CACHE/catalogs/` | `providers/hub` |
 //! | `CACHE/downloads/` | `providers/hub` |
 //!
 //! `CACHE` is `$MU_CACHE_DIR`, or `mu` in the platform's cache folder. All of it can be deleted at any time.

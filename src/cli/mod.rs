@@ -18,6 +18,7 @@ mod registry;
 mod remove;
 mod resolve;
 mod schema;
+mod search;
 mod status;
 mod tree;
 mod update;
@@ -99,6 +100,7 @@ enum Command {
     Why(why::Arguments),
     Outdated(outdated::Arguments),
     Status(status::Arguments),
+    Search(search::Arguments),
     Versions(versions::Arguments),
     Verify(verify::Arguments),
     Vendor(vendor::Arguments),
@@ -260,6 +262,7 @@ fn start(
         Command::Why(arguments) => why::run(&context, &arguments),
         Command::Outdated(arguments) => outdated::run(&context, &arguments),
         Command::Status(arguments) => status::run(&context, &arguments),
+        Command::Search(arguments) => search::run(&context, &arguments),
         Command::Versions(arguments) => versions::run(&context, &arguments),
         Command::Verify(arguments) => verify::run(&context, &arguments),
         Command::Vendor(arguments) => vendor::run(&context, &arguments),

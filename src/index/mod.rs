@@ -162,6 +162,12 @@ impl Index {
         self.shared.routes.registry(id)
     }
 
+    /// Where packages can be looked for by words: the registries of the settings and the base of references
+    /// without one, each with what the ids of its packages begin with.
+    pub fn registries(&self) -> Vec<(String, Result<Route, RouteError>)> {
+        self.shared.routes.registries(&self.shared.options.defaults.base)
+    }
+
     /// Where a candidate is, and what is known of it: all that fetching it needs.
     ///
     /// # Errors

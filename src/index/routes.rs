@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use mu_provider::{Location, Progress, Provider, ProviderError, SafeUrl};
 
 use crate::guard::lock;
-use crate::reference::{PackageId, Protocol, Reference};
+use crate::reference::{Base, PackageId, Protocol, Reference};
 use crate::workspace::Registry;
 
 /// The providers that this program has, by name.
@@ -87,12 +87,12 @@ pub(super) struct Routes {
     hints: Mutex<HashMap<PackageId, Hint>>,
     /// Bases that some reference says to be served over plain http.
     plain: Mutex<HashSet<String>>,
-    bases: Mutex<HashMap<String, Arc<Mutex<Option<Base>>>>>,
+    bases: Mutex<HashMap<String, Arc<Mutex<Option<Kind>>>>>,
 }
 
 /// What is at a base that no setting speaks of.
 #[derive(Debug, Clone)]
-enum Base {
+enum Kind {
     Hub(SafeUrl),
     Git(SafeUrl),
 }
@@ -207,13 +207,13 @@ impl Routes {
             return Ok(Some(route));
         }
         let base = id.base();
-        let root = self.web_root(id)?;
+        let root = self.web_root(base.host_port())?;
         if hint.path.is_some() || GIT_HOSTS.contains(&base.host_port()) {
             return self.route("git", root, path).map(Some);
         }
         match self.base(base.as_str(), root, &path, known, progress)? {
-            Some(Base::Hub(root)) => self.route("hub", root, id.name_str().to_owned()).map(Some),
-            Some(Base::Git(root)) => self.route("git", root, path).map(Some),
+            Some(Kind::Hub(root)) => self.route("hub", root, id.name_str().to_owned()).map(Some),
+            Some(Kind::Git(root)) => self.route("git", root, path).map(Some),
             None => Ok(None),
         }
     }
@@ -262,9 +262,18 @@ impl Routes {
         let Some((registry, rest)) = self.registry(id) else {
             return Ok(None);
         };
+        let (provider, root) = self.place(registry)?;
+        // What the prefix names is replaced by the URL; `.git` marks survive in the rest.
+        let skipped = id.name_str().len() - rest.len();
+        let path = if provider == "git" { path.get(skipped..).unwrap_or(rest) } else { rest };
+        self.below(registry, &provider, root, path).map(Some)
+    }
+
+    /// Which provider serves a registry of the settings, and where it is.
+    fn place(&self, registry: &Registry) -> Result<(String, SafeUrl), RouteError> {
         let root = match &registry.url {
             Some(url) => url.clone(),
-            None => self.web_root(id)?,
+            None => self.web_root(host_of(&registry.prefix))?,
         };
         let (scheme, root) = match root.as_url().as_str().strip_prefix("git+") {
             Some(inner) => ("git", parse(inner)?),
@@ -276,13 +285,44 @@ impl Routes {
             (None, "oci") => "oci",
             (None, _) => "hub",
         };
-        // What the prefix names is replaced by the URL; `.git` marks survive in the rest.
-        let skipped = id.name_str().len() - rest.len();
-        let path = if provider == "git" { path.get(skipped..).unwrap_or(rest) } else { rest };
+        Ok((provider.to_owned(), root))
+    }
+
+    fn below(
+        &self,
+        registry: &Registry,
+        provider: &str,
+        root: SafeUrl,
+        path: &str,
+    ) -> Result<Route, RouteError> {
         let mut route = self.route(provider, root.as_folder(), path.to_owned())?;
         route.location.insecure |= registry.insecure;
         route.location.lenient = registry.lenient;
-        Ok(Some(route))
+        Ok(route)
+    }
+
+    /// Where packages can be looked for by words: the registries of the settings, and the base of references
+    /// without one, each with what the ids of its packages begin with.
+    pub(super) fn registries(&self, base: &Base) -> Vec<(String, Result<Route, RouteError>)> {
+        let mut places: Vec<(String, Result<Route, RouteError>)> = Vec::new();
+        if !self.registries.iter().any(|registry| registry.prefix == base.as_str())
+            && !GIT_HOSTS.contains(&base.host_port())
+        {
+            let route = self.web_root(base.host_port());
+            let route = route.and_then(|root| self.route("hub", root, String::new()));
+            places.push((base.as_str().to_owned(), route));
+        }
+        for registry in &self.registries {
+            let place = self.place(registry);
+            let route =
+                place.and_then(|(provider, root)| self.below(registry, &provider, root, ""));
+            places.push((registry.prefix.clone(), route));
+        }
+        // The default base first, then by name, whatever order the settings have.
+        places.sort_by(|(left, _), (right, _)| {
+            (left != base.as_str(), left).cmp(&(right != base.as_str(), right))
+        });
+        places
     }
 
     /// The registry with the longest prefix of `id`, and what is left of the id.
@@ -290,10 +330,10 @@ impl Routes {
         self.registries.iter().find_map(|registry| Some((registry, registry.rest_of(id)?)))
     }
 
-    fn web_root(&self, id: &PackageId) -> Result<SafeUrl, RouteError> {
-        let base = id.base();
-        let scheme = if lock(&self.plain).contains(base.as_str()) { "http" } else { "https" };
-        parse(&format!("{scheme}://{}/", base.host_port()))
+    fn web_root(&self, host_port: &str) -> Result<SafeUrl, RouteError> {
+        let base = format!("{host_port}/");
+        let scheme = if lock(&self.plain).contains(&base) { "http" } else { "https" };
+        parse(&format!("{scheme}://{base}"))
     }
 
     /// Finds out what is at a base, once a run; `None` if that takes asking, which may not be.
@@ -304,7 +344,7 @@ impl Routes {
         path: &str,
         known: &dyn Fn(&str, &SafeUrl) -> bool,
         progress: Option<&dyn Progress>,
-    ) -> Result<Option<Base>, RouteError> {
+    ) -> Result<Option<Kind>, RouteError> {
         let cell = Arc::clone(lock(&self.bases).entry(base.to_owned()).or_default());
         let mut found = lock(&cell);
         if let Some(found) = &*found {
@@ -312,13 +352,13 @@ impl Routes {
         }
         let Some(progress) = progress else {
             let is_known = known("hub", &root);
-            return Ok(is_known.then_some(Base::Hub(root)));
+            return Ok(is_known.then_some(Kind::Hub(root)));
         };
         let mut location = Location::new(root.clone(), "");
         location.insecure = self.allow_insecure;
         let hub = self.providers.get("hub")?;
         let base = if known("hub", &root) || (!known("git", &root) && hub.probe(&location)?) {
-            Base::Hub(root)
+            Kind::Hub(root)
         } else {
             location.path = path.to_owned();
             let is_git = match self.providers.get("git") {
@@ -335,13 +375,18 @@ impl Routes {
             if !is_git {
                 // Treated as a hub without that package, which is what a bare reference means first;
                 // not remembered, since the next package may be a repository.
-                return Ok(Some(Base::Hub(root)));
+                return Ok(Some(Kind::Hub(root)));
             }
-            Base::Git(root)
+            Kind::Git(root)
         };
         *found = Some(base.clone());
         Ok(Some(base))
     }
+}
+
+/// The host and port that the ids of a registry's packages begin with.
+fn host_of(prefix: &str) -> &str {
+    prefix.split_once('/').map_or(prefix, |(host, _)| host)
 }
 
 /// `name` with the `.git` mark of `path`, if it is in the same repository.

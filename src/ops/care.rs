@@ -11,7 +11,7 @@ use crate::store::Store;
 /// What the cache folder holds, by part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheSize {
-    /// The parts (`store`, `index`, `git`, `downloads`) and their bytes; a file with several names
+    /// The parts (`store`, `index`, `git`, `catalogs`, `downloads`) and their bytes; a file with several names
     /// counts once.
     pub parts: Vec<(String, u64)>,
 }
@@ -84,7 +84,7 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
 pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<(), CommandError> {
     // The lock's own file goes last, with the folder that it is in.
     let lock = alone(store, events)?;
-    for part in ["downloads", "git", "index"] {
+    for part in ["catalogs", "downloads", "git", "index"] {
         fs::remove_folder(&cache.join(part))?;
     }
     for part in ["lists", "trees", "staging"] {

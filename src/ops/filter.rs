@@ -2,7 +2,7 @@
 //!
 //! Only shows and hides. What may be installed is for selection to say.
 
-use crate::index::releases::Details;
+use crate::index::releases::{Details, Position, Releases};
 use crate::manifest::API_VERSION;
 use crate::ops::{Code, CommandError};
 use crate::reference::{AppVersioning, Version, VersionSpec};
@@ -100,6 +100,18 @@ impl Sieve<'_> {
             wanted.is_none_or(|wanted| VersionSpec::parse(wanted).is_ok_and(accepts))
         });
         of_app && in_channel && of_format && for_mu
+    }
+
+    /// The newest release in an index that passes and was not withdrawn; no prerelease if it can be helped.
+    pub(super) fn newest(&self, releases: &Releases) -> Option<Position> {
+        let apps = releases.app_versioning();
+        let passing = (0..releases.len()).filter(|&position| {
+            let details = releases.details(position);
+            self.passes(releases.version(position))
+                && details.is_none_or(|details| details.yanked.is_none())
+                && self.passes_details(details, releases.app_version(position), apps)
+        });
+        passing.max_by_key(|&position| (!releases.version(position).is_prerelease(), position))
     }
 }
 

@@ -29,6 +29,7 @@ pub mod remove;
 pub mod requirements;
 pub mod resolve;
 mod rules;
+pub mod search;
 mod session;
 pub mod status;
 pub mod sync;

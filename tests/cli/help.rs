@@ -59,6 +59,7 @@ fn every_command_has_examples() {
         "why",
         "outdated",
         "status",
+        "search",
         "versions",
         "verify",
         "registry",

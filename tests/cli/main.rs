@@ -8,6 +8,7 @@ mod care;
 mod conflict;
 mod digest;
 mod errors;
+mod find;
 mod flags;
 mod get;
 mod git;

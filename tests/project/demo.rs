@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use flate2::{Compression, GzBuilder};
+use mu_provider::catalog::CatalogLine;
 use mu_provider::{ArchiveDigest, Dependency, Entry, FileDigest, Mode, Release, Tree, Yanked};
 use sha2::{Digest as _, Sha256};
 
@@ -22,6 +23,7 @@ struct Published {
     dependencies: &'static [&'static str],
     files: &'static [(&'static str, &'static str)],
     yanked: Option<&'static str>,
+    app_version: Option<&'static str>,
 }
 
 const PROXY: &str = "A reverse proxy in front of everything";
@@ -106,39 +108,48 @@ const HUB: &[Published] = &[
         &[],
         &[("network.yaml", "range: 10.0.0.0/12\n")],
     ),
-    published(
-        "data/postgres",
-        "15.8.0",
-        "2025-03-01",
-        POSTGRES,
-        &["net/vpc#^1.0"],
-        &[
-            ("postgres.yaml", "image: postgres:15.8\n"),
-            ("backup.sh", "#!/bin/sh\nexec pg_dumpall\n"),
-        ],
-    ),
-    published(
-        "data/postgres",
-        "16.0.0",
-        "2025-05-05",
-        POSTGRES,
-        &["net/vpc#^1.0"],
-        &[
-            ("postgres.yaml", "image: postgres:16.0\n"),
-            ("backup.sh", "#!/bin/sh\nexec pg_dumpall\n"),
-        ],
-    ),
-    published(
-        "data/postgres",
-        "16.2.0",
-        "2025-10-01",
-        POSTGRES,
-        &["net/vpc#^1.2"],
-        &[
-            ("postgres.yaml", "image: postgres:16.2\n"),
-            ("backup.sh", "#!/bin/sh\nexec pg_dumpall\n"),
-        ],
-    ),
+    Published {
+        app_version: Some("15.8"),
+        ..published(
+            "data/postgres",
+            "15.8.0",
+            "2025-03-01",
+            POSTGRES,
+            &["net/vpc#^1.0"],
+            &[
+                ("postgres.yaml", "image: postgres:15.8\n"),
+                ("backup.sh", "#!/bin/sh\nexec pg_dumpall\n"),
+            ],
+        )
+    },
+    Published {
+        app_version: Some("16.0"),
+        ..published(
+            "data/postgres",
+            "16.0.0",
+            "2025-05-05",
+            POSTGRES,
+            &["net/vpc#^1.0"],
+            &[
+                ("postgres.yaml", "image: postgres:16.0\n"),
+                ("backup.sh", "#!/bin/sh\nexec pg_dumpall\n"),
+            ],
+        )
+    },
+    Published {
+        app_version: Some("16.2"),
+        ..published(
+            "data/postgres",
+            "16.2.0",
+            "2025-10-01",
+            POSTGRES,
+            &["net/vpc#^1.2"],
+            &[
+                ("postgres.yaml", "image: postgres:16.2\n"),
+                ("backup.sh", "#!/bin/sh\nexec pg_dumpall\n"),
+            ],
+        )
+    },
 ];
 
 const fn published(
@@ -149,7 +160,16 @@ const fn published(
     dependencies: &'static [&'static str],
     files: &'static [(&'static str, &'static str)],
 ) -> Published {
-    Published { name, version, day, description, dependencies, files, yanked: None }
+    Published {
+        name,
+        version,
+        day,
+        description,
+        dependencies,
+        files,
+        yanked: None,
+        app_version: None,
+    }
 }
 
 /// A commit of the repository in the bundle: its tag, its time, and the files that it writes.
@@ -191,6 +211,9 @@ impl Published {
             "name: {}\nversion: {}\ndescription: {}\n",
             self.name, self.version, self.description
         );
+        if let Some(app_version) = self.app_version {
+            manifest.push_str(&format!("appVersion: \"{app_version}\"\n"));
+        }
         if !self.dependencies.is_empty() {
             manifest.push_str("dependencies:\n");
             for dependency in self.dependencies {
@@ -230,6 +253,7 @@ impl Published {
         Release {
             name: self.name.to_owned(),
             version: self.version.to_owned(),
+            app_version: self.app_version.map(str::to_owned),
             digest: Some(Tree::new(entries.collect()).digest().to_string()),
             archive: Some(ArchiveDigest::from_bytes(Sha256::digest(archive).into()).to_string()),
             size: Some(archive.len() as u64),
@@ -265,7 +289,25 @@ fn the_hub_is_current() {
         let path = mu_provider_hub::wire::index_path(name);
         check_generated(&format!("{folder}/index/{path}"), lines.as_bytes());
     }
-    files += names.len() + HUB.len();
+    names.sort_unstable();
+    let catalog: Vec<String> = names
+        .iter()
+        .map(|name| {
+            let mut releases = HUB.iter().filter(|package| package.name == *name).rev();
+            let latest = releases.find(|package| package.yanked.is_none()).expect("is there");
+            let line = CatalogLine {
+                name: latest.name.to_owned(),
+                latest: latest.version.to_owned(),
+                description: Some(latest.description.to_owned()),
+                app_version: latest.app_version.map(str::to_owned),
+                ..CatalogLine::default()
+            };
+            format!("{}\n", serde_json::to_string(&line).expect("prints"))
+        })
+        .collect();
+    let path = format!("{folder}/{}", mu_provider_hub::CATALOG);
+    check_generated(&path, catalog.concat().as_bytes());
+    files += 1 + names.len() + HUB.len();
     assert_eq!(super::files(folder).len(), files, "there are files that nothing makes any more");
 }
 

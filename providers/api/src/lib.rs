@@ -8,6 +8,7 @@
 //! This crate holds no network protocol of its own; the `http` feature adds the client that the
 //! providers share, with the rules for tokens, redirects and plain http that hold for all of them.
 
+pub mod catalog;
 pub mod conformance;
 mod digest;
 mod error;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::catalog::{Hits, Query};
 use crate::{Location, Progress, ProviderError, Release, TreeWriter};
 
 /// Lists and fetches the releases of packages from one kind of place.
@@ -91,6 +92,22 @@ pub trait Provider: Send + Sync + fmt::Debug {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError>;
+
+    /// Finds packages of the registry at `location`, whose path is empty, by words.
+    ///
+    /// `None` means that this kind of place cannot be searched, which is the case unless a provider says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked, or turns out not to be searchable.
+    fn search(
+        &self,
+        _location: &Location,
+        _query: &Query,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Hits>, ProviderError> {
+        Ok(None)
+    }
 }
 
 /// What a place answered when asked for a package's releases.

@@ -3,10 +3,11 @@
 //! Text comes in as [`HubProvider::list`] (`root.rs` finds `hub.json`, `document.rs` reads a file if it
 //! has changed, `changes.rs` knows what has not, `index.rs` checks lines); files come in as
 //! [`HubProvider::fetch`] (`download.rs` gets an archive and compares its digest, `partial.rs` keeps
-//! large ones between attempts, [`archive`] unpacks). What the files mean is in [`wire`]. Nothing here
+//! large ones between attempts, [`archive`] unpacks); `catalog.rs` searches. What the files mean is in [`wire`]. Nothing here
 //! writes to a hub.
 
 pub mod archive;
+mod catalog;
 mod changes;
 mod document;
 mod download;
@@ -19,12 +20,14 @@ pub mod wire;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
     SafeUrl, TreeWriter,
 };
 
+pub use crate::catalog::CATALOG;
 use crate::document::{Answer, Asking, Validator};
 use crate::root::{LONGEST_HUB_FILE, Root, Roots};
 
@@ -35,14 +38,18 @@ pub struct HubOptions {
     pub http: Arc<Http>,
     /// A folder for downloads that are not complete yet; made when it is needed.
     pub downloads: PathBuf,
+    /// A folder for the catalogs of hubs on the network; made when it is needed.
+    pub catalogs: PathBuf,
     /// The largest archive that is accepted, in bytes.
     pub largest_archive: u64,
 }
 
 impl HubOptions {
-    /// The usual limits.
+    /// The usual limits; catalogs are kept beside the downloads.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
-        Self { http, downloads: downloads.into(), largest_archive: 4 << 30 }
+        let downloads = downloads.into();
+        let catalogs = downloads.with_file_name("catalogs");
+        Self { http, downloads, catalogs, largest_archive: 4 << 30 }
     }
 }
 
@@ -163,5 +170,14 @@ impl Provider for HubProvider {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         self.fetch_release(location, release, tree, progress)
+    }
+
+    fn search(
+        &self,
+        location: &Location,
+        query: &Query,
+        progress: &dyn Progress,
+    ) -> Result<Option<Hits>, ProviderError> {
+        self.search_hub(location, query, progress).map(Some)
     }
 }

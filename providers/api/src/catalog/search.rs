@@ -1,0 +1,259 @@
+//! Finds packages in a catalog by words, and says which come first.
+//!
+//! A catalog is read once from front to back. A line is looked at as text first, in a buffer that is used
+//! again, and only what holds every word is parsed, so that most lines cost neither memory nor much time.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::io::{self, BufRead};
+
+use super::CatalogLine;
+
+/// The longest line of a catalog that is read, in bytes; longer ones are passed over.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Words to find packages by. All must occur in a package's name, keywords, description or app version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    text: String,
+    words: Vec<String>,
+    limit: usize,
+}
+
+/// How well a package answers a query; the least is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// 0 where the name is what was asked for, 1 where its last segment is, 2 elsewhere.
+    exactness: u8,
+    /// Whether another package took its place.
+    moved: bool,
+    /// How far from its name the words were found, added up.
+    distance: u32,
+    /// The length of its name.
+    length: usize,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// The best, best first.
+    pub packages: Vec<CatalogLine>,
+    /// How many there are, those that are not listed among them.
+    pub total: usize,
+}
+
+impl Query {
+    /// Reads words apart by blanks; of what is found the best `limit` are wanted.
+    pub fn new(text: &str, limit: usize) -> Self {
+        let words = text.split_whitespace().map(str::to_lowercase).collect();
+        Self { text: text.trim().to_owned(), words, limit }
+    }
+
+    /// What was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How many packages are wanted.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// How well a package answers; `None` if a word is not found in it.
+    pub fn rank(&self, line: &CatalogLine) -> Option<Rank> {
+        let name = line.name.to_lowercase();
+        let leaf = name.rsplit('/').next().unwrap_or(&name);
+        let asked = self.words.join("/");
+        let exactness = match () {
+            () if asked == name => 0,
+            () if asked == leaf => 1,
+            () => 2,
+        };
+        let texts = Texts::new(line, &name);
+        let distance = self.words.iter().map(|word| texts.distance(word)).sum::<Option<u32>>()?;
+        Some(Rank { exactness, moved: line.moved_to.is_some(), distance, length: name.len() })
+    }
+
+    /// Searches a catalog: one JSON object a line. What is no such line is passed over.
+    ///
+    /// # Errors
+    ///
+    /// When the catalog cannot be read.
+    pub fn search(&self, mut catalog: impl BufRead) -> io::Result<Hits> {
+        let mut best = Best { limit: self.limit, heap: BinaryHeap::new(), total: 0 };
+        let (mut line, mut lower) = (Vec::new(), String::new());
+        loop {
+            line.clear();
+            if io::Read::take(&mut catalog, LONGEST_LINE as u64).read_until(b'\n', &mut line)? == 0
+            {
+                return Ok(best.into_hits());
+            }
+            let Ok(text) = std::str::from_utf8(&line) else { continue };
+            if !self.may_match(text, &mut lower) {
+                continue;
+            }
+            let Ok(package) = serde_json::from_str::<CatalogLine>(text) else { continue };
+            if let Some(rank) = self.rank(&package) {
+                best.add(rank, package);
+            }
+        }
+    }
+
+    /// Whether a line can hold every word, by its bytes; never says no where a parsed line would match.
+    fn may_match(&self, line: &str, lower: &mut String) -> bool {
+        if line.contains('\\') {
+            return true;
+        }
+        lower.clear();
+        lower.push_str(line);
+        lower.make_ascii_lowercase();
+        let plain = |word: &&String| word.is_ascii() && !word.contains(['"', '\\']);
+        self.words.iter().filter(plain).all(|word| lower.contains(&**word))
+    }
+}
+
+/// The texts of a package in which words are looked for, in lower case.
+struct Texts<'name> {
+    name: &'name str,
+    keywords: Vec<String>,
+    description: String,
+    app_version: String,
+}
+
+impl<'name> Texts<'name> {
+    fn new(line: &CatalogLine, name: &'name str) -> Self {
+        Self {
+            name,
+            keywords: line.keywords.iter().map(|keyword| keyword.to_lowercase()).collect(),
+            description: line.description.as_deref().unwrap_or_default().to_lowercase(),
+            app_version: line.app_version.as_deref().unwrap_or_default().to_lowercase(),
+        }
+    }
+
+    /// How far from the name a word is found; `None` if it is not.
+    fn distance(&self, word: &str) -> Option<u32> {
+        let mut segments = self.name.split('/');
+        let parts = |text: &str| text.split(['/', '-', '_', '.']).any(|part| part == word);
+        let is_word = |text: &str| {
+            text.split(|character: char| !character.is_alphanumeric()).any(|part| part == word)
+        };
+        Some(match () {
+            () if segments.any(|segment| segment == word) => 0,
+            () if parts(self.name) => 1,
+            () if self.name.split('/').any(|segment| segment.starts_with(word)) => 2,
+            () if self.keywords.iter().any(|keyword| keyword == word) => 3,
+            () if self.name.contains(word) => 4,
+            () if is_word(&self.description) => 6,
+            () if self.keywords.iter().any(|keyword| keyword.contains(word)) => 7,
+            () if self.description.contains(word) => 8,
+            () if self.app_version.starts_with(word) => 9,
+            () => return None,
+        })
+    }
+}
+
+/// The best so far; the worst of them is on top.
+struct Best {
+    limit: usize,
+    heap: BinaryHeap<Ranked>,
+    total: usize,
+}
+
+struct Ranked(Rank, CatalogLine);
+
+impl Best {
+    fn add(&mut self, rank: Rank, package: CatalogLine) {
+        self.total += 1;
+        self.heap.push(Ranked(rank, package));
+        if self.heap.len() > self.limit {
+            self.heap.pop();
+        }
+    }
+
+    fn into_hits(self) -> Hits {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        Hits { packages: sorted.map(|Ranked(_, package)| package).collect(), total: self.total }
+    }
+}
+
+impl Ranked {
+    fn key(&self) -> (Rank, &str) {
+        (self.0, &self.1.name)
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Ranked {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CATALOG: &str = concat!(
+        "{\"name\":\"ops/kafka-exporter\",\"latest\":\"1.0.0\"}\n",
+        "{\"name\":\"acme/kafka\",\"latest\":\"1.0.0\",\"movedTo\":\"ops/kafka\"}\n",
+        "not a line\n",
+        "{\"name\":\"ops/kafka\",\"latest\":\"2.0.0\",\"description\":\"Streams\",\"appVersion\":\"3.0.0\"}\n",
+        "{\"name\":\"web/proxy\",\"description\":\"In front of KAFKA and of everything\"}\n",
+        "{\"name\":\"data/streams\",\"keywords\":[\"Kafka\",\"queue\"]}\n",
+        "{\"name\":\"kafka\",\"latest\":\"0.1.0\"}\n",
+        "{\"name\":\"fr/file\",\"description\":\"\\u00c9tat des files \\u006bafka\"}\n",
+        "{\"name\":\"de/strasse\",\"description\":\"Die Stra\u{df}e, ÄRGER\"}",
+    );
+
+    fn names(words: &str, limit: usize) -> (Vec<String>, usize) {
+        let hits = Query::new(words, limit).search(CATALOG.as_bytes()).expect("is in memory");
+        (hits.packages.into_iter().map(|package| package.name).collect(), hits.total)
+    }
+
+    #[test]
+    fn the_exact_name_comes_first_and_descriptions_last() {
+        let expected = [
+            "kafka",
+            "ops/kafka",
+            "acme/kafka",
+            "ops/kafka-exporter",
+            "data/streams",
+            "fr/file",
+            "web/proxy",
+        ];
+        assert_eq!(names("Kafka", 10), (expected.map(str::to_owned).to_vec(), 7));
+        assert_eq!(
+            names("kafka", 2),
+            (expected[..2].iter().map(|name| (*name).to_owned()).collect(), 7)
+        );
+        assert_eq!(names("ops/kafka", 1).0, ["ops/kafka"]);
+        assert_eq!(names("ops kafka", 1).0, ["ops/kafka"]);
+    }
+
+    #[test]
+    fn every_word_must_be_found_somewhere() {
+        assert_eq!(names("kafka queue", 9).0, ["data/streams"]);
+        assert_eq!(names("kafka 3.0", 9).0, ["ops/kafka"]);
+        assert_eq!(names("kafka nonsense", 9), (Vec::new(), 0));
+        assert_eq!(names("état", 9).0, ["fr/file"]);
+        assert_eq!(names("ärger STRASSE", 9).0, ["de/strasse"]);
+    }
+
+    #[test]
+    fn no_words_find_everything() {
+        assert_eq!(names(" ", 100).1, 8);
+    }
+}

@@ -1,0 +1,178 @@
+//! Searches a hub: asks its server if it has one, else reads its `catalog.jsonl`.
+//!
+//! A catalog that came over the network is kept in the cache folder and asked for again only if it has
+//! changed; one in a folder is read where it lies. How well a package answers is said in
+//! [`mu_provider::catalog`].
+
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use mu_provider::catalog::{Hits, Query, SearchAnswer};
+use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, SafeUrl};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::HubProvider;
+use crate::document::{Answer, Asking, Validator, file_path, is_absence, unreadable};
+use crate::root::{Root, below};
+
+/// The name of a catalog below a hub's root.
+pub const CATALOG: &str = "catalog.jsonl";
+
+/// The longest catalog, in bytes.
+const LONGEST_CATALOG: u64 = 512 << 20;
+
+/// The longest answer of a server, in bytes.
+const LONGEST_ANSWER: u64 = 16 << 20;
+
+/// What is kept beside a catalog.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    validator: Option<String>,
+    /// How long the catalog is, so that one that belongs to another validator is not taken for its own.
+    size: u64,
+}
+
+impl HubProvider {
+    pub(crate) fn search_hub(
+        &self,
+        location: &Location,
+        query: &Query,
+        progress: &dyn Progress,
+    ) -> Result<Hits, ProviderError> {
+        let url = location.root.as_folder();
+        let kept = self.kept(&url);
+        let asking = Asking { limit: LONGEST_CATALOG, ..self.asking(location, progress) };
+        if url.scheme() != "file" && self.options.http.options().offline {
+            return search_file(&kept, query)?.ok_or_else(|| {
+                let text = format!("the catalog of `{url}` is not on this machine");
+                ProviderError::new(ErrorKind::Offline, text).hint("search once without --offline")
+            });
+        }
+        let root = self.root(&url, &asking)?;
+        if let Some(api) = &root.file.api
+            && let Some(hits) = ask_server(&root, api, query, &asking)?
+        {
+            return Ok(hits);
+        }
+        let catalog = below(&root.url, CATALOG)?;
+        let found = match url.scheme() {
+            "file" => search_file(&file_path(&catalog)?, query)?,
+            _ => {
+                let is_there = bring(&root, &catalog, &kept, &asking)?;
+                if is_there { search_file(&kept, query)? } else { None }
+            }
+        };
+        found.ok_or_else(|| {
+            let text = format!("the hub at `{url}` cannot be searched: there is no `{catalog}`");
+            ProviderError::new(ErrorKind::NotFound, text)
+        })
+    }
+
+    /// Where the catalog of a hub is kept.
+    fn kept(&self, url: &SafeUrl) -> PathBuf {
+        let hash = FileDigest::from_bytes(Sha256::digest(url.to_string()).into()).to_string();
+        let plain = |character: char| match character {
+            '.' => character,
+            other if other.is_ascii_alphanumeric() => other,
+            _ => '-',
+        };
+        let host: String = url.host_and_port().chars().map(plain).collect();
+        self.options.catalogs.join(format!("{host}-{}.jsonl", &hash[..16]))
+    }
+}
+
+/// Asks a hub's server; `None` if it does not search.
+fn ask_server(
+    root: &Root,
+    api: &str,
+    query: &Query,
+    asking: &Asking<'_>,
+) -> Result<Option<Hits>, ProviderError> {
+    let folder = below(&root.url, api)?.as_folder();
+    let mut url = below(&folder, "search")?.as_url().clone();
+    url.query_pairs_mut()
+        .append_pair("q", query.text())
+        .append_pair("limit", &query.limit().to_string());
+    let url = SafeUrl::from(url);
+    let request = asking.http.get(&url).insecure(asking.insecure);
+    let request =
+        [404, 405, 410, 501].into_iter().fold(request, |request, status| request.allow(status));
+    let mut request = request.header("accept", "application/json");
+    let answer = asking.http.retry(asking.progress, || {
+        let response = request.attempt()?;
+        if response.status() != 200 {
+            return Ok(None);
+        }
+        response.bytes(LONGEST_ANSWER, asking.progress).map(Some)
+    })?;
+    let Some(bytes) = answer else { return Ok(None) };
+    let answer: SearchAnswer = serde_json::from_slice(&bytes).map_err(|error| {
+        let text = format!("the answer from `{url}` is not what a search answers");
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
+    })?;
+    let total = answer.total.unwrap_or(0).max(answer.packages.len());
+    Ok(Some(Hits { packages: answer.packages, total }))
+}
+
+/// Makes the kept catalog what the hub has now; says whether it has one.
+fn bring(
+    root: &Root,
+    catalog: &SafeUrl,
+    path: &Path,
+    asking: &Asking<'_>,
+) -> Result<bool, ProviderError> {
+    let beside = path.with_extension("json");
+    let known =
+        fs::read(&beside).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+    let size = fs::metadata(path).map(|metadata| metadata.len()).ok();
+    let known = known.filter(|known| size == Some(known.size));
+    let validator = known.and_then(|known| known.validator).map(|text| Validator::parse(&text));
+    let generation = validator.as_ref().and_then(|known| known.generation);
+    if generation.is_some() && generation == root.file.generation {
+        return Ok(true);
+    }
+    match asking.read(catalog, validator.as_ref())? {
+        Answer::Unchanged { .. } => Ok(true),
+        Answer::Absent => Ok(false),
+        Answer::Read(mut document) => {
+            if !document.is_aged {
+                document.validator.generation = root.file.generation;
+            }
+            let kept =
+                Kept { validator: document.validator.to_text(), size: document.bytes.len() as u64 };
+            let kept = serde_json::to_vec(&kept).expect("a text and a number can be printed");
+            write(path, &document.bytes).map_err(|error| unwritable(path, error))?;
+            write(&beside, &kept).map_err(|error| unwritable(&beside, error))?;
+            Ok(true)
+        }
+    }
+}
+
+/// Searches a catalog on this machine; `None` if there is none.
+fn search_file(path: &Path, query: &Query) -> Result<Option<Hits>, ProviderError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if is_absence(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(path, error)),
+    };
+    let reader = BufReader::with_capacity(256 << 10, file);
+    query.search(reader).map(Some).map_err(|error| unreadable(path, error))
+}
+
+/// Writes a file whole, or not at all.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let partial = PathBuf::from(name);
+    fs::write(&partial, bytes)?;
+    fs::rename(&partial, path)
+}
+
+fn unwritable(path: &Path, error: io::Error) -> ProviderError {
+    ProviderError::new(ErrorKind::Io, format!("cannot write `{}`", path.display())).because(error)
+}

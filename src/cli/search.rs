@@ -1,0 +1,104 @@
+//! `mu search`.
+
+use anstyle::Style;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::filter::Filter;
+use crate::cli::{Context, Ending};
+use crate::ops::Scope;
+use crate::ops::search::{FoundPackage, SearchRequest, search};
+use crate::report::{FAINT, NOTICE, STRONG, Table};
+
+/// Look for packages by words, in all registries
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every word must be found in a package's name, keywords, description or app version. Asked are the \
+registries of the settings, and the base of references without one. With a filter, the newest \
+version that passes is shown.
+
+Examples:
+  mu search postgres
+  mu search log collector --limit 50
+  mu search kafka --app-version 3 --channel stable
+  mu search kafka --json")]
+pub(crate) struct Arguments {
+    /// The words
+    #[arg(value_name = "WORDS", required = true)]
+    words: Vec<String>,
+    /// Show no more than N packages
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+/// More of a description than this is for `mu info`.
+const LONGEST_DESCRIPTION: usize = 72;
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    let request = SearchRequest {
+        words: arguments.words.clone(),
+        filter: arguments.filter.to_versions(),
+        limit: usize::from(arguments.limit),
+    };
+    let found = search(&session, &request)?;
+    if context.shell.is_json() {
+        let packages: Vec<Value> = found.packages.iter().map(to_json).collect();
+        context.json(&json!({ "packages": packages, "total": found.total }))?;
+        return Ok(0);
+    }
+    if found.packages.is_empty() {
+        let words = arguments.words.join(" ");
+        context.shell.status(&format!("found nothing for `{words}`"));
+        return Ok(0);
+    }
+    let mut table = Table::new(&["package", "newest", "app version", "", "description"]);
+    for package in &found.packages {
+        table.row([
+            (STRONG, package.id.to_string()),
+            (Style::new(), package.latest.clone()),
+            (Style::new(), package.line.app_version.clone().unwrap_or_default()),
+            (NOTICE, state(package)),
+            (FAINT, short(package.line.description.as_deref().unwrap_or_default())),
+        ]);
+    }
+    context.print(&table.without_empty_columns().render())?;
+    let more = found.total.saturating_sub(found.packages.len());
+    if more > 0 {
+        context.shell.status(&format!("and {more} more; `--limit` shows more of them"));
+    }
+    Ok(0)
+}
+
+fn state(package: &FoundPackage) -> String {
+    match (&package.line.moved_to, &package.locked) {
+        (Some(other), _) => format!("moved to {other}"),
+        (None, Some(version)) => format!("{version} in Mu.lock"),
+        (None, None) => String::new(),
+    }
+}
+
+/// A description as one line that is not too long.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_DESCRIPTION) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+fn to_json(package: &FoundPackage) -> Value {
+    json!({
+        "id": package.id.to_string(),
+        "name": package.line.name,
+        "latest": package.latest,
+        "appVersion": package.line.app_version,
+        "description": package.line.description,
+        "keywords": package.line.keywords,
+        "movedTo": package.line.moved_to,
+        "source": package.source.to_string(),
+        "locked": package.locked,
+    })
+}

@@ -1,0 +1,208 @@
+//! `mu search`: static hubs by their catalog, servers by their search, several registries at once.
+
+use serde_json::{Value, json};
+
+use crate::support::{Hub, Nginx, Package, Sandbox, write};
+
+/// Writes the catalog of a hub.
+fn catalog(hub: &Hub, lines: &[Value]) {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    write(hub.folder(), "catalog.jsonl", text);
+}
+
+fn ids(json: &Value) -> Vec<String> {
+    let packages = json["packages"].as_array().expect("is a list");
+    packages.iter().map(|package| package["id"].as_str().expect("is text").to_owned()).collect()
+}
+
+/// `hub.mu.com/` and `acme.example/`, and inside the first a part that another folder serves.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let (acme, internal) = (Hub::new(&sandbox.path("acme")), Hub::new(&sandbox.path("internal")));
+    sandbox.write(
+        ".mu/workspace.yaml",
+        "registries:\n  acme.example/: ../acme\n  hub.mu.com/internal/: ../internal\n  git.example/: {provider: git}\n",
+    );
+    catalog(
+        &sandbox.hub(),
+        &[
+            json!({"name": "ops/kafka-exporter", "latest": "0.3.0", "keywords": ["metrics"]}),
+            json!({"name": "ops/kafka", "latest": "2.2.1", "appVersion": "3.0.0",
+                   "description": "Streams\n of \u{1b}[31mevents", "keywords": ["queue"]}),
+            json!({"name": "old/kafka", "latest": "1.0.0", "movedTo": "ops/kafka"}),
+            json!({"name": "internal/kafka", "latest": "6.6.6"}),
+            json!({"name": "../kafka", "latest": "6.6.6"}),
+        ],
+    );
+    catalog(
+        &acme,
+        &[
+            json!({"name": "kafka", "latest": "9.0.0"}),
+            json!({"name": "web/proxy", "latest": "1.0.0"}),
+        ],
+    );
+    catalog(&internal, &[json!({"name": "kafka", "latest": "7.0.0"})]);
+    sandbox
+}
+
+#[test]
+fn every_registry_is_asked_and_the_exact_name_comes_first() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["search", "kafka"]).ok();
+    insta::assert_snapshot!(run.shown(), @r#"
+    $ mu search kafka
+    package                        newest  app version                      description
+    acme.example/kafka             9.0.0
+    hub.mu.com/internal/kafka      7.0.0
+    hub.mu.com/ops/kafka           2.2.1   3.0.0                            Streams of \u{1b}[31mevents
+    hub.mu.com/old/kafka           1.0.0                moved to ops/kafka
+    hub.mu.com/ops/kafka-exporter  0.3.0
+    [exit 0]
+    "#);
+    let json = sandbox.mu(&["search", "kafka", "--json"]).ok().json();
+    assert_eq!(
+        json["packages"][2],
+        json!({
+            "id": "hub.mu.com/ops/kafka",
+            "name": "ops/kafka",
+            "latest": "2.2.1",
+            "appVersion": "3.0.0",
+            "description": "Streams\n of \u{1b}[31mevents",
+            "keywords": ["queue"],
+            "movedTo": null,
+            "source": "hub+file://[DIR]/hub/",
+            "locked": null,
+        })
+    );
+    for words in [
+        &["ops/kafka"][..],
+        &["hub.mu.com/ops/kafka#^2"],
+        &["https://hub.mu.com/ops/kafka"],
+        &["Queue"],
+    ] {
+        let mut arguments = vec!["search", "--json"];
+        arguments.extend(words);
+        assert_eq!(
+            ids(&sandbox.mu(&arguments).ok().json())[0],
+            "hub.mu.com/ops/kafka",
+            "{words:?}"
+        );
+    }
+    let run = sandbox.mu(&["search", "kafka", "--limit", "1"]).ok();
+    run.says(&["acme.example/kafka", "and 4 more; `--limit` shows more of them"]);
+    let run = sandbox.mu(&["search", "nonsense"]).ok();
+    assert_eq!(run.stdout, "");
+    run.says(&["found nothing for `nonsense`"]);
+}
+
+#[test]
+fn filters_look_at_the_versions() {
+    let sandbox = sandbox();
+    sandbox.publish(&[
+        Package::new("ops/kafka", "1.1.0").key("appVersion", json!("2.3.0")),
+        Package::new("ops/kafka", "2.2.1").key("appVersion", json!("3.0.0")),
+        Package::new("ops/kafka-exporter", "0.3.0").key("channels", json!(["fast"])),
+    ]);
+    Hub::new(&sandbox.path("acme")).release("kafka", "9.0.0");
+    Hub::new(&sandbox.path("internal")).release("kafka", "7.0.0");
+    let json = sandbox.mu(&["search", "kafka", "--app-version", "2.3", "--json"]).ok().json();
+    assert_eq!(ids(&json), ["hub.mu.com/ops/kafka"]);
+    assert_eq!(
+        (&json["packages"][0]["latest"], &json["packages"][0]["appVersion"]),
+        (&json!("1.1.0"), &json!("2.3.0"))
+    );
+    assert_eq!(json["total"], 1);
+    for (filter, expected) in [
+        (&["--channel", "fast"], &["hub.mu.com/ops/kafka-exporter"][..]),
+        (&["--version", "7"], &["hub.mu.com/internal/kafka"]),
+        (&["--version", "5"], &[]),
+    ] {
+        let mut arguments = vec!["search", "kafka", "--json"];
+        arguments.extend(filter);
+        assert_eq!(ids(&sandbox.mu(&arguments).ok().json()), expected, "{filter:?}");
+    }
+    sandbox.mu(&["search", "kafka", "--version", ">>1", "--json"]).fails_with("usage");
+}
+
+#[test]
+fn a_registry_that_fails_is_a_warning_if_another_answers() {
+    let sandbox = sandbox();
+    std::fs::remove_file(sandbox.path("acme/catalog.jsonl")).expect("was there");
+    let run = sandbox.mu(&["search", "kafka"]).ok();
+    let said = &run.stderr;
+    assert!(said.contains("warning: the hub at `file://[DIR]/acme/` cannot be searched"), "{said}");
+    run.says(&["hub.mu.com/internal/kafka"]);
+    std::fs::remove_file(sandbox.path("hub/catalog.jsonl")).expect("was there");
+    std::fs::remove_file(sandbox.path("internal/catalog.jsonl")).expect("was there");
+    let run = sandbox.mu(&["search", "kafka"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu search kafka
+    error: the hub at `file://[DIR]/hub/` cannot be searched: there is no `file://[DIR]/hub/catalog.jsonl`
+
+    hint: another registry failed too: the hub at `file://[DIR]/acme/` cannot be searched: there is no `file://[DIR]/acme/catalog.jsonl`
+    hint: another registry failed too: the hub at `file://[DIR]/internal/` cannot be searched: there is no `file://[DIR]/internal/catalog.jsonl`
+    [exit 1]
+    ");
+    sandbox.mu(&["search", "kafka", "--json"]).fails_with("not-found");
+}
+
+#[test]
+fn a_catalog_on_the_web_is_kept_and_asked_for_again_only_if_it_changed() {
+    let sandbox = sandbox();
+    let nginx = Nginx::serve(&sandbox.path("hub"), "");
+    sandbox.hub_is_at(&nginx.url("").to_string());
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.mu(&["search", "kafka", "--offline", "--json"]).fails_with("offline");
+    let expected = ["hub.mu.com/ops/kafka", "hub.mu.com/internal/kafka"];
+    let requests = |sandbox: &Sandbox, expected: &[&str]| {
+        let before = nginx.log().len();
+        sandbox.mu(&["search", "kafka"]).ok().says(&["hub.mu.com/ops/kafka"]);
+        assert_eq!(nginx.log()[before..], *expected);
+    };
+    let hub = "GET /hub.json HTTP/1.1 200";
+    requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 200"]);
+    requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 304"]);
+    let json = sandbox.mu(&["search", "kafka", "--offline", "--json"]).ok().json();
+    assert_eq!(ids(&json)[..1], expected[..1]);
+    // A file that does not belong to what is kept beside it is fetched anew.
+    let kept = sandbox.path("cache/catalogs");
+    for file in std::fs::read_dir(kept).expect("is there").flatten() {
+        if file.path().extension().is_some_and(|ending| ending == "jsonl") {
+            std::fs::write(file.path(), "{}").expect("is ours");
+        }
+    }
+    requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 200"]);
+    write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "generation": 7}"#);
+    catalog(&sandbox.hub(), &[json!({"name": "ops/kafka", "latest": "3.0.0"})]);
+    write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "generation": 7}"#);
+    requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 200"]);
+    requests(&sandbox, &[hub]);
+    sandbox.mu(&["cache", "clean"]).ok();
+    assert!(!sandbox.has("cache/catalogs"));
+}
+
+#[test]
+fn a_server_searches_itself() {
+    let sandbox = sandbox();
+    let answer = json!({"packages": [
+        {"name": "ops/strimzi", "latest": "0.40.0", "description": "Speaks of it in its readme"},
+        {"name": "ops/kafka", "latest": "2.2.1"},
+    ], "total": 12});
+    let location = format!(
+        "location /api/v1/search {{ default_type application/json; return 200 '{answer}'; }}
+         location /broken/search {{ return 200 'hello'; }}"
+    );
+    let nginx = Nginx::serve(&sandbox.path("hub"), &location);
+    sandbox.hub_is_at(&nginx.url("").to_string());
+    sandbox.write(".mu/workspace.yaml", "");
+    write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "api/v1/"}"#);
+    let json = sandbox.mu(&["search", "kafka", "--json"]).ok().json();
+    assert_eq!(ids(&json), ["hub.mu.com/ops/kafka", "hub.mu.com/ops/strimzi"]);
+    assert_eq!(json["total"], 12);
+    // One that takes writes but does not search has its catalog.
+    write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "none/"}"#);
+    let json = sandbox.mu(&["search", "exporter", "--json"]).ok().json();
+    assert_eq!(ids(&json), ["hub.mu.com/ops/kafka-exporter"]);
+    write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "broken/"}"#);
+    sandbox.mu(&["search", "kafka", "--json"]).fails_with("network");
+}
