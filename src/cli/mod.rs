@@ -8,6 +8,7 @@ mod doctor;
 mod filter;
 mod get;
 mod global;
+mod graph;
 mod init;
 mod list;
 mod outdated;
@@ -97,6 +98,7 @@ enum Command {
     #[command(visible_alias = "ls")]
     List(list::Arguments),
     Tree(tree::Arguments),
+    Graph(graph::Arguments),
     Why(why::Arguments),
     Outdated(outdated::Arguments),
     Status(status::Arguments),
@@ -259,6 +261,7 @@ fn start(
         Command::Which(arguments) => which::run(&context, &arguments),
         Command::List(arguments) => list::run(&context, &arguments),
         Command::Tree(arguments) => tree::run(&context, &arguments),
+        Command::Graph(arguments) => graph::run(&context, &arguments),
         Command::Why(arguments) => why::run(&context, &arguments),
         Command::Outdated(arguments) => outdated::run(&context, &arguments),
         Command::Status(arguments) => status::run(&context, &arguments),

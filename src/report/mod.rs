@@ -3,6 +3,7 @@
 //! What is printed is decided by [`crate::cli`]; how it looks (colour, width, progress, escapes) here.
 
 mod error;
+pub mod graph;
 mod progress;
 mod table;
 mod text;

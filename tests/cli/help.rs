@@ -56,6 +56,7 @@ fn every_command_has_examples() {
         "which",
         "list",
         "tree",
+        "graph",
         "why",
         "outdated",
         "status",

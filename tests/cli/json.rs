@@ -42,6 +42,8 @@ fn every_answer_is_one_document() {
         &["tree"],
         &["tree", "-i", "aws/app"],
         &["why", "aws/app"],
+        &["graph"],
+        &["graph", "--format", "svg"],
         &["outdated"],
         &["outdated", "-g"],
         &["status"],

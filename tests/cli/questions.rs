@@ -1,4 +1,4 @@
-//! Questions: `list`, `tree`, `why`, `outdated`, `status`, `verify`.
+//! Questions: `list`, `tree`, `graph`, `why`, `outdated`, `status`, `verify`.
 
 use serde_json::json;
 
@@ -100,6 +100,49 @@ fn tree_shows_cycles_once() {
     let json = sandbox.mu(&["tree", "--json"]).ok().json();
     assert_eq!(json["roots"][0]["name"], "acme/web");
     assert_eq!(json["roots"][0]["dependencies"][0]["spec"], "^1");
+}
+
+#[test]
+fn graph_shows_cycles_in_every_format() {
+    let sandbox = sandbox();
+    let run = sandbox.mu(&["graph", "--format", "mermaid"]).ok();
+    insta::assert_snapshot!(run.shown(), @r#"
+    $ mu graph --format mermaid
+    flowchart LR
+      n0["acme/web<br/>0.1.0"]:::own
+      n1["hub.mu.com/aws/app<br/>1.0.0"]
+      n2["hub.mu.com/aws/ec2<br/>1.0.6"]
+      n3["hub.mu.com/aws/s3<br/>2.0.0"]
+      n4["hub.mu.com/aws/vpc<br/>1.1.0"]
+      n0 -->|"^1"| n1
+      n0 -->|"~2.0"| n3
+      n0 -->|"^1"| n4
+      n1 -->|"^1.0"| n2
+      n2 -->|"~1.1"| n4
+      n4 -->|"^1"| n2
+      classDef own font-weight:bold
+    [exit 0]
+    "#);
+    let json = sandbox.mu(&["graph", "--format", "json"]).ok().json();
+    assert_eq!(
+        json["nodes"][2],
+        json!({ "name": "hub.mu.com/aws/ec2", "id": "hub.mu.com/aws/ec2", "version": "1.0.6", "root": false })
+    );
+    assert_eq!(json["edges"][0], json!({ "from": 0, "to": 1, "spec": "^1" }));
+    assert_eq!(sandbox.mu(&["graph", "--json"]).ok().json(), json);
+    let picture = sandbox.mu(&["graph", "--format", "svg"]).ok().stdout;
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+    assert_eq!(picture.matches("<g class=\"node").count(), 5, "{picture}");
+    assert_eq!(picture.matches("<g class=\"edge back\">").count(), 1, "{picture}");
+    assert_eq!(sandbox.mu(&["graph", "--format", "svg"]).ok().stdout, picture);
+    let dot = sandbox.mu(&["graph"]).ok().stdout;
+    assert!(
+    DELETE
+            "{dot}"
+        );
+    sandbox.mu(&["graph", "--format", "png", "--json"]).fails_with("usage");
+    let run = Sandbox::new().mu(&["graph", "--format", "svg"]).ok();
+    run.says(&["nothing is installed"]);
 }
 
 #[test]

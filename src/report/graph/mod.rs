@@ -1,0 +1,150 @@
+//! The dependency graph as text for other programs, or as a picture.
+//!
+//! The same graph gives the same bytes. What is in the graph is [`crate::ops::graph`]'s to say.
+
+mod dot;
+mod layout;
+mod mermaid;
+mod svg;
+
+use std::collections::BTreeMap;
+
+use crate::ops::graph::{Graph, Node, Vertex};
+use crate::report::printable;
+
+pub use self::dot::dot;
+pub use self::mermaid::mermaid;
+pub use self::svg::svg;
+
+/// One line between two nodes: all that the one asks of the other.
+struct Line {
+    from: Node,
+    to: Node,
+    label: String,
+}
+
+/// The edges of a graph, those between the same two nodes as one, in the order of their nodes.
+fn lines(graph: &Graph) -> Vec<Line> {
+    let mut labels: BTreeMap<(Node, Node), Vec<String>> = BTreeMap::new();
+    for (from, vertex) in graph.vertices.iter().enumerate() {
+        for edge in &vertex.edges {
+            let label = one_line(&edge.spec);
+            let known = labels.entry((from, edge.to)).or_default();
+            if !known.contains(&label) {
+                known.push(label);
+            }
+        }
+    }
+    let line = |((from, to), labels): (_, Vec<String>)| Line { from, to, label: labels.join(", ") };
+    labels.into_iter().map(line).collect()
+}
+
+/// A node's name and version, as they are shown.
+fn texts(vertex: &Vertex) -> (String, Option<String>) {
+    (one_line(&vertex.name), vertex.version.as_deref().map(one_line))
+}
+
+/// Foreign text, safe and on one line.
+fn one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::graph::Edge;
+
+    /// Nodes by name (those with a `!` are the workspace's own), and edges by place.
+    pub(super) fn graph(names: &[&str], edges: &[(Node, Node, &str)]) -> Graph {
+        let vertices = names.iter().enumerate().map(|(node, name)| Vertex {
+            name: name.trim_end_matches('!').to_owned(),
+            id: None,
+            version: Some(format!("1.{node}.0")),
+            is_root: name.ends_with('!'),
+            edges: edges
+                .iter()
+                .filter(|(from, ..)| *from == node)
+                .map(|(_, to, spec)| Edge { to: *to, spec: (*spec).to_owned() })
+                .collect(),
+        });
+        Graph { vertices: vertices.collect() }
+    }
+
+    /// A cycle, two wishes of one package, and names that must be escaped everywhere.
+    fn hostile() -> Graph {
+        graph(
+            &["acme/web!", "a\"b\\<c>&`|", "ops/x"],
+            &[
+                (0, 1, ">=1 <2"),
+                (1, 2, "^1"),
+                (2, 1, "\u{1b}[31m~1"),
+                (0, 2, "1.x"),
+                (0, 2, "^1"),
+                (2, 2, "*"),
+            ],
+        )
+    }
+
+    #[test]
+    fn for_graphviz() {
+        insta::assert_snapshot!(dot(&hostile()), @r#"
+        digraph dependencies {
+          rankdir=LR;
+          node [shape=box, style=rounded, fontname="monospace"];
+          edge [fontname="monospace", fontsize=11];
+          n0 [label="acme/web\n1.0.0", style="rounded,bold"];
+          n1 [label="a\"b\\<c>&`|\n1.1.0"];
+          n2 [label="ops/x\n1.2.0"];
+          n0 -> n1 [label=">=1 <2"];
+          n0 -> n2 [label="1.x, ^1"];
+          n1 -> n2 [label="^1"];
+          n2 -> n1 [label="\\u{1b}[31m~1"];
+          n2 -> n2 [label="*"];
+        }
+        "#);
+    }
+
+    #[test]
+    fn for_mermaid() {
+        insta::assert_snapshot!(mermaid(&hostile()), @r##"
+        flowchart LR
+          n0["acme/web<br/>1.0.0"]:::own
+          n1["a#34;b#92;#60;c#62;#38;#96;#124;<br/>1.1.0"]
+          n2["ops/x<br/>1.2.0"]
+          n0 -->|"#62;=1 #60;2"| n1
+          n0 -->|"1.x, ^1"| n2
+          n1 -->|"^1"| n2
+          n2 -->|"#92;u{1b}[31m~1"| n1
+          n2 -->|"*"| n2
+          classDef own font-weight:bold
+        "##);
+    }
+
+    #[test]
+    fn as_a_picture() {
+        let picture = svg(&hostile());
+        for part in [
+            "<title>acme/web 1.0.0</title>",
+            ">a&quot;b\\&lt;c&gt;&amp;`|</text>",
+            "<title>acme/web needs ops/x 1.x, ^1</title>",
+            ">\\u{1b}[31m~1</text>",
+            "aria-labelledby=\"graph-title graph-description\"",
+            "prefers-color-scheme:dark",
+        ] {
+            assert!(picture.contains(part), "{part}: {picture}");
+        }
+        assert_eq!(picture.matches("<g class=\"edge").count(), 5, "{picture}");
+        assert_eq!(picture.matches("<g class=\"edge back\"").count(), 1, "{picture}");
+        assert_eq!(picture.matches("<g ").count(), picture.matches("</g>").count());
+        let is_hostile = |character: char| character.is_control() && character != '\n';
+        assert!(!picture.contains(is_hostile) && !picture.contains("<c>"), "{picture}");
+    }
+
+    #[test]
+    fn an_empty_graph_is_a_picture_too() {
+        let graph = Graph::default();
+        assert!(svg(&graph).contains("nothing is installed"), "{}", svg(&graph));
+        assert!(dot(&graph).ends_with("}\n"));
+        assert!(mermaid(&graph).starts_with("flowchart"));
+    }
+}
