@@ -61,8 +61,12 @@ pub(crate) struct Document {
 /// What came of asking for a file.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Unchanged { max_age: u32 },
+    Unchanged {
+        max_age: u32,
+    },
     Absent,
+    /// The server does not say whether it is there: 403, where that was allowed.
+    Hidden,
     Read(Document),
 }
 
@@ -73,6 +77,8 @@ pub(crate) struct Asking<'asked> {
     pub(crate) insecure: bool,
     /// The longest that is read.
     pub(crate) limit: u64,
+    /// Whether 403 is an answer: stores that do not list their files say so of each that is not there.
+    pub(crate) hides: bool,
     pub(crate) progress: &'asked dyn Progress,
 }
 
@@ -95,6 +101,7 @@ impl Asking<'_> {
         validator: Option<&Validator>,
     ) -> Result<Answer, ProviderError> {
         let request = self.http.get(url).insecure(self.insecure).allow(404).allow(410);
+        let request = if self.hides { request.allow(403) } else { request };
         let mut request = request.header("accept-encoding", "gzip");
         if let Some(etag) = validator.and_then(|known| known.etag.as_deref()) {
             request = request.header("if-none-match", etag);
@@ -108,6 +115,7 @@ impl Asking<'_> {
             match response.status() {
                 304 => return Ok(Answer::Unchanged { max_age }),
                 404 | 410 => return Ok(Answer::Absent),
+                403 => return Ok(Answer::Hidden),
                 _ => {}
             }
             let validator = Validator::of_response(&response);

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mu_provider::catalog::{Hits, Query};
-use mu_provider::http::Http;
+use mu_provider::http::{Http, token_variable};
 use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
     SafeUrl, TreeWriter,
@@ -73,6 +73,12 @@ impl HubProvider {
         self.roots.get(url, || Root::read(url.clone(), &asking))
     }
 
+    /// Whether everybody may read the hub, as far as its `hub.json` tells: then it is most likely not
+    /// for want of a token that a file of it cannot be read.
+    fn is_open(&self, root: &Root) -> bool {
+        root.has_file && self.options.http.options().credentials.token(&root.url).is_none()
+    }
+
     fn asking<'call>(
         &'call self,
         location: &Location,
@@ -82,6 +88,7 @@ impl HubProvider {
             http: &self.options.http,
             insecure: location.insecure,
             limit: index::LONGEST_FILE,
+            hides: false,
             progress,
         }
     }
@@ -97,7 +104,7 @@ impl Provider for HubProvider {
             Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
         match asking.read(&Root::hub_file(&location.root.as_folder())?, None) {
             Ok(Answer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
-            Ok(Answer::Absent | Answer::Unchanged { .. }) => Ok(false),
+            Ok(Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }) => Ok(false),
             Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
             Err(error) => Err(error),
         }
@@ -118,11 +125,17 @@ impl Provider for HubProvider {
             return Ok(Listing::Unchanged { max_age: root.max_age });
         }
         let url = root.index(&location.path)?;
+        let absent = |index: String| -> Result<Listing, ProviderError> {
+            Ok(Listing::Absent { tried: vec![Root::hub_file(&root.url)?.to_string(), index] })
+        };
+        let asking = Asking { hides: self.is_open(&root), ..asking };
         match asking.read(&url, validator.as_ref())? {
             Answer::Unchanged { max_age } => Ok(Listing::Unchanged { max_age }),
-            Answer::Absent => Ok(Listing::Absent {
-                tried: vec![Root::hub_file(&root.url)?.to_string(), url.to_string()],
-            }),
+            Answer::Absent => absent(url.to_string()),
+            Answer::Hidden => absent(format!(
+                "{url}, which answered 403: it is not there, or needs a token in `{}`",
+                token_variable(&url.host_and_port())
+            )),
             Answer::Read(mut document) => {
                 if !document.is_aged {
                     document.validator.generation = root.file.generation;

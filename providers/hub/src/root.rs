@@ -21,6 +21,8 @@ pub(crate) struct Root {
     pub(crate) url: SafeUrl,
     /// What it says; the defaults if there is none.
     pub(crate) file: HubFile,
+    /// Whether there is one.
+    pub(crate) has_file: bool,
     /// For how long it stays fresh.
     pub(crate) max_age: u32,
     /// What changed between its generations.
@@ -30,7 +32,13 @@ pub(crate) struct Root {
 impl Root {
     /// A hub where everything is where it usually is.
     pub(crate) fn usual(url: SafeUrl) -> Self {
-        Self { url, file: HubFile::default(), max_age: 0, changes: Changes::default() }
+        Self {
+            url,
+            file: HubFile::default(),
+            has_file: false,
+            max_age: 0,
+            changes: Changes::default(),
+        }
     }
 
     /// The URL of `hub.json`.
@@ -43,7 +51,9 @@ impl Root {
         let place = Self::hub_file(&url)?;
         let document = match asking.read(&place, None)? {
             Answer::Read(document) => document,
-            Answer::Absent | Answer::Unchanged { .. } => return Ok(Self::usual(url)),
+            Answer::Absent | Answer::Hidden | Answer::Unchanged { .. } => {
+                return Ok(Self::usual(url));
+            }
         };
         let Some(version) = version(&document.bytes) else {
             let text = format!("`{place}` is not the file of a hub");
@@ -60,7 +70,8 @@ impl Root {
             ProviderError::new(ErrorKind::Protocol, format!("`{place}` cannot be read"))
                 .because(error)
         })?;
-        Ok(Self { url, file, max_age: document.max_age, changes: Changes::default() })
+        let max_age = document.max_age;
+        Ok(Self { url, file, has_file: true, max_age, changes: Changes::default() })
     }
 
     /// The index file of a package.

@@ -185,3 +185,28 @@ fn an_index_that_is_cut_is_read_again() {
     let Listing::Found(found) = listing.expect("comes at last") else { panic!("is there") };
     assert_eq!(found.lines, line.as_bytes());
 }
+
+#[test]
+fn a_store_that_does_not_list_its_files_lacks_what_it_forbids() {
+    let serve = |has_file: bool| {
+        TestServer::start(move |request, _| match request.path.as_str() {
+            "/hub.json" if has_file => Reply::body(r#"{"hub": 1}"#),
+            "/hub.json" => Reply::status(404),
+            _ => Reply::status(403),
+        })
+    };
+    let server = serve(true);
+    let list = |client: Client, server: &TestServer| {
+        client.provider.list(&at(&server.url(""), "aws/ec2"), None, &Silent)
+    };
+    let listing = list(Client::new(), &server).expect("it is most likely not there");
+    let Listing::Absent { tried } = listing else { panic!("is not there: {listing:?}") };
+    for part in ["index/aws/ec2.jsonl", "403", "token", "MU_TOKEN_"] {
+        assert!(tried[1].contains(part), "{tried:?}");
+    }
+    // Whoever has a token, or cannot even read the hub's own file, is refused.
+    let refused = list(Client::with_token_for(server.host()), &server);
+    assert_eq!(refused.expect_err("the token will not do").kind(), ErrorKind::Auth);
+    let closed = serve(false);
+    assert_eq!(list(Client::new(), &closed).expect_err("wants one").kind(), ErrorKind::Auth);
+}
