@@ -23,6 +23,7 @@ pub use self::locate::{JSON_NAME, Loaded, ManifestError, YAML_NAME, misspelt};
 pub(crate) use self::locate::{manifest_name, misspelt_name, read_text_if_there};
 pub(crate) use self::read::{globs, one_of, unversioned};
 pub use self::requirement::Requirement;
+pub(crate) use self::requirement::is_version_alone;
 pub use self::schema::schema;
 #[cfg(test)]
 pub(crate) use self::schema::schema_has_keys;

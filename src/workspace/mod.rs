@@ -25,7 +25,7 @@ use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
     Globs, Loaded, Manifest, ManifestError, Requirement, Warning, read_text_if_there,
 };
-use crate::reference::{Defaults, PackageId};
+use crate::reference::{Defaults, PackageId, Version};
 
 /// A workspace: its settings and its own packages.
 #[derive(Debug, Clone)]
@@ -147,6 +147,7 @@ impl Workspace {
 
     fn add_member(&mut self, place: String, path: PathBuf) -> Result<(), WorkspaceError> {
         let Loaded { manifest, path, text, warnings } = Manifest::load_file(&path)?;
+        refuse_other_mu(&manifest, &path, &text)?;
         let defaults = self.defaults();
         for requirements in [&manifest.dependencies, &manifest.dev_dependencies] {
             refuse_repeated_dependency(requirements, &defaults, &path, &text)?;
@@ -228,6 +229,22 @@ fn is_searched(root: &Path, mu_home: &Path) -> bool {
 fn read_layer(path: &Path, kind: Kind, folder: &Path) -> Result<Option<Layer>, WorkspaceError> {
     let Some(text) = read_text_if_there(path)? else { return Ok(None) };
     Ok(Some(read::layer(&Document::read(path, &text)?, kind, folder)?))
+}
+
+/// Refuses a package of the workspace that says that this mu cannot use it.
+fn refuse_other_mu(manifest: &Manifest, path: &Path, text: &str) -> Result<(), SourceError> {
+    const OWN: &str = env!("CARGO_PKG_VERSION");
+    let Some(wanted) = &manifest.mu_version else { return Ok(()) };
+    let own = Version::parse(OWN).expect("mu's own version is one");
+    if wanted.matches(&own, true) {
+        return Ok(());
+    }
+    let is_key =
+        |line: &str| line.trim_start_matches([' ', '"', '\'', '{']).starts_with("muVersion");
+    let line = text.lines().position(is_key).unwrap_or_default() + 1;
+    let message = format!("`{}` needs mu {wanted}, and this is mu {OWN}", manifest.name);
+    let error = SourceError::new(path, text, line_span(text, line), message);
+    Err(error.help("install a mu that fits, or change `muVersion`"))
 }
 
 /// Finds packages that are listed twice once the workspace's base is put in; a manifest alone

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use super::{Cutoff, Registry, registry};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
-use crate::manifest::{Globs, globs, one_of};
-use crate::reference::{Base, Defaults, Reference};
+use crate::manifest::{Globs, globs, is_version_alone, one_of};
+use crate::reference::{Base, Defaults, Reference, VersionSpec};
 
 /// The keys of a workspace's file; first those that no other file has.
 pub(super) const WORKSPACE_KEYS: &[&str] = &[
@@ -214,7 +214,12 @@ fn overrides(
 ) -> Result<Vec<(Reference, Reference)>, SourceError> {
     entries(table, "overrides", |(key, value)| {
         let package = key.parse(plain_package)?;
-        let text = value.text()?;
+        let text = value.word()?;
+        // As in a map of dependencies: what names no place is a version of the package itself.
+        if is_version_alone(text.as_str()) {
+            let version = text.parse(VersionSpec::parse)?;
+            return Ok((package.clone(), package.with_version(Some(version))));
+        }
         let reference = text.parse(Reference::parse)?;
         let relative = reference.local().filter(|folder| !folder.starts_with('/'));
         // What is relative to the home folder must not become relative to the workspace.

@@ -186,6 +186,36 @@ fn check_wrong(file: &str, text: &str, expected: &str) {
 }
 
 #[test]
+fn an_override_may_be_another_version_of_the_package() {
+    for (written, expected) in [
+        ("1.0.0", "ec2#1.0.0"),
+        ("\"1.0.0\"", "ec2#1.0.0"),
+        ("^1", "ec2#^1"),
+        ("aws/vpc", "aws/vpc"),
+    ] {
+        let text = format!("overrides: {{ec2: {written}}}");
+        let settings = opened(&tree(&[(".mu/workspace.yaml", &text)])).settings;
+        assert_eq!(settings.overrides[&id("hub.mu.com/ec2")].as_str(), expected, "{written}");
+    }
+}
+
+#[test]
+fn a_package_for_another_mu_is_refused() {
+    check_wrong(
+        "Mu.yaml",
+        "name: a\nmuVersion: \">=99\"\n",
+        &format!("2:1: `a` needs mu >=99, and this is mu {}", env!("CARGO_PKG_VERSION")),
+    );
+    check_wrong(
+        "Mu.json",
+        "{\"name\": \"a\",\n \"muVersion\": \"^99\"}\n",
+        &format!("2:2: `a` needs mu ^99, and this is mu {}", env!("CARGO_PKG_VERSION")),
+    );
+    let folder = tree(&[("Mu.yaml", "name: a\nmuVersion: \">=0.1\"\n")]);
+    assert_eq!(opened(&folder).members.len(), 1);
+}
+
+#[test]
 fn wrong_settings_are_pointed_at() {
     let file = ".mu/workspace.yaml";
     check_wrong(file, "registry: {}", "1:1: unknown key `registry`");

@@ -92,3 +92,20 @@ fn the_settings_may_override_too() {
     let run = sandbox.mu(&["list"]).ok();
     run.says(&["path+../elsewhere/ec2"]);
 }
+
+#[test]
+fn an_override_may_name_a_version_alone() {
+    let sandbox = Sandbox::with_dependencies(&["aws/elk"]);
+    sandbox.publish(&[
+        Package::new("aws/elk", "1.0.0").needs("aws/utils#^2"),
+        Package::new("aws/utils", "1.5.0"),
+        Package::new("aws/utils", "2.0.0"),
+    ]);
+    sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/aws/utils: 1.5.0}\n");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.0.0", "hub.mu.com/aws/utils 1.5.0"]);
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/utils 2.0.0");
+}
