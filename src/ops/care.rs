@@ -61,7 +61,11 @@ pub struct Pruned {
 pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned, CommandError> {
     let _lock = alone(store, events)?;
     let mut pruned = Pruned::default();
+    let linked = store.linked()?;
     for digest in store.digests()? {
+        if linked.binary_search(&digest).is_ok() {
+            continue;
+        }
         let Some(stored) = store.find(&digest)? else { continue };
         let is_linked =
             stored.tree.entries().iter().any(|entry| links(&stored.folder.join(&entry.path)) > 1);
@@ -87,7 +91,7 @@ pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<(), Com
     for part in ["catalogs", "downloads", "git", "index"] {
         fs::remove_folder(&cache.join(part))?;
     }
-    for part in ["lists", "trees", "staging"] {
+    for part in ["lists", "trees", "staging", "linked"] {
         fs::remove_folder(&store.folder().join(part))?;
     }
     drop(lock);

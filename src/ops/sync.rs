@@ -16,6 +16,7 @@ use crate::packs::{Installation, PacksError, Wanted};
 use crate::reference::PackageId;
 use crate::select::Update;
 use crate::store::StoreError;
+use crate::workspace::Link;
 
 /// A file and what it should hold when all else has worked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +104,10 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
             .iter()
             .all(|package| package.digest.is_some() || package.source.is_workspace());
         if is_known && packs.is_current(&packs.state()?, &wanted) {
+            if session.workspace.settings.link == Link::Symlink {
+                // The workspace may have been moved since its packs were made.
+                session.store.note_linked(packs.path())?;
+            }
             return Ok((Fetched { fetched: 0, reused: wanted.len() }, 0));
         }
     }

@@ -121,6 +121,10 @@ impl<'packs> Installation<'packs> {
         }
         fs::create_folder(&staging)?;
         packs.write_gitignore()?;
+        if mode == Link::Symlink {
+            // Before there is such a link, so that pruning always knows.
+            store.note_linked(packs.path())?;
+        }
         let built = build(store, mode, threads, &staging, &install, &wanted, generate);
         let built = match built {
             Ok(built) => built,

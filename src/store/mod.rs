@@ -7,9 +7,11 @@
 //! store/lock             shared by every run that uses the store, exclusive for `mu cache prune`
 //! store/trees/HEX/…      the files, read-only
 //! store/lists/HEX        one line an entry; written last, so a tree counts only once this is there
+//! store/linked/HASH      a link to each packs folder that holds links to trees
 //! store/staging/RANDOM/  what a run is writing; locked by it, removed by the next run if it died
 //! ```
 
+mod linked;
 mod list;
 mod staging;
 

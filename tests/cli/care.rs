@@ -105,6 +105,28 @@ fn the_cache_is_measured_pruned_and_emptied() {
 }
 
 #[test]
+fn pruning_leaves_the_trees_that_packs_are_links_to() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.write(".mu/workspace.yaml", "link: symlink\n");
+    let checked = || sandbox.mu(&["verify", "--store", "--json"]).ok().json()["checked"].clone();
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["cache", "prune"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    assert_eq!(checked(), 1);
+    // A workspace that was moved is known again once mu was used in it.
+    std::fs::rename(sandbox.path("work"), sandbox.path("moved")).expect("can be moved");
+    sandbox.mu_in("moved", &["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu_in("moved", &["cache", "prune"]).ok();
+    sandbox.mu_in("moved", &["verify"]).ok();
+    // One that is gone holds nothing back.
+    std::fs::remove_dir_all(sandbox.path("moved")).expect("was there");
+    sandbox.mu_in("home", &["cache", "prune"]).ok();
+    std::fs::create_dir_all(sandbox.path("work/.mu")).expect("can be made");
+    assert_eq!(checked(), 0);
+}
+
+#[test]
 fn doctor_looks_at_this_machine() {
     let sandbox = Sandbox::new();
     let run = sandbox.mu(&["doctor"]).ok();

@@ -1,0 +1,76 @@
+//! Which packs folders hold links to whole trees of the store, so that pruning leaves those trees alone.
+//!
+//! A hard link counts in its file; a symbolic link does not. So each packs folder that has such links is noted
+//! here, as a link to it whose name is a hash of its path.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+use mu_provider::Digest;
+use sha2::{Digest as _, Sha256};
+
+use super::Store;
+use crate::fs::{self, AtPath as _, FileError};
+
+impl Store {
+    /// Notes that packs in the folder `packs` may be links to trees.
+    ///
+    /// # Errors
+    ///
+    /// When the note cannot be made.
+    pub fn note_linked(&self, packs: &Path) -> Result<(), FileError> {
+        let hash = Sha256::digest(packs.as_os_str().as_encoded_bytes());
+        let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let note = self.folder().join(LINKED).join(name);
+        if std::fs::read_link(&note).is_ok_and(|noted| noted == packs) {
+            return Ok(());
+        }
+        fs::create_folder(&self.folder().join(LINKED))?;
+        fs::remove_file(&note)?;
+        #[cfg(unix)]
+        let result = std::os::unix::fs::symlink(packs, &note);
+        #[cfg(windows)]
+        let result = std::os::windows::fs::symlink_dir(packs, &note);
+        match result {
+            // Another run was a moment faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => result.at("make the link", &note),
+        }
+    }
+
+    /// The trees that packs are links to; forgets packs folders that are gone.
+    ///
+    /// # Errors
+    ///
+    /// When a packs folder is there and cannot be read: then nobody knows what it holds.
+    pub fn linked(&self) -> Result<Vec<Digest>, FileError> {
+        let Ok(notes) = std::fs::read_dir(self.folder().join(LINKED)) else {
+            return Ok(Vec::new());
+        };
+        let mut linked = HashSet::new();
+        for note in notes.flatten().map(|entry| entry.path()) {
+            let Ok(packs) = std::fs::read_link(&note) else { continue };
+            if !packs.try_exists().at("look at", &packs)? {
+                fs::remove_file(&note)?;
+                continue;
+            }
+            for entry in walkdir::WalkDir::new(&packs) {
+                let entry = entry.map_err(io::Error::from).at("read the folder", &packs)?;
+                if entry.path_is_symlink()
+                    && let Ok(target) = std::fs::read_link(entry.path())
+                    && let Some(name) = target.file_name()
+                {
+                    linked.insert(name.to_owned());
+                }
+            }
+        }
+        let mut digests = self.digests()?;
+        digests.retain(|digest| {
+            self.tree_path(digest).file_name().is_some_and(|name| linked.contains(name))
+        });
+        Ok(digests)
+    }
+}
+
+const LINKED: &str = "linked";
