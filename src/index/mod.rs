@@ -10,6 +10,7 @@ mod package;
 mod pool;
 pub mod releases;
 mod routes;
+mod sibling;
 mod universe;
 mod wanted;
 mod wire;
@@ -294,6 +295,12 @@ impl Shared {
     fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
         self.routes.declare(id, reference, from);
         self.wanted.note(id, &reference.spec());
+    }
+
+    /// Remembers that `id` is asked for at `commit`, out of the repository that `from` is in.
+    fn declare_beside(&self, id: &PackageId, from: &PackageId, commit: &VersionSpec) {
+        self.routes.inherit(id, from);
+        self.wanted.note(id, commit);
     }
 
     fn is_known(&self, id: &PackageId) -> bool {

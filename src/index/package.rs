@@ -11,6 +11,7 @@ use crate::guard::lock;
 use crate::index::cache::{Listing, Record};
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::routes::{Route, RouteError};
+use crate::index::sibling::sibling;
 use crate::index::universe::{Candidate, Requirement, Revision, Unavailable, Untagged};
 use crate::index::{Shared, wire};
 use crate::manifest::Manifest;
@@ -35,9 +36,15 @@ pub(crate) enum PackageError {
     #[error("`{id}` {version} depends on something that is no reference")]
     Dependency { id: PackageId, version: String, source: ReferenceError },
     #[error(
-        "`{id}` {version} depends on the local folder `{folder}`, which only packages of the workspace may"
+        "`{id}` {version} depends on the folder `{folder}` of its author's machine; its manifest must \
+         name the package in it instead, as in `acme/utils#^1.0`"
     )]
     LocalDependency { id: PackageId, version: String, folder: String },
+    #[error(
+        "`{id}` {version} depends on the folder `{folder}`, which is not in its repository; its manifest \
+         must name the package in it instead, as in `https://github.com/acme/utils#^1.0`"
+    )]
+    OutsideRepository { id: PackageId, version: String, folder: String },
     #[error(transparent)]
     Other(#[from] Arc<PackageError>),
     #[error(transparent)]
@@ -358,7 +365,8 @@ impl Package {
                         },
                     };
                     let version = self.releases.version(position).to_string();
-                    self.settle(shared, &version, &dependencies).map_err(Arc::new)
+                    let commit = release.commit.as_deref();
+                    self.settle(shared, &version, commit, &dependencies).map_err(Arc::new)
                 })
                 .clone(),
             Candidate::Revision(untagged) => {
@@ -369,7 +377,8 @@ impl Package {
                 looked
                     .requirements
                     .get_or_init(|| {
-                        self.settle(shared, &untagged.commit, &looked.dependencies)
+                        let commit = &*untagged.commit;
+                        self.settle(shared, commit, Some(commit), &looked.dependencies)
                             .map_err(Arc::new)
                     })
                     .clone()
@@ -393,6 +402,7 @@ impl Package {
         &self,
         shared: &Shared,
         version: &str,
+        commit: Option<&str>,
         dependencies: &[Dependency],
     ) -> Result<Arc<[Requirement]>, PackageError> {
         let mut requirements = Vec::with_capacity(dependencies.len());
@@ -405,6 +415,16 @@ impl Package {
                     source,
                 }
             })?;
+            if let (Some(folder), Some(commit)) = (declared.reference.local(), commit) {
+                let beside = self.beside(shared, version, folder, commit)?;
+                // A version that was written has to be that of the commit too.
+                if declared.reference.version().is_some() {
+                    declared.requirement.id = beside.id.clone();
+                    requirements.push(declared.requirement);
+                }
+                requirements.push(beside);
+                continue;
+            }
             let options = &shared.options;
             if declared.reference.base().is_none() && declared.reference.local().is_none() {
                 shared.routes.inherit(&declared.requirement.id, self.id());
@@ -437,6 +457,27 @@ impl Package {
             requirements.push(declared.requirement);
         }
         Ok(Arc::from(requirements))
+    }
+
+    /// What a local folder in the manifest of a commit asks for: the package there, of the same commit.
+    fn beside(
+        &self,
+        shared: &Shared,
+        version: &str,
+        folder: &str,
+        commit: &str,
+    ) -> Result<Requirement, PackageError> {
+        let own = self.route.location.folder.as_deref().unwrap_or_default();
+        let spec = VersionSpec::parse(commit).ok();
+        let Some((id, spec)) = sibling(self.id(), own, folder).zip(spec) else {
+            return Err(PackageError::OutsideRepository {
+                id: self.id().clone(),
+                version: version.to_owned(),
+                folder: folder.to_owned(),
+            });
+        };
+        shared.declare_beside(&id, self.id(), &spec);
+        Ok(Requirement::new(id, spec))
     }
 }
 

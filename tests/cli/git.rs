@@ -259,3 +259,53 @@ fn the_root_of_a_repository_is_found_by_asking() {
     let pack = format!(".mu/packs/{}/group/plain/sub/dir", server.host().replace(':', "+"));
     assert_eq!(sandbox.read(&format!("{pack}/mark.txt")), "v1.2.0");
 }
+
+#[test]
+fn a_folder_beside_is_a_package_of_the_same_commit() {
+    let origin = Origin::new("g/mono.git");
+    let manifest = |name: &str, needs: &str| format!("name: {name}\ndependencies: [{needs}]\n");
+    let commit = |mark: &str| {
+        let commit = origin.commit(&[
+            ("libs/a/Mu.yaml", &manifest("a", "../b")),
+            ("libs/b/Mu.yaml", &manifest("b", "../../base")),
+            ("base/Mu.yaml", &manifest("base", "")),
+            ("base/mark.txt", mark),
+        ]);
+        origin.git(&["tag", mark]);
+        commit
+    };
+    commit("v1.0.0");
+    let second = commit("v1.1.0");
+    commit("v2.0.0");
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["get", &format!("{}g/mono.git/libs/a#^1", server.root())]).ok();
+    let host = server.host();
+    let expected = ["base", "libs/a", "libs/b"].map(|at| format!("{host}/g/mono/{at} 1.1.0"));
+    assert_eq!(sandbox.locked(), expected);
+    let folder = format!(".mu/packs/{}/g/mono", host.replace(':', "+"));
+    assert_eq!(sandbox.read(&format!("{folder}/base/mark.txt")), "v1.1.0");
+    let lock = sandbox.lock();
+    assert_eq!(lock["packages"][0]["commit"], *second);
+    assert_eq!(lock["packages"][0]["requested"][0], format!("{second} by {host}/g/mono/libs/b"));
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.lock(), lock);
+}
+
+#[test]
+fn a_folder_outside_the_repository_is_refused() {
+    let mut origin = Origin::new("g/other.git");
+    origin.commit(&[("Mu.yaml", "name: other\n")]);
+    origin.add("g/mono.git");
+    origin.commit(&[("a/Mu.yaml", "name: a\ndependencies: [../../other]\n")]);
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    let reference = format!("{}g/mono.git/a", server.root());
+    let error = sandbox.mu(&["get", &reference, "--json"]).fails_with("manifest");
+    let message = error["message"].as_str().expect("is text");
+    for part in ["g/mono/a", "../../other", "not in its repository", "instead"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!sandbox.has("work/Mu.lock"));
+}
