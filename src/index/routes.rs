@@ -41,7 +41,7 @@ impl Providers {
 #[derive(Debug, thiserror::Error)]
 pub enum RouteError {
     /// No provider has that name.
-    #[error("this mu has no provider called `{name}`, only: {known}")]
+    #[error("this mu has no provider for `{name}` yet, only: {known}")]
     NoProvider {
         /// The name.
         name: String,

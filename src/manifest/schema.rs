@@ -75,7 +75,7 @@ struct File {
     upgrade: Option<Upgrade>,
     /// Elements that can be referred to below the package.
     exports: Option<BTreeMap<String, Option<Export>>>,
-    /// How it is built, by `mu build` alone.
+    /// How it is built; never run by what installs it.
     build: Option<Build>,
     /// Anything; mu does not look at it.
     metadata: Option<BTreeMap<String, Value>>,

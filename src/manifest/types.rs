@@ -179,7 +179,7 @@ impl ExportKind {
     }
 }
 
-/// How a package is built; run by `mu build` alone.
+/// How a package is built; never run by what installs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Build {
     /// The program and its arguments.

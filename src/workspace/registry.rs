@@ -104,7 +104,7 @@ fn provider(text: &str) -> Result<String, Problem> {
         return Ok(text.to_owned());
     }
     Err(Problem::new(format!("`{text}` is no provider's name"))
-        .help("built in are `hub`, `git`, `oci` and `path`; `x` is the program `mu-provider-x`"))
+        .help("there are `hub`, `git` and `path`"))
 }
 
 /// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash.

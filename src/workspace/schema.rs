@@ -37,8 +37,8 @@ struct File {
     registries: Option<BTreeMap<String, Registry>>,
     /// Facts that packages' constraints are checked against.
     runtime: Option<BTreeMap<String, Word>>,
-    /// What is used instead of a package, everywhere.
-    overrides: Option<BTreeMap<String, String>>,
+    /// What is used instead of a package, everywhere: a reference, or another version of it.
+    overrides: Option<BTreeMap<String, Word>>,
     /// Versions never to pick.
     exclude: Option<Vec<String>>,
     /// Whether a package may be chosen once per major version.
@@ -90,7 +90,7 @@ enum Registry {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("patternProperties" = {"^x-": {}}))]
 struct RegistryTable {
-    /// `hub`, `git`, `oci`, `path`, or `x` for the program `mu-provider-x`.
+    /// `hub`, `git` or `path`.
     provider: Option<String>,
     /// A URL, or a folder relative to the workspace's root.
     url: Option<String>,

@@ -229,3 +229,19 @@ fn escapes_of_terminals_are_not_printed_raw() {
     sandbox.write("Mu.yaml", "name: acme/web\n\"x\\e[31m\": 1\n");
     sandbox.mu(&["get"]).fails().does_not_say(&["\u{1b}"]);
 }
+
+#[test]
+fn a_place_that_no_provider_serves_yet_is_named() {
+    let sandbox = Sandbox::new();
+    for (reference, provider) in
+        [("oci://ghcr.io/acme/elk#1.0.0", "oci"), ("svn://svn.example/trunk/elk", "svn")]
+    {
+        let error = sandbox.mu(&["get", reference, "--json"]).fails_with("reference");
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains(&format!("no provider for `{provider}` yet")), "{message}");
+    }
+    sandbox.write(".mu/workspace.yaml", "registries: {acme.co/: {provider: svn}}\n");
+    let error = sandbox.mu(&["get", "acme.co/elk", "--json"]).fails_with("reference");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("`svn`")), "{error}");
+    assert!(!sandbox.has("work/Mu.lock"));
+}

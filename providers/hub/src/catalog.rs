@@ -135,7 +135,7 @@ fn bring(
     }
     match asking.read(catalog, validator.as_ref())? {
         Answer::Unchanged { .. } => Ok(true),
-        Answer::Absent => Ok(false),
+        Answer::Absent | Answer::Hidden => Ok(false),
         Answer::Read(mut document) => {
             if !document.is_aged {
                 document.validator.generation = root.file.generation;
