@@ -2,7 +2,9 @@
 
 use crate::cli::{Context, Ending};
 use crate::ops::{Change, Outcome};
+use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};
+use crate::select::Lowered;
 
 /// Prints the answer of a command that chooses versions.
 pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
@@ -13,7 +15,16 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     for change in &outcome.changes {
         let is_here = outcome.lock.find(&change.id).any(|package| package.source.is_workspace());
         let mark = if is_here { " (workspace)" } else { "" };
-        context.line(&format!("{}{FAINT}{mark}{FAINT:#}", line(change)))?;
+        let lowered = outcome.lowered.iter().find(|lowered| lowered.id == change.id);
+        let reason = lowered.map(reason).unwrap_or_default();
+        context.line(&format!("{}{FAINT}{mark}{reason}{FAINT:#}", line(change)))?;
+    }
+    // Where the lock knew less than the manifests, it does not show all that a downgrade moved.
+    let is_listed = |id: &PackageId| outcome.changes.iter().any(|change| change.id == *id);
+    for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
+        let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
+        let change = Change { id, from, to: lowered.to.clone() };
+        context.line(&format!("{}{FAINT}{}{FAINT:#}", line(&change), reason(lowered)))?;
     }
     for path in &outcome.edited {
         let shown = path.strip_prefix(&context.environment.current).unwrap_or(path);
@@ -33,6 +44,14 @@ fn line(change: &Change) -> String {
             format!("{NOTICE}~{NOTICE:#} {id} {FAINT}{from} →{FAINT:#} {to}")
         }
         (None, None) => format!("  {id}"),
+    }
+}
+
+/// Why a downgrade lowered or dropped a package: ` (1.3.0 needs acme/log 1.4.0)`.
+fn reason(lowered: &Lowered) -> String {
+    match &lowered.because {
+        Some((id, version)) => format!(" ({} needs {id} {version})", lowered.from),
+        None => " (nothing needs it any more)".to_owned(),
     }
 }
 

@@ -149,6 +149,11 @@ impl Index {
         packages.len() < before
     }
 
+    /// What must be written to come to `id` again, where its id alone does not lead there.
+    pub fn written(&self, id: &PackageId) -> Option<String> {
+        self.shared.routes.written(id)
+    }
+
     /// The provider with this name.
     ///
     /// # Errors

@@ -145,6 +145,23 @@ impl Routes {
         }
     }
 
+    /// What must be written to come to `id` again, where its id alone does not lead there.
+    pub(super) fn written(&self, id: &PackageId) -> Option<String> {
+        let hint = lock(&self.hints).get(id).cloned()?;
+        if let Some(folder) = &hint.folder {
+            return Some(folder.display().to_string());
+        }
+        let user = hint.user.map(|user| format!("{user}@")).unwrap_or_default();
+        let path = hint.path.unwrap_or_else(|| id.name_str().to_owned());
+        let protocol = match hint.protocol {
+            // Where a repository of this machine is says all.
+            Some(Protocol::GitFile) => return Some(format!("git+file:///{path}")),
+            Some(protocol) => format!("{protocol}://"),
+            None => String::new(),
+        };
+        Some(format!("{protocol}{user}{}{path}", id.base()))
+    }
+
     /// Remembers that `id` is where `from` is: a dependency without a base is reached as the package that
     /// declares it was, and comes out of the same repository if it is in it.
     pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {

@@ -4,6 +4,7 @@
 
 use crate::manifest::edit::{Editor, Section};
 use crate::ops::get::id_of;
+use crate::ops::least;
 use crate::ops::member::Editing;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
@@ -100,7 +101,9 @@ fn listed(
                 unseen.retain(|unseen| unseen != name);
             }
         }
-        if is_named || meant.names.is_empty() {
+        // What only others need is listed anew by the minimal strategy, whatever is written.
+        let is_free = !entry.indirect || !least::is_in_force(session);
+        if is_named || (meant.names.is_empty() && is_free) {
             let note = editor.note(section, &reference, meant.mark)?;
             dependencies.push(Dependency { id, reference, note, is_named });
         }

@@ -3,16 +3,17 @@
 
 use std::path::Path;
 
-use crate::index::{Candidate, Universe as _};
+use crate::index::{self, Candidate, Universe as _};
 use crate::manifest::edit::Section;
 use crate::manifest::{self, Manifest};
 use crate::ops::failure::unavailable;
 use crate::ops::fetch::fetch_release;
+use crate::ops::least::{self, Idle, Plan, carry_out, conclude};
 use crate::ops::member::{self, Editing};
 use crate::ops::record::relative;
-use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra, without};
+use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements, print_extra, without};
 use crate::ops::resolve::resolve;
-use crate::ops::sync::sync;
+use crate::ops::update::update_everything;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Update;
@@ -49,7 +50,7 @@ pub struct Save {
 ///
 /// # Errors
 ///
-/// When a reference cannot be read or leads nowhere, and for all that [`sync`] fails for.
+/// When a reference cannot be read or leads nowhere, and for all that [`crate::ops::sync::sync`] fails for.
 pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, CommandError> {
     let previous = session.lockfile()?.unwrap_or_default();
     let mut extra = previous.extra.clone();
@@ -89,11 +90,15 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
         );
         extra = without(session, &extra, &id);
     }
+    // The least version of a requirement that names none would be the oldest there is.
+    if target.is_some() || least::is_in_force(session) {
+        let by = target.map(|target| session.workspace.members[target].manifest.name.to_string());
+        let by = by.unwrap_or_else(|| COMMAND_LINE.to_owned());
+        dependencies = with_versions(session, &extra, dependencies, &by)?;
+    }
     match request.save.as_ref().zip(target) {
         None => extra.extend(dependencies.iter().map(print_extra)),
         Some((save, target)) => {
-            let by = session.workspace.members[target].manifest.name.to_string();
-            let dependencies = with_versions(session, &extra, dependencies, &by)?;
             let section = if save.dev { Section::DevDependencies } else { Section::Dependencies };
             for dependency in dependencies {
                 editing.change(session, target, |editor| editor.add(section, &dependency))?;
@@ -102,9 +107,14 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
     }
     extra.sort();
     extra.dedup();
-    let requirements = Requirements::collect(session, extra)?;
-    let update = if request.update { Update::Everything } else { Update::Nothing };
-    sync(session, &requirements, update, &editing.into_edits(), request.dry_run)
+    let mut plan = Plan { editing, extra, ..Plan::default() };
+    if !request.update {
+        return carry_out(session, plan, Update::Nothing, Idle::Stay, request.dry_run);
+    }
+    if least::is_in_force(session) {
+        update_everything(session, &mut plan)?;
+    }
+    conclude(session, plan, Update::Everything, request.dry_run)
 }
 
 /// The id that a reference of the command line means.
@@ -213,6 +223,15 @@ fn with_versions(
     if !dependencies.iter().any(needs) {
         return Ok(dependencies);
     }
+    if least::is_in_force(session) {
+        return dependencies
+            .into_iter()
+            .map(|dependency| match needs(&dependency) {
+                true => with_newest(session, extra, dependency, by),
+                false => Ok(dependency),
+            })
+            .collect();
+    }
     let mut asked = extra.to_vec();
     asked.extend(dependencies.iter().map(print_extra));
     let mut requirements = Requirements::collect(session, asked)?;
@@ -239,6 +258,33 @@ fn with_versions(
             manifest::Requirement { reference, ..dependency }
         })
         .collect())
+}
+
+/// A dependency that begins at the newest version that fits.
+fn with_newest(
+    session: &Session,
+    extra: &[String],
+    dependency: manifest::Requirement,
+    by: &str,
+) -> Result<manifest::Requirement, CommandError> {
+    let id = id_of(session, &dependency.reference);
+    let requirement = index::Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..index::Requirement::new(id, VersionSpec::Latest)
+    };
+    let wish = Asked {
+        by: by.to_owned(),
+        reference: dependency.reference.clone(),
+        from: session.environment.current.clone(),
+        requirement,
+        line: None,
+        indirect: false,
+    };
+    let version = least::newest(session, extra, &wish)?;
+    let reference = dependency.reference.with_version(version);
+    Ok(manifest::Requirement { reference, ..dependency })
 }
 
 /// Whether there is anything here that `get` without references could install.

@@ -1,6 +1,6 @@
 //! What a command that chooses versions answers: the selection, and how it differs from before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -10,6 +10,8 @@ use crate::ops::fetch::Fetched;
 use crate::ops::requirements::Requirements;
 use crate::ops::update::UPDATE;
 use crate::reference::PackageId;
+use crate::select::Lowered;
+use crate::workspace::Resolution;
 
 /// The answer of `get`, `add`, `update`, `remove` and `resolve`.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +24,8 @@ pub struct Outcome {
     pub requirements: Vec<String>,
     /// Who asks without being a package of the lock.
     pub roots: Vec<String>,
+    /// The packages that roots name only because others need them.
+    pub indirect: BTreeSet<PackageId>,
     /// Where the installed packages are, by their place in `lock.packages`.
     pub folders: BTreeMap<usize, PathBuf>,
     /// What was fetched.
@@ -32,6 +36,8 @@ pub struct Outcome {
     pub edited: Vec<PathBuf>,
     /// Whether anything was written at all.
     pub dry_run: bool,
+    /// What a downgrade lowered or dropped besides what it was asked to lower.
+    pub lowered: Vec<Lowered>,
 }
 
 /// One package that moved, came or went.
@@ -60,18 +66,25 @@ impl Outcome {
             requirements.asked.iter().map(|asked| asked.by.clone()).collect();
         roots.sort();
         roots.dedup();
+        let ids = |indirect: bool| -> BTreeSet<&PackageId> {
+            let asked = requirements.asked.iter().filter(|asked| asked.indirect == indirect);
+            asked.map(|asked| &asked.requirement.id).collect()
+        };
+        let indirect = ids(true).difference(&ids(false)).map(|id| (*id).clone()).collect();
         Self {
             changes: changes(previous, &lock),
             lock,
             requirements: asked,
             roots,
+            indirect,
             ..Self::default()
         }
     }
 
     /// Whether a package was asked for by a root.
     pub fn is_direct(&self, package: &LockedPackage) -> bool {
-        package.requested.iter().any(|requested| self.roots.contains(&requested.by))
+        !self.indirect.contains(&package.id)
+            && package.requested.iter().any(|requested| self.roots.contains(&requested.by))
     }
 
     /// The JSON form.
@@ -98,7 +111,7 @@ impl Outcome {
                 Some(json!({ "id": package.id.to_string(), "by": by.to_string() }))
             })
             .collect();
-        json!({
+        let mut json = json!({
             "resolution": self.lock.resolution,
             "packages": packages,
             "requirements": self.requirements,
@@ -106,7 +119,11 @@ impl Outcome {
             "replaced": replaced,
             "fetched": self.counts.fetched,
             "reused": self.counts.reused,
-        })
+        });
+        if self.lock.resolution == Resolution::Minimal.as_str() {
+            json["lowered"] = self.lowered.iter().map(lowered_json).collect();
+        }
+        json
     }
 
     fn package_json(&self, index: usize, package: &LockedPackage) -> Value {
@@ -131,10 +148,21 @@ impl Outcome {
     }
 }
 
+fn lowered_json(lowered: &Lowered) -> Value {
+    let because = lowered.because.as_ref();
+    let because = because.map(|(id, version)| json!({ "id": id.to_string(), "version": version }));
+    json!({
+        "id": lowered.id.to_string(),
+        "from": lowered.from,
+        "to": lowered.to,
+        "because": because,
+    })
+}
+
 /// What differs between two locks, by id.
 pub(super) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
     let mut changes = Vec::new();
-    let ids: std::collections::BTreeSet<&PackageId> =
+    let ids: BTreeSet<&PackageId> =
         before.packages.iter().chain(&after.packages).map(|package| &package.id).collect();
     for id in ids {
         let old: Vec<&LockedPackage> = before.find(id).collect();

@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use crate::index::{Candidate, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
+use crate::ops::least::{self, Idle, Plan, carry_out};
 use crate::ops::member::Editing;
 use crate::ops::requirements::Requirements;
-use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, VersionSpec};
-use crate::select::Update;
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::{Update, beginning_at};
 
 /// What the comment behind a pinned entry begins with.
 pub(super) const MARK: &str = "pinned from";
@@ -36,7 +36,7 @@ pub struct PinRequest {
 ///
 /// # Errors
 ///
-/// When a package is no dependency or not locked, and for all that [`sync`] fails for.
+/// When a package is no dependency or not locked, and for all that [`crate::ops::sync::sync`] fails for.
 pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let branches = branches(session, &lock)?;
@@ -91,18 +91,24 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
 ///
 /// # Errors
 ///
-/// When a package is no dependency, and for all that [`sync`] fails for.
+/// When a package is no dependency, and for all that [`crate::ops::sync::sync`] fails for.
 pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
+    let keeps_version = least::is_in_force(session);
     change(session, request, |dependency| {
-        if !dependency.reference.spec().is_pinned() {
+        let spec = dependency.reference.spec();
+        if !spec.is_pinned() {
             return Ok(None);
         }
-        let version = match &dependency.note {
+        let mut version = match &dependency.note {
             Some(before) if before == NOTHING => None,
             Some(before) => Some(VersionSpec::parse(before)?),
             None => compatible(dependency, &lock)?,
         };
+        if let (true, VersionSpec::Pin(pin)) = (keeps_version, spec) {
+            let pinned = Version::parse(&pin.version().to_string())?;
+            version = Some(beginning_at(version.as_ref(), &pinned));
+        }
         Ok(Some(NewVersion { version, note: None }))
     })
 }
@@ -116,8 +122,8 @@ fn change(
     let meant = Meant { names: &request.packages, mark: MARK };
     dependencies::change(session, &mut editing, &meant, decide)?;
     let extra = session.lockfile()?.unwrap_or_default().extra;
-    let requirements = Requirements::collect(session, extra)?;
-    sync(session, &requirements, Update::Nothing, &editing.into_edits(), request.dry_run)
+    let plan = Plan { editing, extra, ..Plan::default() };
+    carry_out(session, plan, Update::Nothing, Idle::Stay, request.dry_run)
 }
 
 /// The pin for what is locked: its version, or its commit where that says more.

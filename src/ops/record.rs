@@ -14,6 +14,7 @@ use crate::ops::update::UPDATE;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{Asker, Chosen, Selection, Warning};
+use crate::workspace::Resolution;
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
 /// that `other` knows.
@@ -75,7 +76,7 @@ pub(super) fn record(
         package.dependencies = dependencies;
         lock.packages.push(package);
     }
-    let warnings = selection.warnings.iter().map(describe).collect();
+    let warnings = selection.warnings.iter().map(|warning| describe(session, warning)).collect();
     Ok(Resolved { lock, previous, releases, warnings })
 }
 
@@ -200,7 +201,7 @@ pub(super) fn relative(from: &Path, folder: &Path) -> String {
     if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
 }
 
-fn describe(warning: &Warning) -> String {
+fn describe(session: &Session, warning: &Warning) -> String {
     match warning {
         Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
             let version = version.as_ref().map_or_else(
@@ -215,7 +216,11 @@ fn describe(warning: &Warning) -> String {
         Warning::Yanked { id, version, reason } => {
             let version = version_text(version.as_ref());
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            format!("`{id}` {version} was yanked{reason}; it stays because Mu.lock names it")
+            let why = match session.resolution() {
+                Resolution::Highest => "it stays because Mu.lock names it",
+                Resolution::Minimal => "it is used because a requirement begins at exactly it",
+            };
+            format!("`{id}` {version} was yanked{reason}; {why}")
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::manifest::edit::Section;
 use crate::ops::get::id_of;
+use crate::ops::least::{Idle, Plan, carry_out};
 use crate::ops::member::{self, Editing};
-use crate::ops::requirements::{Requirements, without};
-use crate::ops::sync::sync;
+use crate::ops::requirements::without;
 use crate::ops::update::find_locked;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
@@ -17,7 +17,7 @@ use crate::select::Update;
 ///
 /// # Errors
 ///
-/// When nothing asks for one of them, and for all that [`sync`] fails for.
+/// When nothing asks for one of them, and for all that [`crate::ops::sync::sync`] fails for.
 pub fn remove(
     session: &mut Session,
     texts: &[String],
@@ -51,8 +51,8 @@ pub fn remove(
             return Err(not_asked_for(session, text, &id, &extra));
         }
     }
-    let requirements = Requirements::collect(session, extra)?;
-    sync(session, &requirements, Update::Nothing, &editing.into_edits(), dry_run)
+    let plan = Plan { editing, extra, ..Plan::default() };
+    carry_out(session, plan, Update::Nothing, Idle::Go, dry_run)
 }
 
 /// The reference of the dependency that `text` means: by its local name, or by the package it names.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest;
+use crate::manifest::edit::Section;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 use crate::select::{Local, Root};
@@ -28,6 +29,11 @@ pub struct Asked {
     pub from: PathBuf,
     /// What is asked.
     pub requirement: Requirement,
+    /// Where it is written: the place of a package in the workspace's members, and the list there. `None` if it was
+    /// given on the command line.
+    pub line: Option<(usize, Section)>,
+    /// Whether it is only there because others need it.
+    pub indirect: bool,
 }
 
 impl Asked {
@@ -57,26 +63,34 @@ impl Requirements {
     pub fn collect(session: &Session, extra: Vec<String>) -> Result<Self, CommandError> {
         let mut requirements = Self { extra, ..Self::default() };
         let defaults = session.defaults();
-        for member in &session.workspace.members {
+        for (index, member) in session.workspace.members.iter().enumerate() {
             let by = member.manifest.name.to_string();
-            let dependencies =
-                member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies);
-            for dependency in dependencies {
-                requirements.ask(session, &by, dependency, &member.folder, &defaults);
+            for section in [Section::Dependencies, Section::DevDependencies] {
+                for dependency in section.of(&member.manifest) {
+                    let line = Some((index, section));
+                    requirements.ask(session, &by, line, dependency, &member.folder, &defaults);
+                }
             }
         }
         for text in requirements.extra.clone() {
             let dependency = parse_extra(&text)?;
             let root = session.lock_folder();
-            requirements.ask(session, COMMAND_LINE, &dependency, &root, &defaults);
+            requirements.ask(session, COMMAND_LINE, None, &dependency, &root, &defaults);
         }
         Ok(requirements)
+    }
+
+    /// Asks for something that stands in no file.
+    pub fn suppose(&mut self, session: &Session, by: &str, dependency: &manifest::Requirement) {
+        let current = &session.environment.current;
+        self.ask(session, by, None, dependency, current, &session.defaults());
     }
 
     fn ask(
         &mut self,
         session: &Session,
         by: &str,
+        line: Option<(usize, Section)>,
         dependency: &manifest::Requirement,
         from: &Path,
         defaults: &Defaults,
@@ -100,6 +114,8 @@ impl Requirements {
             reference: reference.clone(),
             from: from.to_owned(),
             requirement,
+            line,
+            indirect: dependency.indirect,
         });
     }
 
@@ -110,19 +126,32 @@ impl Requirements {
         }
     }
 
-    /// As selection takes them: a root for each that asks.
-    pub fn roots(&self) -> Vec<Root> {
-        let mut roots: Vec<Root> = Vec::new();
-        for asked in &self.asked {
-            match roots.iter_mut().find(|root| root.by == asked.by) {
-                Some(root) => root.requirements.push(asked.requirement.clone()),
-                None => roots.push(Root {
-                    by: asked.by.clone(),
-                    requirements: vec![asked.requirement.clone()],
-                }),
+    /// As selection takes them: a root for each that asks, and behind those a root for each that lists what others
+    /// need. Gives also how many of the latter there are.
+    pub fn roots(&self) -> (Vec<Root>, usize) {
+        let roots = |indirect: bool| {
+            self.grouped(indirect).into_iter().map(|group| Root {
+                by: group[0].by.clone(),
+                requirements: group.iter().map(|asked| asked.requirement.clone()).collect(),
+            })
+        };
+        let mut all: Vec<Root> = roots(false).collect();
+        let own = all.len();
+        all.extend(roots(true));
+        let indirect = all.len() - own;
+        (all, indirect)
+    }
+
+    /// What is asked, or only listed because others need it, by who asks.
+    pub fn grouped(&self, indirect: bool) -> Vec<Vec<&Asked>> {
+        let mut groups: Vec<Vec<&Asked>> = Vec::new();
+        for asked in self.asked.iter().filter(|asked| asked.indirect == indirect) {
+            match groups.iter_mut().find(|group| group[0].by == asked.by) {
+                Some(group) => group.push(asked),
+                None => groups.push(vec![asked]),
             }
         }
-        roots
+        groups
     }
 
     /// The package of the workspace that `id` leads to, if it leads to one.
@@ -216,8 +245,12 @@ pub fn print_extra(dependency: &manifest::Requirement) -> String {
     };
     let words = narrowed.to_string();
     let suffix = words.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default();
-    format!("{}{suffix}", dependency.reference)
+    let mark = if dependency.indirect { INDIRECT } else { "" };
+    format!("{}{suffix}{mark}", dependency.reference)
 }
+
+/// What stands behind an entry of a lock's `extra` that is only there because others need it.
+const INDIRECT: &str = " # indirect";
 
 /// Reads an entry of a lock's `extra`.
 ///
@@ -225,13 +258,18 @@ pub fn print_extra(dependency: &manifest::Requirement) -> String {
 ///
 /// When it begins with no reference.
 pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
+    let (text, indirect) = match text.strip_suffix(INDIRECT) {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
     let words = [" of app version ", " in channel ", " with prereleases"];
     let end = words.iter().filter_map(|word| text.find(word)).min().unwrap_or(text.len());
     let reference = Reference::parse(&text[..end])?;
     let id = PackageId::new(&Defaults::default().base, reference.name());
     let latest = VersionSpec::Latest.to_string();
     let narrowed = Requirement::parse(id, &format!("{latest}{}", &text[end..]));
-    let mut dependency = manifest::Requirement::new(reference);
+    let mut dependency =
+        manifest::Requirement { indirect, ..manifest::Requirement::new(reference) };
     if let Some(narrowed) = narrowed {
         dependency.prerelease = narrowed.prerelease;
         dependency.channel = narrowed.channel;
@@ -281,6 +319,7 @@ mod tests {
             "aws/vpc",
             "aws/vpc#>=1 <2 in channel fast",
             "aws/vpc of app version 2.3 in channel stable with prereleases",
+            "aws/vpc#>=1.2.0 # indirect",
         ] {
             let parsed = parse_extra(text).expect("is a reference");
             assert_eq!(print_extra(&parsed), text);

@@ -3,21 +3,21 @@
 //! Nothing is fetched or written here; a lock's new entries know their digest only where an index
 //! told it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mu_provider::Release;
 
-use crate::index::{Route, Universe};
-use crate::lock::Lockfile;
+use crate::index::{Requirement as IndexRequirement, Route, Universe};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::failure::failed;
 use crate::ops::locked_universe::LockedUniverse;
 use crate::ops::record::record;
 use crate::ops::requirements::{Requirements, overrides};
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Version};
+use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Exclusion, Failure, Highest, Local, Locked, Majors, Override, Request, Selection, Settings,
-    Strategy, Update,
+    Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override, Request, Selection,
+    Settings, Strategy, Update,
 };
 use crate::workspace::{Cutoff, Resolution};
 
@@ -76,7 +76,11 @@ pub fn resolve_from(
 ) -> Result<Resolved, CommandError> {
     let differences = requirements.differences(session, &previous);
     let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
-    let is_fine = differences.is_empty() && !has_folders && !has_excluded(session, &previous);
+    let is_fine = differences.is_empty()
+        && !has_folders
+        && !has_excluded(session, &previous)
+        && (session.resolution() == Resolution::Highest
+            || is_settled(session, requirements, &previous));
     if is_fine && update == Update::Nothing {
         let lock = Lockfile { extra: requirements.extra.clone(), ..previous.clone() };
         return Ok(Resolved { lock, previous, ..Resolved::default() });
@@ -84,7 +88,12 @@ pub fn resolve_from(
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
         return Err(outdated(&differences));
     }
-    let resolved = choose(session, requirements, previous, update)?;
+    let resolved = match session.resolution() {
+        Resolution::Highest => choose(session, requirements, previous, update)?,
+        Resolution::Minimal => {
+            choose_least(session, requirements, previous, update, differences.is_empty())?
+        }
+    };
     if session.options.locked && !resolved.is_unchanged() {
         return Err(outdated(&["newer versions were asked for".to_owned()]));
     }
@@ -126,35 +135,110 @@ fn choose(
     update: Update,
 ) -> Result<Resolved, CommandError> {
     requirements.declare(session);
+    // What another strategy chose is no reason to keep it.
+    let is_other = is_of_another_strategy(session, &previous);
+    let update = if is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
-    let strategy = strategy(session.resolution())?;
     if request.update == Update::Nothing && !previous.packages.is_empty() {
         let held = LockedUniverse::new(session, &previous);
-        if let Ok(selection) = select(session, &*strategy, &held, &mut request) {
+        if let Ok(selection) = select(session, &Highest, &held, &mut request) {
             let nothing = Lockfile::default();
             return record(session, requirements, previous, &nothing, &selection);
         }
     }
-    let selection = match select(session, &*strategy, session.index(), &mut request) {
+    let selection = match select(session, &Highest, session.index(), &mut request) {
         Ok(selection) => selection,
         Err(failure) => {
-            let error = failed(session, requirements, &*strategy, &request, failure);
+            let error = failed(session, requirements, &Highest, &request, failure);
             if error.code != Code::Offline {
                 return Err(error);
             }
             // Without the network, what is installed for the user is all there is besides the cache.
             let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
             let held = LockedUniverse::new(session, &user);
-            let selection = select(session, &*strategy, &held, &mut request).map_err(|_| error)?;
+            let selection = select(session, &Highest, &held, &mut request).map_err(|_| error)?;
             return record(session, requirements, previous, &user, &selection);
         }
     };
+    tell_cost(session, &selection);
+    record(session, requirements, previous, &Lockfile::default(), &selection)
+}
+
+/// Asks selection for the least versions, which no lock can hold back; `is_known` says that the lock was made for the same
+/// requirements.
+fn choose_least(
+    session: &Session,
+    requirements: &Requirements,
+    previous: Lockfile,
+    update: Update,
+    is_known: bool,
+) -> Result<Resolved, CommandError> {
+    requirements.declare(session);
+    let mut request = request(session, requirements, &previous, update);
+    let selection = match select(session, &Minimal, session.index(), &mut request) {
+        Ok(selection) => selection,
+        Err(failure) => {
+            let error = failed(session, requirements, &Minimal, &request, failure);
+            if error.code == Code::Offline && is_known && request.update == Update::Nothing {
+                // Without the network, the lock is the only one to know what this came to.
+                return Ok(Resolved { lock: previous.clone(), previous, ..Resolved::default() });
+            }
+            return Err(error);
+        }
+    };
+    tell_cost(session, &selection);
+    record(session, requirements, previous, &Lockfile::default(), &selection)
+}
+
+fn tell_cost(session: &Session, selection: &Selection) {
     let cost = selection.statistics;
     session.events.detail(&format!(
         "chose among {} packages, and looked at what {} versions need",
         cost.packages_read, cost.versions_read
     ));
-    record(session, requirements, previous, &Lockfile::default(), &selection)
+}
+
+fn is_of_another_strategy(session: &Session, lock: &Lockfile) -> bool {
+    !lock.resolution.is_empty() && lock.resolution != session.resolution().as_str()
+}
+
+/// Whether a lock of the minimal strategy shows by itself that it holds the least versions: each is where some
+/// requirement begins, and each requirement of a root begins at what is locked.
+pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfile) -> bool {
+    let settings = &session.workspace.settings;
+    let is_filtered = !settings.runtime.is_empty()
+        || settings.minimum_release_age.is_some()
+        || session.options.published_before.is_some()
+        || session.options.prereleases
+        || settings.overrides.keys().any(|id| lock.find(id).next().is_some());
+    if is_filtered || lock.resolution != Resolution::Minimal.as_str() {
+        return false;
+    }
+    let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
+    let mut fetched = lock.packages.iter().filter(|package| !package.source.is_workspace());
+    fetched.all(|package| {
+        let begins = |one: &Requested| begins_at(package, &one.spec) == Some(true);
+        let is_fine = |one: &Requested| match begins_at(package, &one.spec) {
+            Some(begins) => begins || !roots.contains(one.by.as_str()),
+            None => false,
+        };
+        package.requested.iter().any(begins) && package.requested.iter().all(is_fine)
+    })
+}
+
+/// Whether `spec` begins at what is locked, as far as the two alone can tell; `None` if it does not accept that.
+fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
+    let asked = IndexRequirement::parse(package.id.clone(), spec)?;
+    match (&asked.spec, &package.commit) {
+        (VersionSpec::Commit(wanted), Some(commit)) => wanted.matches(commit).then_some(true),
+        (VersionSpec::Tag(tag), _) => {
+            (package.reference.as_deref() == Some(tag.as_str())).then_some(true)
+        }
+        (spec, _) => {
+            let version = package.parsed_version()?;
+            spec.accepts(&version, true).then(|| spec.begins_at(&version))
+        }
+    }
 }
 
 /// Selects, and again where a fetched package turned out to ask for one of the workspace's own, or for
@@ -165,8 +249,17 @@ pub fn select(
     universe: &dyn Universe,
     request: &mut Request,
 ) -> Result<Selection, Failure> {
+    ask(session, request, |request| strategy.select(universe, request))
+}
+
+/// Asks selection, and again where a fetched package turned out to ask for one of the workspace's own.
+pub fn ask<T>(
+    session: &Session,
+    request: &mut Request,
+    question: impl Fn(&Request) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     loop {
-        let result = strategy.select(universe, request);
+        let result = question(request);
         let met = session.index().take_met_local();
         let known = request.local.len();
         for id in met {
@@ -176,16 +269,6 @@ pub fn select(
         let has_forgotten = session.index().forget_recalled();
         if request.local.len() == known && !has_forgotten {
             return result;
-        }
-    }
-}
-
-fn strategy(resolution: Resolution) -> Result<Box<dyn Strategy>, CommandError> {
-    match resolution {
-        Resolution::Highest => Ok(Box::new(Highest)),
-        Resolution::Minimal => {
-            Err(CommandError::new(Code::Usage, "this mu does not know the strategy `minimal` yet")
-                .hint("use `resolution: highest`, or leave the setting out"))
         }
     }
 }
@@ -220,10 +303,13 @@ pub fn request(
             (id, Override { id: instead, spec: reference.spec() })
         })
         .collect();
+    let is_minimal = session.resolution() == Resolution::Minimal;
     let locked = previous
         .packages
         .iter()
         .filter(|package| !package.source.is_workspace())
+        // Of branches only the lock knows where they were; of all else the requirements say enough.
+        .filter(|package| !is_minimal || package.commit.is_none() || !update.moves(&package.id))
         .map(|package| Locked {
             id: package.id.clone(),
             version: package.parsed_version(),
@@ -237,8 +323,10 @@ pub fn request(
         .minimum_release_age
         .filter(|cutoff| *cutoff != Cutoff::Age(0))
         .map(|cutoff| cutoff.moment(now));
+    let (roots, indirect) = requirements.roots();
     Request {
-        roots: requirements.roots(),
+        roots,
+        indirect,
         locked,
         update,
         installed: BTreeMap::new(),

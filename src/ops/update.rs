@@ -1,15 +1,17 @@
-//! `update`: moves locked versions, up or down, within what the manifests ask for.
+//! `update`: moves versions, up or down, within what the manifests ask for.
 
 use std::collections::BTreeSet;
 
 use crate::index::Requirement;
 use crate::lock::Lockfile;
 use crate::ops::get::id_of;
+use crate::ops::least::{self, Idle, Plan, conclude, step};
 use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::resolve::resolve;
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
-use crate::select::Update;
+use crate::select::{Minimal, Update};
 
 /// Who asks for the version in `mu update PKG#VERSION`; never recorded in a lock.
 pub const UPDATE: &str = "mu update";
@@ -24,6 +26,9 @@ pub fn update(
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
+    if least::is_in_force(session) {
+        return update_least(session, texts, dry_run);
+    }
     let previous = session.lockfile()?.unwrap_or_default();
     let mut requirements = Requirements::collect(session, previous.extra.clone())?;
     let mut moving = BTreeSet::new();
@@ -31,17 +36,100 @@ pub fn update(
         let reference = Reference::parse(text)?;
         let id = find_locked(session, &previous, &reference)?;
         if reference.version().is_some() {
-            requirements.asked.push(Asked {
-                by: UPDATE.to_owned(),
-                requirement: Requirement::new(id.clone(), reference.spec()),
-                reference,
-                from: session.environment.current.clone(),
-            });
+            requirements.asked.push(wish(session, id.clone(), reference));
         }
         moving.insert(id);
     }
     let update = if texts.is_empty() { Update::Everything } else { Update::Packages(moving) };
     sync(session, &requirements, update, &[], dry_run)
+}
+
+/// What `PKG#VERSION` on the command line asks for.
+fn wish(session: &Session, id: PackageId, reference: Reference) -> Asked {
+    Asked {
+        by: UPDATE.to_owned(),
+        requirement: Requirement::new(id, reference.spec()),
+        reference,
+        from: session.environment.current.clone(),
+        line: None,
+        indirect: false,
+    }
+}
+
+/// The same by the minimal strategy: what moves is what the manifests ask for.
+fn update_least(
+    session: &mut Session,
+    texts: &[String],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let mut plan = Plan { extra: session.lockfile()?.unwrap_or_default().extra, ..Plan::default() };
+    if texts.is_empty() {
+        update_everything(session, &mut plan)?;
+        return conclude(session, plan, Update::Everything, dry_run);
+    }
+    let known = current(session, &plan.extra)?;
+    let mut newest = Vec::new();
+    let mut wishes: Vec<Asked> = Vec::new();
+    for text in texts {
+        let reference = Reference::parse(text)?;
+        let id = find_locked(session, &known, &reference)?;
+        match reference.version() {
+            Some(_) => wishes.push(wish(session, id, reference)),
+            None => newest.push(id),
+        }
+    }
+    let ids = newest.iter().chain(wishes.iter().map(|wish| &wish.requirement.id));
+    let update = Update::Packages(ids.cloned().collect());
+    if !newest.is_empty() {
+        step(session, &mut plan, &update, None, |universe, request| {
+            Minimal.raise(universe, request, &newest)
+        })?;
+    }
+    let mut selection = None;
+    for wish in &wishes {
+        let Requirement { id, spec, .. } = &wish.requirement;
+        let change = step(session, &mut plan, &update, Some(wish), |universe, request| {
+            Minimal.update(universe, request, id, spec)
+        })?;
+        selection = Some(change.selection);
+    }
+    for wish in &wishes {
+        let (id, to) = (&wish.requirement.id, &wish.requirement.spec);
+        let now = selection.as_ref().and_then(|selection| selection.find(id));
+        let version = now.and_then(|chosen| chosen.version.as_ref());
+        let is_there = version.is_none_or(|version| to.accepts(version, true));
+        if now.is_none() || !is_there {
+            let message = format!("`{id}` cannot be at {to} together with what else was asked for");
+            return Err(CommandError::new(Code::NoSolution, message).hint(
+                "move one package at a time, and look at what each move does to the others",
+            ));
+        }
+    }
+    conclude(session, plan, update, dry_run)
+}
+
+/// Moves everything to the newest that is asked for, by the minimal strategy.
+pub(super) fn update_everything(
+    session: &mut Session,
+    plan: &mut Plan,
+) -> Result<(), CommandError> {
+    least::tidy(session, plan, Idle::Go)?;
+    step(session, plan, &Update::Everything, None, |universe, request| {
+        Minimal.update_everything(universe, request)
+    })?;
+    Ok(())
+}
+
+/// What is in use according to the manifests, or to the lock where they contradict themselves.
+fn current(session: &Session, extra: &[String]) -> Result<Lockfile, CommandError> {
+    let requirements = Requirements::collect(session, extra.to_vec())?;
+    match resolve(session, &requirements, Update::Nothing) {
+        Ok(resolved) => Ok(resolved.lock),
+        Err(error) => match session.lockfile()? {
+            Some(lock) if error.code == Code::NoSolution => Ok(lock),
+            _ => Err(error),
+        },
+    }
 }
 
 /// The locked package that a reference means: by its id, or by a name that only one has.

@@ -7,6 +7,7 @@
 
 mod app_version;
 mod base;
+mod beginning;
 mod commit;
 mod error;
 mod id;

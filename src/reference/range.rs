@@ -40,6 +40,10 @@ impl Range {
         &self.text
     }
 
+    pub(super) fn alternatives(&self) -> &[Alternative] {
+        &self.alternatives
+    }
+
     /// Whether a version is in the range; of a composite version, whether its app's is.
     ///
     /// A prerelease is in it only if a comparator names a prerelease of the same three numbers, or

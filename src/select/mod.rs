@@ -34,7 +34,7 @@ pub use conflict::{Clash, Conflict, Fact, Requirer};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
-pub use minimal::{Change, Lowered, Minimal};
+pub use minimal::{COMMAND, Change, Lowered, Minimal, beginning_at};
 pub use request::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
 pub use selection::{Asker, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning};
 pub use way_out::{Ask, WayOut};

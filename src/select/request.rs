@@ -10,6 +10,9 @@ use crate::reference::{Base, PackageId, Version, VersionSpec};
 pub struct Request {
     /// Who asks for what.
     pub roots: Vec<Root>,
+    /// How many of the roots, the last ones, list only what others need: the minimal strategy makes these lists anew
+    /// whenever it moves something.
+    pub indirect: usize,
     /// What the lock holds.
     pub locked: Vec<Locked>,
     /// Which of the locked packages may move though nothing forces them.

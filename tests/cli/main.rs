@@ -20,6 +20,7 @@ mod hub;
 mod hub_faults;
 mod json;
 mod lock;
+mod minimal;
 mod pack;
 mod packs;
 mod pin;

@@ -11,9 +11,9 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use super::Requirement;
 use super::source::layout::{self, Collection, Patch};
 use super::source::{Document, SourceError};
+use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
 /// A manifest that could not be changed; its text is as it was.
@@ -45,6 +45,14 @@ impl Section {
         match self {
             Self::Dependencies => "dependencies",
             Self::DevDependencies => "devDependencies",
+        }
+    }
+
+    /// What it lists in a manifest.
+    pub fn of(self, manifest: &Manifest) -> &[Requirement] {
+        match self {
+            Self::Dependencies => &manifest.dependencies,
+            Self::DevDependencies => &manifest.dev_dependencies,
         }
     }
 }

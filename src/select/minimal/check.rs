@@ -11,8 +11,8 @@ use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, line, lo
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
-/// What messages call the command that wants a version.
-const COMMAND: &str = "this command";
+/// What facts call the command that wants a version; whoever knows its name puts it there.
+pub const COMMAND: &str = "this command";
 
 /// The first requirement of the roots or of a chosen version that is not kept, with how it came to be; none if all are.
 pub(in crate::select) fn conflict(

@@ -5,6 +5,7 @@
 //! choose nothing; they are checked at the end.
 
 pub(super) mod build;
+mod change;
 pub(super) mod check;
 mod downgrade;
 pub(super) mod requirements;
@@ -45,7 +46,9 @@ impl Strategy for Minimal {
     }
 }
 
-pub use self::update::{Change, Lowered};
+pub use self::change::{Change, Lowered};
+pub use self::check::COMMAND;
+pub use self::requirements::beginning_at;
 
 /// The request without what the lock holds, but for what only a lock can hold: where a branch was.
 pub(super) fn without_lock(request: &Request) -> Request {

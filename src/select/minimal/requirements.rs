@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::reference::VersionSpec;
+use crate::reference::{Version, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::minimal::build::{Line, is_higher, line, lowest};
 use crate::select::world::World;
@@ -47,6 +47,29 @@ pub(super) fn indirect(
     }
     listed.sort_unstable();
     Ok(listed)
+}
+
+/// The lines that direct requirements lead to, over what is chosen and over what visited versions need at least.
+pub(super) fn needed(
+    world: &mut World<'_>,
+    chosen: &BTreeMap<Line, Position>,
+    direct: &[Line],
+) -> Result<FxHashSet<Line>, Unavailable> {
+    let mut lines: FxHashSet<Line> = direct.iter().copied().collect();
+    let mut walked = FxHashSet::default();
+    let mut open: Vec<Module> =
+        direct.iter().filter_map(|line| Some((*line, *chosen.get(line)?))).collect();
+    while let Some(module) = open.pop() {
+        if !walked.insert(module) {
+            continue;
+        }
+        for (line, least) in required(world, module)? {
+            lines.insert(line);
+            open.push((line, least));
+            open.extend(chosen.get(&line).map(|&position| (line, position)));
+        }
+    }
+    Ok(lines)
 }
 
 /// What a version needs at least.
@@ -120,38 +143,38 @@ pub(in crate::select) fn at_least(
     position: Position,
     before: Option<&VersionSpec>,
 ) -> VersionSpec {
-    let text = match (package.revision(position), package.version(position)) {
-        (None, Some(version)) if version.app().is_none() => like(before, &version.to_string()),
-        // A composite version can be named only as a whole, so that its revision counts.
-        (None, Some(version)) => version.to_string(),
-        (Some(revision), _) => revision.commit.to_string(),
-        (None, None) => String::new(),
-    };
-    VersionSpec::parse(&text).unwrap_or(VersionSpec::Latest)
-}
-
-/// A specification like `before` that begins at `version`.
-fn like(before: Option<&VersionSpec>, version: &str) -> String {
-    match before {
-        Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)) => version.to_owned(),
-        Some(VersionSpec::Range(range)) => bounded(range.as_str(), version),
-        _ => format!("^{version}"),
+    match (package.revision(position), package.version(position)) {
+        (None, Some(version)) => beginning_at(before, version),
+        (Some(revision), _) => parse(&revision.commit),
+        (None, None) => VersionSpec::Latest,
     }
 }
 
-/// A range like `before` that begins at `version`; only what no other form fits keeps its end as it was written.
-fn bounded(before: &str, version: &str) -> String {
-    let before = before.trim();
-    if before.starts_with('~') {
-        return format!("~{version}");
+/// A specification that begins at `version`, and says else what `before` said; without that, any version from there on.
+///
+/// Only a pin has room for nothing else, and a composite version can be named only as a whole, so that its revision counts.
+pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
+    match (before, version.as_semver()) {
+        (_, None) | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)), _) => {
+            parse(&version.to_string())
+        }
+        (Some(VersionSpec::Range(range)), Some(semver)) => {
+            parse(range.beginning_at(semver).as_str())
+        }
+        (_, Some(semver)) => parse(&format!(">={semver}")),
     }
-    let Some(lower) = before.strip_prefix(">=").filter(|_| !before.contains("||")) else {
-        return format!("^{version}");
-    };
-    match lower.trim_start().split_once([' ', ',']) {
-        Some((_, upper)) => format!(">={version} {}", upper.trim_start_matches([' ', ','])),
-        None => format!(">={version}"),
+}
+
+/// What is compatible with the candidate at `position`, and begins there.
+pub(super) fn compatible(package: &Candidates, position: Position) -> VersionSpec {
+    match package.version(position) {
+        Some(version) if version.as_semver().is_some() => parse(&format!("^{version}")),
+        _ => at_least(package, position, None),
     }
+}
+
+fn parse(text: &str) -> VersionSpec {
+    VersionSpec::parse(text).unwrap_or(VersionSpec::Latest)
 }
 
 #[cfg(test)]
@@ -162,14 +185,13 @@ mod tests {
     fn a_new_bound_looks_like_the_old_one() {
         let check = |before: &str, expected: &str| {
             let before = VersionSpec::parse(before).expect("is a version");
-            assert_eq!(like(Some(&before), "1.5.0"), expected);
+            let version = Version::parse("1.5.0").expect("is a version");
+            assert_eq!(beginning_at(Some(&before), &version).as_str(), expected);
         };
         check("^1.2", "^1.5.0");
-        check("~1.2", "~1.5.0");
         check("1.2.0", "1.5.0");
-        check(">=1.2", ">=1.5.0");
         check(">=1.2 <2", ">=1.5.0 <2");
-        check("^1 || ^3", "^1.5.0");
-        check("latest", "^1.5.0");
+        check("latest", ">=1.5.0");
+        check("tip", ">=1.5.0");
     }
 }

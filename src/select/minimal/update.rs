@@ -9,40 +9,78 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::highest::{self, Answer};
 use crate::select::minimal::build::{BuildList, Line, line, lowest};
-use crate::select::minimal::requirements::{at_least, indirect};
+use crate::select::minimal::change::{Change, Idle, Lowered, finish};
+use crate::select::minimal::requirements::compatible;
 use crate::select::minimal::{Minimal, check, downgrade, without_lock};
 use crate::select::node::{Edge, Kind};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
-use crate::select::{Failure, Majors, Request, Root, Selection, Strategy};
-
-/// What a move makes of the requirements, and of the selection.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// The selection afterwards.
-    pub selection: Selection,
-    /// What each root must ask for, in the order of the request.
-    pub roots: Vec<Root>,
-    /// The fewest requirements besides that give this selection.
-    pub indirect: Vec<Requirement>,
-    /// What a downgrade lowered or dropped besides what it was asked to lower.
-    pub lowered: Vec<Lowered>,
-}
-
-/// A package that a downgrade lowered or dropped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lowered {
-    /// The package.
-    pub id: PackageId,
-    /// The version it had.
-    pub from: String,
-    /// The version it has now; `None` if it was dropped.
-    pub to: Option<String>,
-    /// The package that the old version needs, and the version of it that it needs at least.
-    pub because: Option<(PackageId, String)>,
-}
+use crate::select::{Failure, Majors, Request};
 
 impl Minimal {
+    /// Moves nothing, but says what the requirements should be: own ones at what is chosen, and the fewest others.
+    ///
+    /// # Errors
+    ///
+    /// When the requirements cannot be met, or something could not be found out.
+    pub fn tidy(&self, universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
+        self.list(universe, request, Idle::Stays)
+    }
+
+    /// As [`Self::tidy`], but drops what nothing leads to any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::tidy`].
+    pub fn clear(&self, universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
+        self.list(universe, request, Idle::Goes)
+    }
+
+    fn list(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        idle: Idle,
+    ) -> Result<Change, Failure> {
+        let request = without_lock(request);
+        let mut world = World::new(universe, &request).without_narrowing_upgrades();
+        let list = checked(&mut world, &[])?;
+        finish(universe, &mut world, positions(&list), Vec::new(), idle)
+    }
+
+    /// The newest version that a requirement accepts and that fits what the roots ask for, as a specification; `None` if
+    /// that is no release.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, when even the newest does not fit, or when something could not be found out.
+    pub fn newest(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        wish: &Requirement,
+    ) -> Result<Option<VersionSpec>, Failure> {
+        let request = without_lock(request);
+        let mut world = World::new(universe, &request).without_narrowing_upgrades();
+        let (place, accepted) = world.accepted(wish)?;
+        let Some(newest) = world.package(place).newest(&accepted) else {
+            return Err(Failure::Conflict(Box::new(check::nothing(&mut world, wish)?)));
+        };
+        if world.package(place).revision(newest).is_some() {
+            return Ok(None);
+        }
+        let releases = world.package(place).releases().len();
+        let releases = accepted.intersection(&PositionSet::between(0, releases));
+        for position in releases.iter().rev() {
+            let tried = BuildList::build(&mut world, &[(place, position)])?;
+            if check::conflict(&mut world, &tried)?.is_none() {
+                return Ok(Some(compatible(world.package(place), position)));
+            }
+        }
+        checked(&mut world, &[(place, newest)])?;
+        Ok(None)
+    }
+
     /// Moves every package to its newest version within what is asked for.
     ///
     /// # Errors
@@ -63,13 +101,18 @@ impl Minimal {
             list = BuildList::build(&mut world, &wanted)?;
             // What the new versions brought along is to be its newest too.
             if list.chosen.len() == known.len() {
-                return finish(universe, &mut world, &positions(&list), Vec::new());
+                return match finish(universe, &mut world, newest, Vec::new(), Idle::Goes) {
+                    // What some visited version needs stands in the way of all at once.
+                    Err(Failure::Conflict(_)) => {
+                        self.raise(universe, &request, &ids(&world, &list))
+                    }
+                    result => result,
+                };
             }
         }
     }
 
-    /// Moves a package to the lowest version that `to` accepts, up or down; without it, to the newest within what is
-    /// asked for.
+    /// Moves a package to the lowest version that `to` accepts, up or down.
     ///
     /// # Errors
     ///
@@ -79,12 +122,11 @@ impl Minimal {
         universe: &dyn Universe,
         request: &Request,
         id: &PackageId,
-        to: Option<&VersionSpec>,
+        to: &VersionSpec,
     ) -> Result<Change, Failure> {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let list = checked(&mut world, &[])?;
-        let Some(to) = to else { return self.newest(universe, &mut world, &list, id) };
+        let list = BuildList::build(&mut world, &[])?;
         let wish = Requirement::new(id.clone(), to.clone());
         let Some((place, position)) = lowest(&mut world, &wish)? else {
             return Err(Failure::Conflict(Box::new(check::nothing(&mut world, &wish)?)));
@@ -93,7 +135,7 @@ impl Minimal {
         let current = list.position(line);
         if current.is_none_or(|current| current <= position) {
             let list = checked(&mut world, &[(place, position)])?;
-            return finish(universe, &mut world, &positions(&list), Vec::new());
+            return finish(universe, &mut world, positions(&list), Vec::new(), Idle::GoesBut(line));
         }
         let before = positions(&list);
         let downgraded = downgrade::downgrade(&mut world, &before, line, position)?;
@@ -115,34 +157,43 @@ impl Minimal {
                 because,
             });
         }
-        finish(universe, &mut world, &downgraded.kept, lowered)
+        finish(universe, &mut world, downgraded.kept, lowered, Idle::GoesBut(line))
     }
 
-    /// Moves a package to its newest version whose needs break no bound.
-    fn newest(
+    /// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound.
+    ///
+    /// # Errors
+    ///
+    /// When the requirements cannot be met as they are, or something could not be found out.
+    pub fn raise(
         &self,
         universe: &dyn Universe,
-        world: &mut World<'_>,
-        list: &BuildList,
-        id: &PackageId,
+        request: &Request,
+        ids: &[PackageId],
     ) -> Result<Change, Failure> {
-        let before = positions(list);
-        let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
-        let mut wanted = Vec::new();
-        for (&line, &current) in own.collect::<Vec<_>>() {
-            let releases = world.package(line.0).releases().len();
-            let mut newer = bounds(world, list, line)?;
-            newer = newer.intersection(&PositionSet::between(current + 1, releases));
-            for position in newer.iter().rev() {
-                let tried = BuildList::build(world, &[(line.0, position)])?;
-                if check::conflict(world, &tried)?.is_none() {
+        let request = without_lock(request);
+        let mut world = World::new(universe, &request).without_narrowing_upgrades();
+        let mut list = checked(&mut world, &[])?;
+        let mut wanted: Vec<(usize, Position)> = Vec::new();
+        for id in ids {
+            let before = positions(&list);
+            let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
+            for (&line, &current) in own.collect::<Vec<_>>() {
+                let releases = world.package(line.0).releases().len();
+                let mut newer = bounds(&mut world, &list, line)?;
+                newer = newer.intersection(&PositionSet::between(current + 1, releases));
+                for position in newer.iter().rev() {
                     wanted.push((line.0, position));
-                    break;
+                    let tried = BuildList::build(&mut world, &wanted)?;
+                    if check::conflict(&mut world, &tried)?.is_none() {
+                        list = tried;
+                        break;
+                    }
+                    wanted.pop();
                 }
             }
         }
-        let list = checked(world, &wanted)?;
-        finish(universe, world, &positions(&list), Vec::new())
+        finish(universe, &mut world, positions(&list), Vec::new(), Idle::Goes)
     }
 }
 
@@ -153,6 +204,14 @@ fn checked(world: &mut World<'_>, wanted: &[(usize, Position)]) -> Result<BuildL
         Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
         None => Ok(list),
     }
+}
+
+fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
+    let mut ids: Vec<PackageId> =
+        list.chosen.keys().map(|line| world.package(line.0).id().clone()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 fn positions(list: &BuildList) -> BTreeMap<Line, Position> {
@@ -209,46 +268,4 @@ fn newest(
         (line, chosen.unwrap_or(position))
     });
     Ok(newest.collect())
-}
-
-/// Makes requirements of the versions that are to be chosen, and the selection of those.
-fn finish(
-    universe: &dyn Universe,
-    world: &mut World<'_>,
-    chosen: &BTreeMap<Line, Position>,
-    lowered: Vec<Lowered>,
-) -> Result<Change, Failure> {
-    let mut roots = Vec::new();
-    let mut direct = Vec::new();
-    for root in &world.request().roots {
-        let mut requirements = Vec::new();
-        for requirement in &root.requirements {
-            if world.request().local.contains_key(&requirement.id) {
-                requirements.push(requirement.clone());
-                continue;
-            }
-            let Some((place, least)) = lowest(world, requirement)? else { continue };
-            let line = line(world.package(place), &world.request().settings, place, least);
-            let Some(&position) = chosen.get(&line) else { continue };
-            direct.push(line);
-            let mut requirement = requirement.clone();
-            if position != least {
-                let package = world.package(place);
-                requirement.spec = at_least(package, position, Some(&requirement.spec));
-            }
-            requirements.push(requirement);
-        }
-        roots.push(Root { by: root.by.clone(), requirements });
-    }
-    let indirect = indirect(world, chosen, &direct)?
-        .into_iter()
-        .map(|(line, position)| {
-            let package = world.package(line.0);
-            Requirement::new(package.id().clone(), at_least(package, position, None))
-        })
-        .collect::<Vec<_>>();
-    let mut request = Request { roots: roots.clone(), ..world.request().clone() };
-    request.roots.push(Root { by: "indirect".to_owned(), requirements: indirect.clone() });
-    let selection = Minimal.select(universe, &request)?;
-    Ok(Change { selection, roots, indirect, lowered })
 }

@@ -179,6 +179,7 @@ impl Scenario {
         }
         let roots = self.roots.iter();
         let request = Request {
+            indirect: 0,
             roots: roots
                 .map(|(by, wanted)| Root { by: by.clone(), requirements: needs(wanted) })
                 .collect(),

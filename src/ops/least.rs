@@ -1,0 +1,177 @@
+//! Commands by the minimal strategy: the manifests are the state, so whatever changes versions changes them.
+//!
+//! Every command leaves the manifests tidy: own requirements begin at what is chosen, and what only others need is listed
+//! where the selection would come out lower without. The lock is made from them, and adds nothing.
+
+use crate::index::Index;
+use crate::ops::failure::failed;
+use crate::ops::member::Editing;
+use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::resolve::{ask, is_settled, request};
+use crate::ops::rewrite::{Lists, rewrite};
+use crate::ops::sync::sync;
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::VersionSpec;
+use crate::select::{
+    COMMAND, Change, Fact, Failure, Lowered, Minimal, Request, Requirer, Root, Update,
+};
+use crate::workspace::Resolution;
+
+/// What becomes of lines that nothing leads to any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// They stay.
+    Stay,
+    /// They go.
+    Go,
+}
+
+/// What a command is about to do: manifests that it changes, what `mu get` was given, and what a downgrade lowered.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The manifests.
+    pub(super) editing: Editing,
+    /// What `mu get` was given.
+    pub(super) extra: Vec<String>,
+    /// What was lowered or dropped besides what was asked for.
+    pub(super) lowered: Vec<Lowered>,
+}
+
+/// Whether the minimal strategy is in force, and may change anything.
+pub(super) fn is_in_force(session: &Session) -> bool {
+    let is_held = session.options.frozen || session.options.locked;
+    session.resolution() == Resolution::Minimal && !is_held
+}
+
+/// Carries out a change of manifests and of what `mu get` was given, in the strategy that is in force.
+///
+/// # Errors
+///
+/// When versions do not fit together, and for all that [`sync`] fails for.
+pub(super) fn carry_out(
+    session: &mut Session,
+    mut plan: Plan,
+    update: Update,
+    idle: Idle,
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    if is_in_force(session) {
+        tidy(session, &mut plan, idle)?;
+    }
+    conclude(session, plan, update, dry_run)
+}
+
+/// Carries out a change as it stands.
+pub(super) fn conclude(
+    session: &Session,
+    plan: Plan,
+    update: Update,
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let requirements = Requirements::collect(session, plan.extra)?;
+    let outcome = sync(session, &requirements, update, &plan.editing.into_edits(), dry_run)?;
+    Ok(Outcome { lowered: plan.lowered, ..outcome })
+}
+
+/// Makes the manifests say what their own requirements come to; what `mu get` was given has no say in that.
+pub(super) fn tidy(session: &mut Session, plan: &mut Plan, idle: Idle) -> Result<(), CommandError> {
+    let all = Requirements::collect(session, plan.extra.clone())?;
+    let lock = session.lockfile()?.unwrap_or_default();
+    let is_known = all.differences(session, &lock).is_empty();
+    if is_known && idle == Idle::Stay && is_settled(session, &all, &lock) {
+        return Ok(());
+    }
+    let listing = |universe: &Index, request: &Request| match idle {
+        Idle::Stay => Minimal.tidy(universe, request),
+        Idle::Go => Minimal.clear(universe, request),
+    };
+    let own = Requirements::collect(session, Vec::new())?;
+    let change = match question(session, &own, &Update::Nothing, listing) {
+        // The lock knows what this came to.
+        Err(error) if error.code == Code::Offline && is_known => return Ok(()),
+        result => result?,
+    };
+    rewrite(session, &mut plan.editing, &own, &change, Lists::Manifests)?;
+    if !plan.extra.is_empty() {
+        let all = Requirements::collect(session, std::mem::take(&mut plan.extra))?;
+        let change = question(session, &all, &Update::Nothing, listing)?;
+        plan.extra = rewrite(session, &mut plan.editing, &all, &change, Lists::CommandLine)?;
+    }
+    Ok(())
+}
+
+/// Moves versions, to what `wish` asks for if it asks for one version, and writes what that makes of the requirements into
+/// the plan.
+pub(super) fn step(
+    session: &mut Session,
+    plan: &mut Plan,
+    update: &Update,
+    wish: Option<&Asked>,
+    moves: impl Fn(&Index, &Request) -> Result<Change, Failure>,
+) -> Result<Change, CommandError> {
+    let requirements = Requirements::collect(session, std::mem::take(&mut plan.extra))?;
+    let change = wishing(session, &requirements, update, wish, moves)?;
+    plan.extra = rewrite(session, &mut plan.editing, &requirements, &change, Lists::All)?;
+    plan.lowered.extend(change.lowered.iter().cloned());
+    Ok(change)
+}
+
+/// The newest version that a requirement accepts and that fits what else is asked for, as the least; `None` if it is
+/// no release.
+pub(super) fn newest(
+    session: &Session,
+    extra: &[String],
+    wish: &Asked,
+) -> Result<Option<VersionSpec>, CommandError> {
+    let requirements = Requirements::collect(session, extra.to_vec())?;
+    wishing(session, &requirements, &Update::Nothing, Some(wish), |universe, request| {
+        Minimal.newest(universe, request, &wish.requirement)
+    })
+}
+
+/// Asks the minimal strategy about requirements.
+pub(super) fn question<T>(
+    session: &Session,
+    requirements: &Requirements,
+    update: &Update,
+    question: impl Fn(&Index, &Request) -> Result<T, Failure>,
+) -> Result<T, CommandError> {
+    wishing(session, requirements, update, None, question)
+}
+
+/// Asks the minimal strategy about requirements; a failure speaks of the wish, too.
+fn wishing<T>(
+    session: &Session,
+    requirements: &Requirements,
+    update: &Update,
+    wish: Option<&Asked>,
+    question: impl Fn(&Index, &Request) -> Result<T, Failure>,
+) -> Result<T, CommandError> {
+    requirements.declare(session);
+    let previous = session.lockfile()?.unwrap_or_default();
+    let mut request = request(session, requirements, &previous, update.clone());
+    let index = session.index();
+    let result = ask(session, &mut request, |request| question(index, request));
+    result.map_err(|mut failure| {
+        let mut requirements = requirements.clone();
+        if let Some(wish) = wish {
+            name_command(&mut failure, &wish.by);
+            requirements.asked.push(wish.clone());
+            let wish = Root { by: wish.by.clone(), requirements: vec![wish.requirement.clone()] };
+            request.roots.insert(request.roots.len() - request.indirect, wish);
+        }
+        failed(session, &requirements, &Minimal, &request, failure)
+    })
+}
+
+/// Says in the facts of a conflict which command it is that wants something.
+fn name_command(failure: &mut Failure, name: &str) {
+    let Failure::Conflict(conflict) = failure else { return };
+    for fact in &mut conflict.facts {
+        if let Fact::Requires { by: Requirer::Roots(names), .. } = fact {
+            for known in names.iter_mut().filter(|known| *known == COMMAND) {
+                name.clone_into(known);
+            }
+        }
+    }
+}

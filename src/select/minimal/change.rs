@@ -1,0 +1,131 @@
+//! What a move makes of requirements and selection.
+
+use std::collections::BTreeMap;
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Universe};
+use crate::reference::PackageId;
+use crate::select::minimal::Minimal;
+use crate::select::minimal::build::{Line, line, lowest};
+use crate::select::minimal::requirements::{at_least, indirect, needed};
+use crate::select::world::World;
+use crate::select::{Failure, Request, Root, Selection, Strategy};
+
+/// What a move makes of the requirements, and of the selection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The selection afterwards.
+    pub selection: Selection,
+    /// What each root must ask for, in the order of the request but without its lists of what others need; `None`
+    /// where it must ask for nothing.
+    pub asked: Vec<Vec<Option<Requirement>>>,
+    /// The fewest requirements besides that give this selection.
+    pub indirect: Vec<Requirement>,
+    /// What a downgrade lowered or dropped besides what it was asked to lower.
+    pub lowered: Vec<Lowered>,
+}
+
+/// A package that a downgrade lowered or dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lowered {
+    /// The package.
+    pub id: PackageId,
+    /// The version it had.
+    pub from: String,
+    /// The version it has now; `None` if it was dropped.
+    pub to: Option<String>,
+    /// The package that the old version needs, and the version of it that it needs at least; `None` where nothing needs
+    /// the package any more.
+    pub because: Option<(PackageId, String)>,
+}
+
+/// Who asks, in messages, for versions that no requirement needs and that stay all the same.
+const IN_USE: &str = "what is in use";
+
+/// What becomes of versions that nothing leads to, now that others have moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// They stay.
+    Stays,
+    /// They go.
+    Goes,
+    /// They go, but for the one that the command names.
+    GoesBut(Line),
+}
+
+/// Makes requirements of the versions that are to be chosen, and the selection of those.
+pub(super) fn finish(
+    universe: &dyn Universe,
+    world: &mut World<'_>,
+    mut chosen: BTreeMap<Line, Position>,
+    mut lowered: Vec<Lowered>,
+    idle: Idle,
+) -> Result<Change, Failure> {
+    let request = world.request();
+    let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
+    let mut asked = Vec::with_capacity(own.len());
+    let mut direct = Vec::new();
+    for root in own {
+        let mut requirements = Vec::with_capacity(root.requirements.len());
+        for requirement in &root.requirements {
+            requirements.push(moved(world, &chosen, requirement, &mut direct)?);
+        }
+        asked.push(requirements);
+    }
+    if idle != Idle::Stays {
+        let mut from = direct.clone();
+        from.extend(match idle {
+            Idle::GoesBut(line) => Some(line),
+            Idle::Goes | Idle::Stays => None,
+        });
+        let needed = needed(world, &chosen, &from)?;
+        let is_downgrade = !lowered.is_empty();
+        for (line, position) in chosen.extract_if(.., |line, _| !needed.contains(line)) {
+            let package = world.package(line.0);
+            if is_downgrade && !lowered.iter().any(|one| one.id == *package.id()) {
+                let (id, from) = (package.id().clone(), package.label(position));
+                lowered.push(Lowered { id, from, to: None, because: None });
+            }
+        }
+    }
+    let indirect = indirect(world, &chosen, &direct)?
+        .into_iter()
+        .map(|(line, position)| {
+            let package = world.package(line.0);
+            Requirement::new(package.id().clone(), at_least(package, position, None))
+        })
+        .collect::<Vec<_>>();
+    let mut roots: Vec<Root> = own
+        .iter()
+        .zip(&asked)
+        .map(|(root, asked)| Root {
+            by: root.by.clone(),
+            requirements: asked.iter().flatten().cloned().collect(),
+        })
+        .collect();
+    roots.push(Root { by: IN_USE.to_owned(), requirements: indirect.clone() });
+    let request = Request { roots, indirect: 1, ..request.clone() };
+    let selection = Minimal.select(universe, &request)?;
+    Ok(Change { selection, asked, indirect, lowered })
+}
+
+/// What a root's requirement must become, so that it begins at what is chosen; `None` if nothing is chosen for it.
+fn moved(
+    world: &mut World<'_>,
+    chosen: &BTreeMap<Line, Position>,
+    requirement: &Requirement,
+    direct: &mut Vec<Line>,
+) -> Result<Option<Requirement>, Failure> {
+    if world.request().local.contains_key(&requirement.id) {
+        return Ok(Some(requirement.clone()));
+    }
+    let Some((place, least)) = lowest(world, requirement)? else { return Ok(None) };
+    let line = line(world.package(place), &world.request().settings, place, least);
+    let Some(&position) = chosen.get(&line) else { return Ok(None) };
+    direct.push(line);
+    let mut requirement = requirement.clone();
+    if position != least {
+        requirement.spec = at_least(world.package(place), position, Some(&requirement.spec));
+    }
+    Ok(Some(requirement))
+}
