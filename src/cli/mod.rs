@@ -9,6 +9,8 @@ mod filter;
 mod get;
 mod global;
 mod graph;
+#[cfg(feature = "publish")]
+mod hub;
 mod init;
 mod list;
 mod outdated;
@@ -110,6 +112,9 @@ enum Command {
     Pack(pack::Arguments),
     #[command(subcommand)]
     Registry(registry::Command),
+    #[cfg(feature = "publish")]
+    #[command(subcommand)]
+    Hub(hub::Command),
     #[command(subcommand)]
     Cache(cache::Command),
     Doctor(doctor::Arguments),
@@ -272,6 +277,8 @@ fn start(
         #[cfg(feature = "hub")]
         Command::Pack(arguments) => pack::run(&context, &arguments),
         Command::Registry(command) => registry::run(&context, &command),
+        #[cfg(feature = "publish")]
+        Command::Hub(command) => hub::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
         Command::Doctor(arguments) => doctor::run(&context, &arguments),
         Command::Completions(arguments) => completions::run(&context, &arguments),

@@ -12,6 +12,8 @@ pub mod fetch;
 pub mod filter;
 pub mod get;
 pub mod graph;
+#[cfg(feature = "publish")]
+pub mod hub;
 pub mod init;
 mod least;
 mod locked_universe;

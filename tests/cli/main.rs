@@ -17,6 +17,7 @@ mod git_stopped;
 mod help;
 mod hostile;
 mod hub;
+mod hub_check;
 mod hub_faults;
 mod json;
 mod lock;

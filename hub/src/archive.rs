@@ -1,0 +1,189 @@
+//! What is really in an archive: unpacked through the same reader as everybody who will install it.
+
+use bytes::Bytes;
+use mu_provider::{ArchiveDigest, Digest, Limits, Tree, TreeWriter};
+use mu_provider_hub::archive::{self, ArchiveError};
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::HubError;
+use crate::lines::Line;
+use crate::names::refused;
+
+/// The longest manifest, in bytes.
+const LONGEST_MANIFEST: u64 = 4 << 20;
+
+/// An archive that was unpacked.
+#[derive(Debug)]
+pub(crate) struct Unpacked {
+    pub(crate) archive: ArchiveDigest,
+    pub(crate) content: Digest,
+    pub(crate) size: u64,
+    pub(crate) tree: Tree,
+    /// Holds the files, until this is dropped.
+    pub(crate) folder: tempfile::TempDir,
+}
+
+/// The part of a manifest that an index line must agree with.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    name: Option<String>,
+    version: Option<String>,
+    app_version: Option<Text>,
+    versioning: Option<String>,
+}
+
+/// An app version is text, but YAML takes `8.11` for a number.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Text {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+/// The SHA-256 of an archive.
+pub(crate) fn digest(bytes: &[u8]) -> ArchiveDigest {
+    ArchiveDigest::from_bytes(Sha256::digest(bytes).into())
+}
+
+/// Unpacks an archive into a temporary folder. This works for a while, and belongs on a thread of its own.
+pub(crate) fn unpack(bytes: &Bytes, package: &str) -> Result<Unpacked, HubError> {
+    let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };
+    let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
+    let folder = tempfile::Builder::new().prefix("mu-hub-").tempdir().map_err(io)?;
+    let mut writer = TreeWriter::new(folder.path(), Limits::default());
+    archive::unpack(bytes, &mut writer).map_err(fail)?;
+    let tree = writer.finish().map_err(|error| fail(error.into()))?;
+    Ok(Unpacked {
+        archive: digest(bytes),
+        content: tree.digest(),
+        size: bytes.len() as u64,
+        tree,
+        folder,
+    })
+}
+
+impl Unpacked {
+    /// Checks that a line tells the truth about the archive.
+    pub(crate) fn check(&self, line: &Line) -> Result<(), HubError> {
+        let mismatch = |what, expected: &str, found: String| {
+            Err(HubError::Mismatch {
+                package: line.describe(),
+                what,
+                expected: expected.to_owned(),
+                found,
+            })
+        };
+        if let Some(expected) = line.text("archive")
+            && expected != self.archive.to_string()
+        {
+            return mismatch("digest", expected, self.archive.to_string());
+        }
+        if let Some(expected) = line.text("digest")
+            && expected != self.content.to_string()
+        {
+            return mismatch("content's digest", expected, self.content.to_string());
+        }
+        if let Some(expected) = line.map().get("size").and_then(Value::as_u64)
+            && expected != self.size
+        {
+            return mismatch("size", &expected.to_string(), self.size.to_string());
+        }
+        let manifest = self.manifest(line)?;
+        let name = manifest.name.unwrap_or_default();
+        if !is_name(&name, line.name()) {
+            return mismatch("name", line.name(), name);
+        }
+        let version = manifest.version.unwrap_or_default();
+        if version != line.version() {
+            return mismatch("version", line.version(), version);
+        }
+        let is_composite = manifest.versioning.as_deref() == Some("composite");
+        if is_composite || line.composite_app().is_some() {
+            let app = match manifest.app_version.filter(|_| is_composite) {
+                Some(Text::Text(text)) => text,
+                Some(Text::Number(number)) => number.to_string(),
+                None => String::new(),
+            };
+            let expected = line.composite_app().unwrap_or_default();
+            if app != expected {
+                return mismatch("app version", expected, app);
+            }
+        }
+        Ok(())
+    }
+
+    fn manifest(&self, line: &Line) -> Result<Manifest, HubError> {
+        let wrong =
+            |reason: String| refused(&format!("the archive of {}", line.describe()), &reason);
+        let name = manifest_name(&self.tree).map_err(|reason| wrong(reason.to_owned()))?;
+        let text = self.read(name, LONGEST_MANIFEST).map_err(|source| HubError::Io {
+            action: format!("read {name} of {}", line.describe()),
+            source,
+        })?;
+        let text = text.ok_or_else(|| wrong(format!("its {name} is too long, or no text")))?;
+        // JSON is YAML, so both are read as one.
+        serde_yaml::from_str(&text)
+            .map_err(|error| wrong(format!("its {name} cannot be read: {error}")))
+    }
+
+    /// The text of a file in the archive; `None` if it is longer than `most`, or no text.
+    pub(crate) fn read(&self, path: &str, most: u64) -> std::io::Result<Option<String>> {
+        let path = self.folder.path().join(path);
+        if std::fs::metadata(&path)?.len() > most {
+            return Ok(None);
+        }
+        Ok(String::from_utf8(std::fs::read(path)?).ok())
+    }
+}
+
+/// Which file of a package is its manifest.
+fn manifest_name(tree: &Tree) -> Result<&'static str, &'static str> {
+    let is_there = |name: &str| {
+        tree.entries()
+            .iter()
+            .any(|entry| entry.path == name && entry.mode != mu_provider::Mode::Symlink)
+    };
+    match (is_there("Mu.yaml"), is_there("Mu.json")) {
+        (true, false) => Ok("Mu.yaml"),
+        (false, true) => Ok("Mu.json"),
+        (true, true) => Err("it has a Mu.yaml and a Mu.json"),
+        (false, false) => Err("it has no Mu.yaml"),
+    }
+}
+
+/// Whether a manifest's name, with or without a base in front, is that of a line.
+fn is_name(written: &str, name: &str) -> bool {
+    let written = written.split_once("://").map_or(written, |(_, rest)| rest);
+    match written.strip_suffix(name) {
+        Some("") => true,
+        Some(base) => base
+            .strip_suffix('/')
+            .is_some_and(|host| !host.contains('/') && host.contains(['.', ':'])),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_name;
+
+    #[test]
+    fn a_manifest_may_name_its_base() {
+        for (written, expected) in [
+            ("aws/ec2", true),
+            ("hub.mu.com/aws/ec2", true),
+            ("https://hub.mu.com/aws/ec2", true),
+            ("localhost:80/aws/ec2", true),
+            ("other/aws/ec2", false),
+            ("xaws/ec2", false),
+            ("hub.mu.com/x/aws/ec2", false),
+            ("ec2", false),
+            ("", false),
+        ] {
+            assert_eq!(is_name(written, "aws/ec2"), expected, "{written}");
+        }
+    }
+}

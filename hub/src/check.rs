@@ -1,0 +1,382 @@
+//! Reads a whole hub again: every line, every archive, and all that is derived from them.
+//!
+//! What readers could take wrongly is a problem; what a write left that broke off, and what nobody reads,
+//! is a leftover. Repairing writes derived files again and removes leftovers. It never touches an index
+//! line, nor an archive that one leads to: what is wrong there only people can put right. As they may have
+//! done so by hand, it makes readers ask for every index file again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use object_store::ObjectMeta;
+use serde::Deserialize;
+
+use crate::HubError;
+use crate::archive;
+use crate::derived::{self, CATALOG_FILE};
+use crate::lines::{Line, Lines};
+use crate::log;
+use crate::names;
+use crate::pending::{BrokenOff, Marker};
+use crate::root::{HUB_FILE, Root};
+use crate::writer::Writer;
+
+/// How old an archive in a bucket has to be before it counts as one that nobody is about to publish.
+const ORPHAN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a check found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Packages that were checked.
+    pub packages: u64,
+    /// Their versions.
+    pub versions: u64,
+    /// Bytes of their archives.
+    pub bytes: u64,
+    /// What is wrong, or was.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Whether readers can rely on all that the hub says.
+    pub fn is_sound(&self) -> bool {
+        self.findings.iter().all(|finding| finding.is_leftover || finding.is_repaired)
+    }
+}
+
+/// One thing that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The file, relative to the hub.
+    pub path: String,
+    /// What is wrong with it.
+    pub what: String,
+    /// Whether it does no harm: what a write left that broke off, and nobody reads.
+    pub is_leftover: bool,
+    /// Whether it was put right.
+    pub is_repaired: bool,
+}
+
+/// Checks a hub; see [`crate::Hub::check`].
+pub(crate) async fn check(
+    writer: &Writer,
+    repair: bool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Report, HubError> {
+    let _turn = match repair {
+        true => Some(writer.files.turn().await?),
+        false => None,
+    };
+    let root = Root::read(&writer.files).await?;
+    let pending = BrokenOff::all(&writer.files).await?;
+    let mut check = Check {
+        writer,
+        root,
+        report: Report::default(),
+        capabilities: BTreeMap::new(),
+        catalog: BTreeMap::new(),
+        used: BTreeSet::new(),
+        broken: BTreeSet::new(),
+        behind: pending.names.iter().cloned().collect(),
+        wrong: BTreeSet::new(),
+    };
+    for name in derived::all_names(&writer.files, &check.root).await? {
+        progress(&name);
+        check.package(&name).await?;
+    }
+    if !pending.is_empty() {
+        let names = pending.names.join(", ");
+        check.leftover("pending/", format!("a change was not completed, of {names}"));
+    }
+    check.log().await?;
+    check.capabilities().await?;
+    check.catalog().await?;
+    let orphans = check.orphans().await?;
+    let half_written = writer.files.half_written();
+    for path in &half_written {
+        check.leftover(&path.display().to_string(), "was not written to its end");
+    }
+    if repair {
+        check.repair(pending, &orphans).await?;
+        for path in half_written {
+            std::fs::remove_file(&path).map_err(|source| HubError::Io {
+                action: format!("remove `{}`", path.display()),
+                source,
+            })?;
+        }
+    }
+    Ok(check.report)
+}
+
+struct Check<'hub> {
+    writer: &'hub Writer,
+    root: Root,
+    report: Report,
+    /// Capability → packages, as the index says.
+    capabilities: BTreeMap<String, BTreeSet<String>>,
+    /// Name → catalog line, as the index says.
+    catalog: BTreeMap<String, String>,
+    /// Archives that a line leads to.
+    used: BTreeSet<String>,
+    /// Packages whose index cannot be read whole.
+    broken: BTreeSet<String>,
+    /// Packages whose derived files may be behind, which a marker or the log says.
+    behind: BTreeSet<String>,
+    /// Packages whose derived files are wrong.
+    wrong: BTreeSet<String>,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, path: &str, what: impl Into<String>) {
+        self.find(path, what.into(), false);
+    }
+
+    fn leftover(&mut self, path: &str, what: impl Into<String>) {
+        self.find(path, what.into(), true);
+    }
+
+    fn find(&mut self, path: &str, what: String, is_leftover: bool) {
+        let path = path.to_owned();
+        self.report.findings.push(Finding { path, what, is_leftover, is_repaired: false });
+    }
+
+    async fn package(&mut self, name: &str) -> Result<(), HubError> {
+        let path = self.root.index(name);
+        let Some(read) = self.writer.files.read(&path).await? else { return Ok(()) };
+        let (lines, wrong) = Lines::parse_all(&read.bytes, name);
+        if !wrong.is_empty() {
+            self.broken.insert(name.to_owned());
+        }
+        for what in wrong {
+            self.problem(&path, what);
+        }
+        self.report.packages += 1;
+        let mut seen = BTreeSet::new();
+        for line in lines.iter() {
+            self.report.versions += 1;
+            if !seen.insert(line.full_version()) {
+                self.problem(&path, format!("{} is there twice", line.describe()));
+            }
+            if let Err(error) = line.check() {
+                self.problem(&path, format!("{}: {error}", line.describe()));
+            }
+            self.archive(line, &path).await?;
+        }
+        for capability in derived::provided(&lines) {
+            self.capabilities.entry(capability).or_default().insert(name.to_owned());
+        }
+        if let Some(line) = derived::catalog_line(&lines) {
+            self.catalog.insert(name.to_owned(), line);
+        }
+        Ok(())
+    }
+
+    async fn archive(&mut self, line: &Line, index: &str) -> Result<(), HubError> {
+        let usual = format!("{}{}", self.root.packs_folder(), line.usual_archive());
+        let mut places: Vec<String> = line.texts("urls").map(str::to_owned).collect();
+        if places.is_empty() {
+            places.push(usual);
+        }
+        let mut is_elsewhere = false;
+        for place in places {
+            if place.contains("://") {
+                is_elsewhere = true;
+                continue;
+            }
+            self.used.insert(place.clone());
+            let Some(read) = self.writer.files.read(&place).await? else { continue };
+            self.report.bytes += read.bytes.len() as u64;
+            let result = archive::unpack(&read.bytes, &line.describe());
+            if let Err(error) = result.and_then(|unpacked| unpacked.check(line)) {
+                self.problem(&place, with_causes(&error));
+            }
+            return Ok(());
+        }
+        if !is_elsewhere {
+            self.problem(index, format!("the archive of {} is not there", line.describe()));
+        }
+        Ok(())
+    }
+
+    async fn log(&mut self) -> Result<(), HubError> {
+        let (files, generation) = (&self.writer.files, self.root.generation());
+        if !self.root.counts() {
+            return Ok(());
+        }
+        if generation > 0
+            && log::names(files, &self.root, generation - 1, generation).await?.is_none()
+        {
+            self.problem(HUB_FILE, format!("the log does not tell of generation {generation}"));
+        }
+        if let Some(catalog) = self.root.catalog()
+            && let Some(names) =
+                log::names(files, &self.root, catalog.generation, generation).await?
+        {
+            self.behind.extend(names);
+        }
+        Ok(())
+    }
+
+    async fn capabilities(&mut self) -> Result<(), HubError> {
+        #[derive(Deserialize)]
+        struct File {
+            packages: BTreeSet<String>,
+        }
+        let mut present = BTreeMap::new();
+        for meta in self.writer.files.list("capabilities/").await? {
+            let path = meta.location.to_string();
+            let Some(read) = self.writer.files.read(&path).await? else { continue };
+            match serde_json::from_slice::<File>(&read.bytes) {
+                Ok(file) => drop(present.insert(path, file.packages)),
+                Err(_) => self.problem(&path, "it is no list of packages"),
+            }
+        }
+        let expected: BTreeMap<String, BTreeSet<String>> = self
+            .capabilities
+            .iter()
+            .filter_map(|(name, packages)| Some((names::capability_path(name)?, packages.clone())))
+            .collect();
+        let paths: BTreeSet<&String> = present.keys().chain(expected.keys()).collect();
+        let none = BTreeSet::new();
+        let mut differing = Vec::new();
+        for path in paths {
+            let expected = expected.get(path).unwrap_or(&none);
+            let present = present.get(path).unwrap_or(&none);
+            let names: Vec<&String> = expected.symmetric_difference(present).collect();
+            differing.push((path.clone(), names.into_iter().cloned().collect::<Vec<_>>()));
+        }
+        for (path, names) in differing {
+            self.derived(&path, &names, "does not agree with the index about");
+        }
+        Ok(())
+    }
+
+    async fn catalog(&mut self) -> Result<(), HubError> {
+        let present = match self.writer.files.read(CATALOG_FILE).await? {
+            Some(read) => derived::catalog_of(&read.bytes),
+            None if self.root.catalog().is_none() => {
+                if !self.catalog.is_empty() {
+                    self.leftover(CATALOG_FILE, "there is none yet, so searching finds nothing");
+                }
+                return Ok(());
+            }
+            None => Some(BTreeMap::new()),
+        };
+        let Some(present) = present else {
+            self.wrong.extend(self.catalog.keys().cloned());
+            self.problem(CATALOG_FILE, "it cannot be read");
+            return Ok(());
+        };
+        let names: BTreeSet<&String> = present.keys().chain(self.catalog.keys()).collect();
+        let differing: Vec<String> = names
+            .into_iter()
+            .filter(|name| present.get(*name) != self.catalog.get(*name))
+            .cloned()
+            .collect();
+        self.derived(CATALOG_FILE, &differing, "does not agree with the index about");
+        Ok(())
+    }
+
+    /// Reports a derived file that is wrong about `names`. About those that are known to be behind, it
+    /// may be.
+    fn derived(&mut self, path: &str, names: &[String], what: &str) {
+        let wrong: Vec<&String> = names
+            .iter()
+            .filter(|name| !self.behind.contains(*name) && !self.broken.contains(*name))
+            .collect();
+        let Some(first) = wrong.first() else { return };
+        let more = match wrong.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let what = format!("it {what} {}{more}", names::printable(first));
+        let wrong: Vec<String> = wrong.into_iter().cloned().collect();
+        self.wrong.extend(wrong);
+        self.problem(path, what);
+    }
+
+    /// Archives that no line leads to. Those of a package whose index is broken may be somebody's.
+    async fn orphans(&mut self) -> Result<Vec<ObjectMeta>, HubError> {
+        let packs = self.root.packs_folder();
+        let mut orphans = Vec::new();
+        for meta in self.writer.files.list(&packs).await? {
+            let path = meta.location.as_ref();
+            let package = path.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
+            let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
+            if !self.used.contains(path) && !is_broken {
+                self.leftover(path, "no version leads to it");
+                orphans.push(meta);
+            }
+        }
+        Ok(orphans)
+    }
+
+    async fn repair(&mut self, pending: BrokenOff, orphans: &[ObjectMeta]) -> Result<(), HubError> {
+        let files = &self.writer.files;
+        let marker = Marker::set(files, "").await?;
+        let now = files.head(marker.path()).await?.map(|meta| meta.last_modified);
+        let mut kept = BTreeSet::new();
+        for meta in orphans {
+            let age = now.map(|now| (now - meta.last_modified).to_std().unwrap_or_default());
+            if files.is_folder() || age.is_some_and(|age| age >= ORPHAN_AFTER) {
+                files.remove(meta.location.as_ref()).await?;
+            } else {
+                kept.insert(meta.location.to_string());
+            }
+        }
+        for meta in files.list("capabilities/").await? {
+            self.rewrite_capability(meta.location.as_ref()).await?;
+        }
+        let mut names: BTreeSet<String> = std::mem::take(&mut self.wrong);
+        names.extend(self.behind.iter().cloned());
+        if self.root.catalog().is_none() {
+            names.extend(self.catalog.keys().cloned());
+        }
+        names.retain(|name| self.catalog.contains_key(name) && !self.broken.contains(name));
+        let names: Vec<String> = names.into_iter().collect();
+        self.writer.complete(&names, self.broken.is_empty()).await?;
+        let generation = log::begin_anew(files, &Root::read(files).await?).await?;
+        self.writer.advance(generation, None).await?;
+        pending.clear(files).await?;
+        marker.clear(files).await?;
+        let packs = self.root.packs_folder();
+        let index = self.root.index_folder();
+        let is_done = |finding: &Finding| {
+            !finding.path.starts_with(&index)
+                && !kept.contains(&finding.path)
+                && (finding.is_leftover || !finding.path.starts_with(&packs))
+                && (self.broken.is_empty() || finding.path != CATALOG_FILE)
+        };
+        for finding in &mut self.report.findings {
+            finding.is_repaired = is_done(finding);
+        }
+        Ok(())
+    }
+
+    /// Takes out of a capability's file what the index does not say. What is missing comes with its package.
+    async fn rewrite_capability(&self, path: &str) -> Result<(), HubError> {
+        let capability =
+            path.strip_prefix("capabilities/").and_then(|path| path.strip_suffix(".json"));
+        let Some(capability) = capability else { return Ok(()) };
+        let packages = self.capabilities.get(capability).cloned().unwrap_or_default();
+        let file = derived::capability_file(&packages);
+        self.writer
+            .files
+            .change(path, async |bytes| {
+                Ok(((bytes != Some(&file) && self.broken.is_empty()).then(|| file.clone()), ()))
+            })
+            .await
+    }
+}
+
+/// An error and what caused it, in one line.
+fn with_causes(error: &HubError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

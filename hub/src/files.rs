@@ -1,0 +1,255 @@
+//! Reads and writes the files of a hub: whole, and only if nobody changed them meanwhile.
+//!
+//! A bucket refuses a write whose condition does not hold. A folder cannot, so there writers take
+//! turns, by a lock that ends with its process. What the files hold is not known here.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    UpdateVersion,
+};
+
+use crate::HubError;
+use crate::place::{Kind, Place};
+
+/// The file whose lock the writers of a folder take.
+const LOCK_FILE: &str = "hub.lock";
+
+/// How often a write is tried that others come in between of.
+const ATTEMPTS: u32 = 1_000;
+
+/// The longest wait before such a write is tried again.
+const LONGEST_WAIT: Duration = Duration::from_millis(200);
+
+/// The files of one hub.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    store: Arc<dyn ObjectStore>,
+    folder: Option<PathBuf>,
+    name: Arc<str>,
+    pub(crate) broken_off_after: Duration,
+}
+
+/// A file as it was read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) bytes: Bytes,
+    pub(crate) version: Version,
+}
+
+/// Which content of a file somebody has seen.
+#[derive(Debug, Clone)]
+pub(crate) enum Version {
+    /// There was no such file.
+    Absent,
+    /// It was this one.
+    Seen(UpdateVersion),
+}
+
+/// The turn of one writer; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn(#[expect(dead_code, reason = "is held, not looked at")] Option<File>);
+
+impl Files {
+    /// The files at `place`; its folder is made if `make` says so.
+    pub(crate) fn open(place: &Place, make: bool) -> Result<Self, HubError> {
+        let (store, folder): (Arc<dyn ObjectStore>, _) = match &place.kind {
+            Kind::Store(store) => (Arc::clone(store), None),
+            Kind::Folder(path) => {
+                if make {
+                    std::fs::create_dir_all(path).map_err(|source| HubError::Io {
+                        action: format!("make the folder `{}`", path.display()),
+                        source,
+                    })?;
+                } else if !path.is_dir() {
+                    return Err(HubError::Missing { place: place.name.clone() });
+                }
+                let store = LocalFileSystem::new_with_prefix(path).map_err(|error| {
+                    HubError::Place { place: place.name.clone(), reason: error.to_string() }
+                })?;
+                (Arc::new(store.with_fsync(true)), Some(path.clone()))
+            }
+        };
+        Ok(Self {
+            store,
+            folder,
+            name: place.name.as_str().into(),
+            broken_off_after: place.broken_off_after,
+        })
+    }
+
+    /// What users call the hub.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this is a folder of this machine.
+    pub(crate) fn is_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Waits for this writer's turn. In a bucket all write at the same time.
+    pub(crate) async fn turn(&self) -> Result<Turn, HubError> {
+        let Some(folder) = &self.folder else { return Ok(Turn(None)) };
+        let path = folder.join(LOCK_FILE);
+        let shown = path.display().to_string();
+        let lock = move || -> std::io::Result<File> {
+            let file =
+                File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+            file.lock()?;
+            Ok(file)
+        };
+        let failed = |source| HubError::Io { action: format!("lock `{shown}`"), source };
+        match tokio::task::spawn_blocking(lock).await {
+            Ok(result) => Ok(Turn(Some(result.map_err(failed)?))),
+            Err(error) => Err(failed(std::io::Error::other(error))),
+        }
+    }
+
+    /// Reads a file, if it is there.
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, HubError> {
+        let result = match self.store.get_opts(&self.path(path)?, GetOptions::default()).await {
+            Ok(result) => result,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(self.failed("read", path, error)),
+        };
+        let version = Version::Seen(UpdateVersion {
+            e_tag: result.meta.e_tag.clone(),
+            version: result.meta.version.clone(),
+        });
+        let bytes = result.bytes().await.map_err(|error| self.failed("read", path, error))?;
+        Ok(Some(Read { bytes, version }))
+    }
+
+    /// What the place says of a file, if it is there.
+    pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, HubError> {
+        match self.store.head(&self.path(path)?).await {
+            Ok(meta) => Ok(Some(meta)),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.failed("read", path, error)),
+        }
+    }
+
+    /// Writes a file whatever was there.
+    pub(crate) async fn write(&self, path: &str, bytes: Bytes) -> Result<(), HubError> {
+        let result = self.store.put(&self.path(path)?, bytes.into()).await;
+        result.map(drop).map_err(|error| self.failed("write", path, error))
+    }
+
+    /// Writes a file that is as it was seen; `false` if it is not, and nothing was written.
+    pub(crate) async fn replace(
+        &self,
+        path: &str,
+        seen: &Version,
+        bytes: Bytes,
+    ) -> Result<bool, HubError> {
+        let location = self.path(path)?;
+        let mode = match seen {
+            Version::Absent => PutMode::Create,
+            // This writer has its turn, so nobody else changes the file.
+            Version::Seen(_) if self.folder.is_some() => PutMode::Overwrite,
+            Version::Seen(version) => PutMode::Update(version.clone()),
+        };
+        let options = PutOptions { mode, ..PutOptions::default() };
+        match self.store.put_opts(&location, bytes.into(), options).await {
+            Ok(_) => Ok(true),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
+            Err(error) => Err(self.failed("write", path, error)),
+        }
+    }
+
+    /// Removes a file; one that is not there is fine.
+    pub(crate) async fn remove(&self, path: &str) -> Result<(), HubError> {
+        match self.store.delete(&self.path(path)?).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.failed("remove", path, error)),
+        }
+    }
+
+    /// All files below a folder of the hub, sorted by path.
+    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>, HubError> {
+        let path = self.path(folder.trim_end_matches('/'))?;
+        let prefix = (!path.as_ref().is_empty()).then_some(&path);
+        let found: Result<Vec<_>, _> = self.store.list(prefix).try_collect().await;
+        let mut found = found.map_err(|error| self.failed("list", folder, error))?;
+        found.sort_unstable_by(|left, right| left.location.cmp(&right.location));
+        Ok(found)
+    }
+
+    /// Files that a writer of a folder left half written when it died. Nobody reads them.
+    pub(crate) fn half_written(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders: Vec<PathBuf> = self.folder.clone().into_iter().collect();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let is_staged = entry.file_name().to_str().is_some_and(|name| {
+                    name.rsplit_once('#').is_some_and(|(_, number)| {
+                        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+                    })
+                });
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    Ok(kind) if kind.is_file() && is_staged => found.push(entry.path()),
+                    _ => {}
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// Replaces a file by what `change` makes of it, again until nobody came in between.
+    ///
+    /// `change` gets what is there and returns what is to be there; with `None` it stays as it is.
+    pub(crate) async fn change<T>(
+        &self,
+        path: &str,
+        mut change: impl AsyncFnMut(Option<&Bytes>) -> Result<(Option<Bytes>, T), HubError>,
+    ) -> Result<T, HubError> {
+        for attempt in 0..ATTEMPTS {
+            let read = self.read(path).await?;
+            let (bytes, answer) = change(read.as_ref().map(|read| &read.bytes)).await?;
+            let Some(bytes) = bytes else { return Ok(answer) };
+            let seen = read.map_or(Version::Absent, |read| read.version);
+            if self.replace(path, &seen, bytes).await? {
+                return Ok(answer);
+            }
+            tokio::time::sleep(wait(attempt)).await;
+        }
+        Err(HubError::Busy { path: path.into(), place: self.name.to_string(), attempts: ATTEMPTS })
+    }
+
+    /// The error of a file that is not what it should be.
+    pub(crate) fn broken(&self, path: &str, reason: impl Into<String>) -> HubError {
+        HubError::Broken { place: self.name.to_string(), path: path.into(), reason: reason.into() }
+    }
+
+    fn path(&self, path: &str) -> Result<Path, HubError> {
+        Path::parse(path).map_err(|error| self.failed("name", path, error.into()))
+    }
+
+    fn failed(&self, action: &'static str, path: &str, source: Error) -> HubError {
+        let (path, place) = (path.to_owned(), self.name.to_string());
+        HubError::Store { action, path, place, source: Box::new(source) }
+    }
+}
+
+/// How long to wait before trying again: longer and longer, and different for everybody.
+fn wait(attempt: u32) -> Duration {
+    let longest = LONGEST_WAIT.min(Duration::from_millis(1 << attempt.min(10)));
+    let share = f64::from(u16::try_from(random() & 0xffff).expect("is 16 bits")) / 65_536.0;
+    longest.mul_f64(share)
+}
+
+/// A number that nobody guesses; 0 where the system has none to give.
+pub(crate) fn random() -> u64 {
+    getrandom::u64().unwrap_or_default()
+}

@@ -1,0 +1,166 @@
+//! Hubs from their owner's side: publishing into one, and checking one.
+//!
+//! A hub is a tree of files, in a folder or in a bucket, and those files are all its state: any number
+//! of processes, on any number of machines, may write to one at the same time. [`Hub`] is the door;
+//! `writer.rs` has the order of writes that makes this safe, `files.rs` the conditional writes beneath
+//! it, `lines.rs` an index file, `derived.rs` and `log.rs` what follows from the index, `pending.rs` how
+//! what broke off is completed, `check.rs` finds what is wrong. What the files look like to readers is
+//! `mu_provider_hub::wire`'s.
+
+mod archive;
+mod check;
+mod derived;
+mod error;
+mod files;
+mod lines;
+mod log;
+mod names;
+mod pending;
+mod place;
+mod root;
+mod writer;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+
+pub use crate::check::{Finding, Report};
+pub use crate::error::HubError;
+use crate::files::Files;
+use crate::lines::Line;
+pub use crate::place::Place;
+use crate::root::Root;
+use crate::writer::Writer;
+pub use crate::writer::{Published, Tags};
+
+/// A hub that is read and changed by the calling thread.
+///
+/// Not to be used inside an asynchronous runtime.
+#[derive(Debug)]
+pub struct Hub {
+    runtime: Runtime,
+    writer: Writer,
+}
+
+/// A version that is about to be published.
+#[derive(Debug, Clone)]
+pub struct Publication {
+    /// Its index line: a JSON object, with at least `name` and `version`. `digest`, `archive` and `size`
+    /// are compared with the archive, or filled in; `urls` is the hub's to set.
+    pub line: Map<String, Value>,
+    /// Its archive.
+    pub archive: Bytes,
+}
+
+impl Hub {
+    /// Opens the hub at `place`.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or it cannot be read.
+    pub fn open(place: &Place) -> Result<Self, HubError> {
+        let hub = Self::at(place, false)?;
+        hub.runtime.block_on(Root::read(&hub.writer.files))?;
+        Ok(hub)
+    }
+
+    /// Makes a hub at `place`; returns it, and whether it is new. One that is there already stays as
+    /// it is.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn init(place: &Place) -> Result<(Self, bool), HubError> {
+        let hub = Self::at(place, true)?;
+        let is_new = hub.runtime.block_on(hub.writer.init())?;
+        Ok((hub, is_new))
+    }
+
+    /// Publishes a version: all of it, or nothing that readers see.
+    ///
+    /// # Errors
+    ///
+    /// When the line or the archive breaks a rule, they do not belong together, the version is there
+    /// already with other content, or the place refuses.
+    pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
+        let line = Line::new(publication.line.clone());
+        line.check()?;
+        let unpacked = archive::unpack(&publication.archive, &line.describe())?;
+        unpacked.check(&line)?;
+        let archive = publication.archive.clone();
+        self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
+    }
+
+    /// Withdraws a version, with or without a reason; returns whether it was not yet, for this reason.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, or the place refuses.
+    pub fn yank(&self, name: &str, version: &str, reason: Option<&str>) -> Result<bool, HubError> {
+        self.runtime.block_on(self.writer.yank(name, version, Some(reason.unwrap_or_default())))
+    }
+
+    /// Takes back that a version was withdrawn; returns whether it was.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hub::yank`].
+    pub fn unyank(&self, name: &str, version: &str) -> Result<bool, HubError> {
+        self.runtime.block_on(self.writer.yank(name, version, None))
+    }
+
+    /// Changes the tags of a version; returns whether that changed anything. A tag that was on another
+    /// version of the package moves.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, a tag cannot be one, or the place refuses.
+    pub fn tag(&self, name: &str, version: &str, tags: &Tags) -> Result<bool, HubError> {
+        self.runtime.block_on(self.writer.tag(name, version, tags))
+    }
+
+    /// Says that the package with the id `to` took the place of `name`, or takes that back; returns
+    /// whether that changed anything.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such package, or the place refuses.
+    pub fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
+        self.runtime.block_on(self.writer.moved(name, to))
+    }
+
+    /// The index line of a version, as it was published; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the index cannot be read.
+    pub fn line(&self, name: &str, version: &str) -> Result<Option<Map<String, Value>>, HubError> {
+        names::check_name(name)?;
+        let files = &self.writer.files;
+        let lines = self.runtime.block_on(async {
+            let root = Root::read(files).await?;
+            derived::index(files, &root, name).await
+        })?;
+        Ok(lines.find(version).map(|line| line.map().clone()))
+    }
+
+    /// Reads everything again and compares it; with `repair`, what can be derived from the index and the
+    /// archives is put right.
+    ///
+    /// `progress` is called with the name of each package before it is checked.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be read. What is wrong with the hub is no error, but in the report.
+    pub fn check(&self, repair: bool, progress: &mut dyn FnMut(&str)) -> Result<Report, HubError> {
+        self.runtime.block_on(check::check(&self.writer, repair, progress))
+    }
+
+    fn at(place: &Place, make: bool) -> Result<Self, HubError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
+        Ok(Self { runtime, writer: Writer { files: Files::open(place, make)? } })
+    }
+}

@@ -1,0 +1,294 @@
+//! The index file of one package: its lines in order of publication, changed without touching the others.
+//!
+//! A line that is not changed keeps every byte, also keys that are not known here.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use semver::Version;
+use serde_json::{Map, Value};
+
+use crate::HubError;
+use crate::names;
+
+/// The longest line, in bytes; readers refuse longer ones.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// The lines of an index file.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(Vec<Line>);
+
+/// One published version.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    text: String,
+    map: Map<String, Value>,
+}
+
+impl Lines {
+    /// Reads an index file; the error says which line is wrong, and why.
+    pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Self, String> {
+        let (lines, wrong) = Self::parse_all(bytes, name);
+        wrong.into_iter().next().map_or(Ok(lines), Err)
+    }
+
+    /// Reads what can be read of an index file, and says of each other line what is wrong.
+    pub(crate) fn parse_all(bytes: &[u8], name: &str) -> (Self, Vec<String>) {
+        let (mut lines, mut wrong) = (Vec::new(), Vec::new());
+        for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if bytes.trim_ascii().is_empty() {
+                continue;
+            }
+            let line = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
+            match line.and_then(Line::parse) {
+                Ok(line) if line.name() == name => lines.push(line),
+                Ok(_) => wrong.push(format!("line {}: it is about another package", index + 1)),
+                Err(what) => wrong.push(format!("line {}: {what}", index + 1)),
+            }
+        }
+        (Self(lines), wrong)
+    }
+
+    /// The whole file.
+    pub(crate) fn to_bytes(&self) -> Bytes {
+        let lines = self.0.iter().flat_map(|line| [line.text.as_str(), "\n"]);
+        lines.collect::<String>().into()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        self.0.iter()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The line of a version, as users write it (`APP-REVISION` where versions are composite).
+    pub(crate) fn find(&self, version: &str) -> Option<&Line> {
+        self.position(version).map(|position| &self.0[position])
+    }
+
+    pub(crate) fn push(&mut self, line: Line) {
+        self.0.push(line);
+    }
+
+    /// Changes the lines for which `change` returns `true`; returns whether there was one.
+    pub(crate) fn change(
+        &mut self,
+        mut change: impl FnMut(&mut Map<String, Value>) -> bool,
+    ) -> bool {
+        let mut changed = false;
+        for line in &mut self.0 {
+            let mut map = line.map.clone();
+            if change(&mut map) {
+                *line = Line::new(map);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The line that stands for the package: its highest version that was neither withdrawn nor is a
+    /// prerelease; if there is none, the next best.
+    pub(crate) fn latest(&self) -> Option<&Line> {
+        self.0
+            .iter()
+            .enumerate()
+            .max_by(|left, right| left.1.rank(right.1).then(left.0.cmp(&right.0)))
+            .map(|(_, line)| line)
+    }
+
+    fn position(&self, version: &str) -> Option<usize> {
+        let version = without_build(version);
+        self.0.iter().position(|line| without_build(&line.full_version()) == version)
+    }
+}
+
+impl Line {
+    /// A line of what `map` holds.
+    pub(crate) fn new(map: Map<String, Value>) -> Self {
+        let text = serde_json::to_string(&map).expect("a map of JSON values can be printed");
+        Self { text, map }
+    }
+
+    /// Reads one line.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST_LINE {
+            return Err(format!("it is longer than {LONGEST_LINE} bytes"));
+        }
+        let map =
+            serde_json::from_str(text).map_err(|error| format!("it is no index line: {error}"))?;
+        let line = Self { text: text.trim_end().to_owned(), map };
+        match (line.name(), line.version()) {
+            ("", _) => Err("it has no name".to_owned()),
+            (_, "") => Err("it has no version".to_owned()),
+            _ => Ok(line),
+        }
+    }
+
+    pub(crate) fn map(&self) -> &Map<String, Value> {
+        &self.map
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.map.get(key)?.as_str()
+    }
+
+    /// The texts of a list; none if there is no such list.
+    pub(crate) fn texts(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.map.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.text("name").unwrap_or_default()
+    }
+
+    /// The version alone: the revision, where versions are composite.
+    pub(crate) fn version(&self) -> &str {
+        self.text("version").unwrap_or_default()
+    }
+
+    /// The app version, if it is a part of the version.
+    pub(crate) fn composite_app(&self) -> Option<&str> {
+        self.text("appVersion").filter(|_| self.text("versioning") == Some("composite"))
+    }
+
+    /// The version as users write it.
+    pub(crate) fn full_version(&self) -> String {
+        match self.composite_app() {
+            Some(app) => format!("{app}-{}", self.version()),
+            None => self.version().to_owned(),
+        }
+    }
+
+    /// `NAME VERSION`, for messages.
+    pub(crate) fn describe(&self) -> String {
+        format!("{} {}", names::printable(self.name()), names::printable(&self.full_version()))
+    }
+
+    pub(crate) fn is_yanked(&self) -> bool {
+        !matches!(self.map.get("yanked"), None | Some(Value::Null | Value::Bool(false)))
+    }
+
+    /// Where the archive is, if the line does not say, below the packs folder.
+    pub(crate) fn usual_archive(&self) -> String {
+        let leaf = self.name().rsplit('/').next().unwrap_or_default();
+        format!("{}/{leaf}-{}.tgz", self.name(), self.full_version())
+    }
+
+    /// Whether the line breaks a rule of what can be published.
+    pub(crate) fn check(&self) -> Result<(), HubError> {
+        names::check_name(self.name())?;
+        names::check_version(self.version())?;
+        if let Some(app) = self.composite_app() {
+            names::check_app_version(app)?;
+        }
+        self.texts("tags").try_for_each(names::check_tag)?;
+        for capability in self.texts("provides") {
+            if names::capability_path(capability).is_none() {
+                let what = format!("the capability `{}`", names::printable(capability));
+                return Err(names::refused(&what, "expected GROUP/VERSION/KIND"));
+            }
+        }
+        if self.text.len() > LONGEST_LINE {
+            return Err(names::refused(&self.describe(), "its index line is longer than 1 MiB"));
+        }
+        Ok(())
+    }
+
+    fn rank(&self, other: &Self) -> Ordering {
+        let standing = |line: &Self, version: Option<&Version>| {
+            (!line.is_yanked(), version.is_some_and(|version| version.pre.is_empty()))
+        };
+        let (left, right) =
+            (Version::parse(self.version()).ok(), Version::parse(other.version()).ok());
+        let app = |line: &Self| line.composite_app().and_then(|app| Version::parse(app).ok());
+        standing(self, left.as_ref())
+            .cmp(&standing(other, right.as_ref()))
+            .then_with(|| match (app(self), app(other)) {
+                (Some(left), Some(right)) => left.cmp(&right),
+                _ => Ordering::Equal,
+            })
+            .then_with(|| left.cmp(&right))
+    }
+}
+
+/// A version without build metadata, which makes no difference to what it is.
+fn without_build(version: &str) -> &str {
+    version.split('+').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Lines {
+        Lines::parse(text.as_bytes(), "a").expect("are lines")
+    }
+
+    #[test]
+    fn what_is_not_changed_keeps_its_bytes_and_its_place() {
+        let text = "{ \"name\":\"a\", \"version\":\"1.0.0\",\"x\":1.50 }\n{\"name\":\"a\",\"version\":\"1.1.0\",\"y\":[]}\n";
+        let mut lines = lines(text);
+        assert_eq!(lines.to_bytes(), text.as_bytes());
+        let changed = lines.change(|map| {
+            map["version"] == "1.1.0" && map.insert("yanked".to_owned(), "bad".into()).is_none()
+        });
+        assert!(changed);
+        let expected = text.replace("\"y\":[]}", "\"y\":[],\"yanked\":\"bad\"}");
+        assert_eq!(lines.to_bytes(), expected.as_bytes());
+    }
+
+    #[test]
+    fn the_latest_is_the_highest_that_stands() {
+        for (text, expected) in [
+            ("1.0.0 1.10.0 1.9.0", "1.10.0"),
+            ("1.0.0 2.0.0-rc.1", "1.0.0"),
+            ("1.0.0-a 1.0.0-b", "1.0.0-b"),
+            ("1.0.0 1.1.0!", "1.0.0"),
+            ("1.0.0! 1.1.0!", "1.1.0"),
+        ] {
+            let lines: String = text
+                .split(' ')
+                .map(|version| {
+                    let yanked = version.ends_with('!');
+                    let version = version.trim_end_matches('!');
+                    format!("{{\"name\":\"a\",\"version\":\"{version}\",\"yanked\":{yanked}}}\n")
+                })
+                .collect();
+            let lines = self::lines(&lines);
+            assert_eq!(lines.latest().map(Line::full_version).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn composite_versions_are_of_their_app_first() {
+        let line = |app: &str, version: &str| {
+            format!(
+                "{{\"name\":\"a\",\"versioning\":\"composite\",\"appVersion\":\"{app}\",\"version\":\"{version}\"}}\n"
+            )
+        };
+        let lines = lines(
+            &[line("2.3.0", "1.0.0"), line("2.4.0", "1.0.0"), line("2.3.0", "1.1.0")].concat(),
+        );
+        assert_eq!(lines.latest().map(Line::full_version).as_deref(), Some("2.4.0-1.0.0"));
+        assert!(lines.find("2.3.0-1.1.0").is_some());
+        assert!(lines.find("1.1.0").is_none());
+        assert_eq!(
+            lines.find("2.3.0-1.1.0").map(Line::usual_archive).as_deref(),
+            Some("a/a-2.3.0-1.1.0.tgz")
+        );
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        for (text, expected) in [
+            ("{\"name\":\"a\",\"version\":\"1\"}\n<html>", "line 2: it is no index line"),
+            ("{\"name\":\"b\",\"version\":\"1\"}", "line 1: it is about another package"),
+            ("{\"name\":\"a\"}", "line 1: it has no version"),
+        ] {
+            let error = Lines::parse(text.as_bytes(), "a").expect_err("is broken");
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The log: which package's index was changed, by how many changes before.
+//!
+//! A change's line is appended once its index file is written, and `hub.json` names the line's number as
+//! the generation after that. So whoever reads a generation, and index files after it, has seen every
+//! change that the log tells of up to there.
+
+use crate::HubError;
+use crate::files::{Files, Version};
+use crate::root::Root;
+
+/// Lines of a file of the log.
+const LINES: u64 = 1_000;
+
+/// Appends a line for each name; returns the number of the last.
+pub(crate) async fn append(files: &Files, root: &Root, names: &[String]) -> Result<u64, HubError> {
+    let mut file = root.generation() / LINES;
+    let mut last = root.generation();
+    for name in names {
+        loop {
+            let path = path(root, file);
+            let number = files
+                .change(&path, async |bytes| {
+                    let bytes = bytes.map(|bytes| bytes.as_ref()).unwrap_or_default();
+                    let mut text = String::from_utf8(bytes.to_vec())
+                        .map_err(|_| files.broken(&path, "it is not UTF-8"))?;
+                    if !text.is_empty() && !text.ends_with('\n') {
+                        text.push('\n');
+                    }
+                    let count = text.lines().count() as u64;
+                    let number = file * LINES + count + 1;
+                    // A log that lost lines must not number new changes like old ones. With a gap in
+                    // it, readers ask for every file again.
+                    if count >= LINES || number <= root.generation() {
+                        return Ok((None, None));
+                    }
+                    text.push_str(name);
+                    text.push('\n');
+                    Ok((Some(text.into()), Some(number)))
+                })
+                .await?;
+            match number {
+                Some(number) => {
+                    last = number;
+                    break;
+                }
+                None => file += 1,
+            }
+        }
+    }
+    Ok(last)
+}
+
+/// Begins a new file of the log; returns the number of its first line.
+///
+/// This leaves a gap, so that readers ask for every index file again, whatever generation they know.
+pub(crate) async fn begin_anew(files: &Files, root: &Root) -> Result<u64, HubError> {
+    let mut file = root.generation() / LINES + 1;
+    while !files.replace(&path(root, file), &Version::Absent, "-\n".into()).await? {
+        file += 1;
+    }
+    Ok(file * LINES + 1)
+}
+
+/// The names that changed after generation `after`, up to `last`; `None` if the log does not know.
+pub(crate) async fn names(
+    files: &Files,
+    root: &Root,
+    after: u64,
+    last: u64,
+) -> Result<Option<Vec<String>>, HubError> {
+    let mut names = Vec::new();
+    let mut next = after + 1;
+    while next <= last {
+        let file = (next - 1) / LINES;
+        let Some(read) = files.read(&path(root, file)).await? else { return Ok(None) };
+        let Ok(text) = std::str::from_utf8(&read.bytes) else { return Ok(None) };
+        for name in text.lines().skip(usize::try_from((next - 1) % LINES).unwrap_or(usize::MAX)) {
+            if next > last || (next - 1) / LINES != file {
+                break;
+            }
+            names.push(name.to_owned());
+            next += 1;
+        }
+        if next <= last && (next - 1) / LINES == file {
+            return Ok(None);
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(Some(names))
+}
+
+fn path(root: &Root, file: u64) -> String {
+    format!("{}{file:06}.txt", root.log_folder())
+}

@@ -1,0 +1,168 @@
+//! What names, versions, tags and capabilities may look like in a hub, where each becomes a path.
+//!
+//! Stricter than what readers accept: no name may stand in the way of another one's files.
+
+use crate::HubError;
+
+/// The longest segment of a name, in characters.
+const LONGEST_SEGMENT: usize = 128;
+
+/// The longest name, version or tag, in characters.
+const LONGEST: usize = 512;
+
+/// Endings of the hub's own files. A folder of that name would stand where another package's file goes.
+const RESERVED_ENDINGS: [&str; 4] = [".git", ".json", ".jsonl", ".tgz"];
+
+/// Checks the name of a package.
+pub(crate) fn check_name(name: &str) -> Result<(), HubError> {
+    let refuse = |reason: &str| refused(&format!("the name `{}`", printable(name)), reason);
+    if name.is_empty() || name.len() > LONGEST {
+        return Err(refuse("a name has 1 to 512 characters"));
+    }
+    for segment in name.split('/') {
+        if !is_segment(segment) {
+            return Err(refuse(
+                "expected segments of letters, digits, `_`, `-` and `.` between slashes, each beginning with a \
+                 letter, a digit or `_`",
+            ));
+        }
+        let lower = segment.to_ascii_lowercase();
+        if let Some(ending) = RESERVED_ENDINGS.iter().find(|ending| lower.ends_with(**ending)) {
+            return Err(refuse(&format!("no part of it may end with `{ending}`")));
+        }
+    }
+    Ok(())
+}
+
+/// Checks a version number as it is published.
+pub(crate) fn check_version(version: &str) -> Result<(), HubError> {
+    if version.len() <= LONGEST && semver::Version::parse(version).is_ok() {
+        return Ok(());
+    }
+    let what = format!("the version `{}`", printable(version));
+    Err(refused(
+        &what,
+        "expected three numbers, such as 1.4.0, perhaps with a prerelease behind `-`",
+    ))
+}
+
+/// Checks an app version, which becomes part of a file's name where versions are composite.
+pub(crate) fn check_app_version(version: &str) -> Result<(), HubError> {
+    let fits = |character: char| character.is_ascii_alphanumeric() || "._+-".contains(character);
+    if (1..=LONGEST).contains(&version.len())
+        && version.chars().all(fits)
+        && version.starts_with(|first: char| first.is_ascii_alphanumeric())
+    {
+        return Ok(());
+    }
+    let what = format!("the app version `{}`", printable(version));
+    Err(refused(&what, "in a composite version, expected letters, digits, `.`, `_`, `+` and `-`"))
+}
+
+/// Checks a tag.
+pub(crate) fn check_tag(tag: &str) -> Result<(), HubError> {
+    let refuse = |reason: &str| refused(&format!("the tag `{}`", printable(tag)), reason);
+    if tag.len() > LONGEST || !tag.split('/').all(is_segment) {
+        return Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`"));
+    }
+    let number = tag.strip_prefix('v').unwrap_or(tag);
+    let is_number =
+        |part: &str| matches!(part, "x" | "X") || part.bytes().all(|byte| byte.is_ascii_digit());
+    if semver::Version::parse(number).is_ok() || number.split('.').all(is_number) {
+        return Err(refuse("it reads like a version"));
+    }
+    if matches!(tag, "latest" | "tip") {
+        return Err(refuse("the word has a meaning of its own"));
+    }
+    if (7..=40).contains(&tag.len()) && tag.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(refuse("it reads like a commit"));
+    }
+    Ok(())
+}
+
+/// The path of a capability such as `compute.mu.com/v1/VM`; `None` if it is none.
+pub(crate) fn capability_path(capability: &str) -> Option<String> {
+    let segments: Vec<&str> = capability.split('/').collect();
+    let is_one = segments.len() >= 2
+        && capability.len() <= LONGEST
+        && segments.iter().all(|one| is_segment(one));
+    is_one.then(|| format!("capabilities/{capability}.json"))
+}
+
+fn is_segment(segment: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    (1..=LONGEST_SEGMENT).contains(&segment.len())
+        && segment.bytes().all(fits)
+        && !segment.starts_with(['.', '-'])
+}
+
+/// The error for what breaks a rule.
+pub(crate) fn refused(what: &str, reason: &str) -> HubError {
+    HubError::Refused { what: what.to_owned(), reason: reason.to_owned() }
+}
+
+/// A text that somebody sent, fit to be shown: short, and without control characters.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    if text.chars().count() > 80 {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_paths_that_stay_where_they_are() {
+        for fine in ["a", "aws/ec2", "A_b/c-d.e/9"] {
+            check_name(fine).expect(fine);
+        }
+        let long = "a".repeat(129);
+        for wrong in [
+            "",
+            "/a",
+            "a/",
+            "a//b",
+            ".",
+            "..",
+            "a/../b",
+            "a/.b",
+            "-a",
+            "a b",
+            "a\\b",
+            "a%2fb",
+            "ä",
+            "a\n",
+            "a.jsonl/b",
+            "a.TGZ",
+            "x.git/y",
+            "a.json",
+            &long,
+        ] {
+            assert!(check_name(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn tags_are_no_versions() {
+        for fine in ["beta1", "release/2024", "stable", "v-next", "abcdef"] {
+            check_tag(fine).expect(fine);
+        }
+        for wrong in
+            ["1.0.0", "v1.0.0", "v1", "1.2", "1.x", "latest", "tip", "abcdef0", "", "a b", "../x"]
+        {
+            assert!(check_tag(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn capabilities_have_a_file_each() {
+        let path = capability_path("compute.mu.com/v1/VM");
+        assert_eq!(path.as_deref(), Some("capabilities/compute.mu.com/v1/VM.json"));
+        for wrong in ["VM", "../v1/VM", "a/../b", "", "a//b"] {
+            assert_eq!(capability_path(wrong), None, "{wrong:?}");
+        }
+    }
+}

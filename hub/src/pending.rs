@@ -1,0 +1,91 @@
+//! Markers of writes that are under way, so that one that breaks off is completed by the next.
+//!
+//! A marker names the package whose index is about to change. It is there before the index changes, and
+//! goes once everything that follows from that is written.
+
+use crate::HubError;
+use crate::files::{self, Files};
+
+/// The folder of the markers.
+pub(crate) const FOLDER: &str = "pending/";
+
+/// The marker of one write.
+#[derive(Debug)]
+pub(crate) struct Marker {
+    path: String,
+}
+
+/// What was found of others.
+#[derive(Debug, Default)]
+pub(crate) struct BrokenOff {
+    /// The packages whose changes were not completed.
+    pub(crate) names: Vec<String>,
+    markers: Vec<String>,
+}
+
+impl Marker {
+    /// Says that the index of `name` is about to change.
+    pub(crate) async fn set(files: &Files, name: &str) -> Result<Self, HubError> {
+        let path = format!("{FOLDER}{:016x}{:016x}.txt", files::random(), files::random());
+        files.write(&path, format!("{name}\n").into()).await?;
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Says that all is written.
+    pub(crate) async fn clear(self, files: &Files) -> Result<(), HubError> {
+        files.remove(&self.path).await
+    }
+
+    /// Finds the writes of others that broke off.
+    pub(crate) async fn broken_off(&self, files: &Files) -> Result<BrokenOff, HubError> {
+        let found = files.list(FOLDER).await?;
+        // Both times are the store's: the clocks of those who write need not agree.
+        let own = found.iter().find(|file| file.location.as_ref() == self.path);
+        let Some(now) = own.map(|file| file.last_modified) else { return Ok(BrokenOff::default()) };
+        let mut broken_off = BrokenOff::default();
+        for file in &found {
+            let age = (now - file.last_modified).to_std().unwrap_or_default();
+            if file.location.as_ref() != self.path && age >= files.broken_off_after {
+                broken_off.add(files, file.location.as_ref()).await?;
+            }
+        }
+        Ok(broken_off)
+    }
+}
+
+impl BrokenOff {
+    /// All writes that are under way, or broke off.
+    pub(crate) async fn all(files: &Files) -> Result<Self, HubError> {
+        let mut all = Self::default();
+        for file in files.list(FOLDER).await? {
+            all.add(files, file.location.as_ref()).await?;
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.markers.is_empty()
+    }
+
+    /// Says that these are complete now.
+    pub(crate) async fn clear(self, files: &Files) -> Result<(), HubError> {
+        for path in self.markers {
+            files.remove(&path).await?;
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, files: &Files, path: &str) -> Result<(), HubError> {
+        // One that is gone meanwhile was completed by somebody else.
+        if let Some(read) = files.read(path).await? {
+            let text = String::from_utf8_lossy(&read.bytes);
+            self.names.extend(text.lines().map(str::to_owned));
+            self.markers.push(path.to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! `hub.json` as its writers see it: what readers know of it, and how far the derived files have come.
+//!
+//! Keys that are not known here stay as they are.
+
+use bytes::Bytes;
+use mu_provider_hub::wire::{HUB_VERSION, HubFile};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::HubError;
+use crate::files::Files;
+
+/// The root file of a hub.
+pub(crate) const HUB_FILE: &str = "hub.json";
+
+/// Where the log is, in a hub that does not say.
+const LOG: &str = "log/";
+
+/// The key for how far the catalog has come.
+const CATALOG: &str = "catalog";
+
+/// What `hub.json` says.
+#[derive(Debug, Clone)]
+pub(crate) struct Root {
+    map: Map<String, Value>,
+    file: HubFile,
+}
+
+/// How far a derived file has come that is not written at every change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// It tells of every change up to this generation.
+    pub(crate) generation: u64,
+    /// How long it is.
+    pub(crate) bytes: u64,
+}
+
+impl Root {
+    /// The root of a new hub.
+    pub(crate) fn new() -> Self {
+        let file = HubFile { generation: Some(0), log: Some(LOG.to_owned()), ..HubFile::default() };
+        let Ok(Value::Object(map)) = serde_json::to_value(&file) else {
+            unreachable!("a struct of texts and numbers is an object")
+        };
+        Self { map, file }
+    }
+
+    /// Reads `hub.json`.
+    pub(crate) async fn read(files: &Files) -> Result<Self, HubError> {
+        match files.read(HUB_FILE).await? {
+            Some(read) => Self::parse(&read.bytes, files),
+            None => Err(HubError::Missing { place: files.name().to_owned() }),
+        }
+    }
+
+    pub(crate) fn parse(bytes: &[u8], files: &Files) -> Result<Self, HubError> {
+        let broken = |reason: String| files.broken(HUB_FILE, reason);
+        let map: Map<String, Value> =
+            serde_json::from_slice(bytes).map_err(|error| broken(error.to_string()))?;
+        let file: HubFile = serde_json::from_value(Value::Object(map.clone()))
+            .map_err(|error| broken(error.to_string()))?;
+        if file.hub != HUB_VERSION {
+            return Err(broken(format!(
+                "it has version {}, and this mu writes version {HUB_VERSION}",
+                file.hub
+            )));
+        }
+        for folder in
+            [Some(&file.index), Some(&file.packs), file.log.as_ref()].into_iter().flatten()
+        {
+            let parts = folder.strip_suffix('/').unwrap_or(folder).split('/');
+            if parts
+                .clone()
+                .any(|part| matches!(part, "" | "." | "..") || part.contains([':', '%', '\\']))
+            {
+                return Err(broken(format!("`{folder}` is no folder inside the hub")));
+            }
+        }
+        Ok(Self { map, file })
+    }
+
+    pub(crate) fn to_bytes(&self) -> Bytes {
+        let mut text =
+            serde_json::to_string(&self.map).expect("a map of JSON values can be printed");
+        text.push('\n');
+        text.into()
+    }
+
+    /// The index file of a package.
+    pub(crate) fn index(&self, name: &str) -> String {
+        format!("{}{name}.jsonl", self.index_folder())
+    }
+
+    /// The folder of the index, with a slash at its end.
+    pub(crate) fn index_folder(&self) -> String {
+        as_folder(&self.file.index)
+    }
+
+    /// The folder of the archives, with a slash at its end.
+    pub(crate) fn packs_folder(&self) -> String {
+        as_folder(&self.file.packs)
+    }
+
+    /// The folder of the log, with a slash at its end.
+    pub(crate) fn log_folder(&self) -> String {
+        as_folder(self.file.log.as_deref().unwrap_or(LOG))
+    }
+
+    /// How many changes are known to be complete.
+    pub(crate) fn generation(&self) -> u64 {
+        self.file.generation.unwrap_or_default()
+    }
+
+    /// Whether the hub counts its changes.
+    pub(crate) fn counts(&self) -> bool {
+        self.file.generation.is_some() && self.file.log.is_some()
+    }
+
+    /// How far the catalog has come; `None` before one was written.
+    pub(crate) fn catalog(&self) -> Option<Progress> {
+        Progress::deserialize(self.map.get(CATALOG)?).ok()
+    }
+
+    /// Moves on to a generation; a higher one stays.
+    pub(crate) fn advance(&mut self, generation: u64, catalog: Option<Progress>) {
+        let generation = generation.max(self.generation());
+        self.file.generation = Some(generation);
+        self.map.insert("generation".to_owned(), generation.into());
+        let log = self.log_folder();
+        self.map.insert("log".to_owned(), log.clone().into());
+        self.file.log = Some(log);
+        if let Some(catalog) = catalog
+            && self.catalog().is_none_or(|known| known.generation <= catalog.generation)
+            && let Ok(value) = serde_json::to_value(catalog)
+        {
+            self.map.insert(CATALOG.to_owned(), value);
+        }
+    }
+}
+
+fn as_folder(path: &str) -> String {
+    format!("{}/", path.trim_end_matches('/'))
+}

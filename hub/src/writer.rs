@@ -1,0 +1,341 @@
+//! Changes of a hub: publishing, and what may change of a published version.
+//!
+//! The order of writes is what makes them safe. First the archive, which nothing leads to yet; then a
+//! marker; then the index file, from when on the version is there; then what is derived, the log, and
+//! `hub.json`; last the marker goes. Cut anywhere, readers find no half version, and the next write, or a
+//! repair, completes what the marker names.
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::HubError;
+use crate::archive::{self, Unpacked};
+use crate::derived;
+use crate::files::{Files, Version};
+use crate::lines::{Line, Lines};
+use crate::log;
+use crate::names;
+use crate::pending::{BrokenOff, Marker};
+use crate::root::{HUB_FILE, Progress, Root};
+
+/// What came of publishing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// The version is there now.
+    New,
+    /// It was there before, with the same content.
+    Same,
+}
+
+/// What to do with the tags of a version. A tag is on one version of a package at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tags {
+    /// These, and no others.
+    Set(Vec<String>),
+    /// These too.
+    Add(Vec<String>),
+    /// Not these any more.
+    Remove(Vec<String>),
+}
+
+/// Changes one hub.
+#[derive(Debug, Clone)]
+pub(crate) struct Writer {
+    pub(crate) files: Files,
+}
+
+impl Writer {
+    /// Makes a hub, unless there is one; returns whether it is new.
+    pub(crate) async fn init(&self) -> Result<bool, HubError> {
+        let _turn = self.files.turn().await?;
+        if let Some(read) = self.files.read(HUB_FILE).await? {
+            Root::parse(&read.bytes, &self.files)?;
+            return Ok(false);
+        }
+        self.files.replace(HUB_FILE, &Version::Absent, Root::new().to_bytes()).await
+    }
+
+    /// Publishes an archive that was unpacked, with its index line.
+    pub(crate) async fn publish(
+        &self,
+        line: Line,
+        bytes: Bytes,
+        unpacked: &Unpacked,
+    ) -> Result<Published, HubError> {
+        let _turn = self.files.turn().await?;
+        let root = Root::read(&self.files).await?;
+        let name = line.name().to_owned();
+        let present = derived::index(&self.files, &root, &name).await?;
+        if let Some(published) = present.find(&line.full_version()) {
+            same_or_other(published, unpacked)?;
+            self.complete_earlier(&name).await?;
+            return Ok(Published::Same);
+        }
+        let line = self.upload(&root, line, bytes, unpacked).await?;
+        self.change(&root, &name, |lines| {
+            if let Some(published) = lines.find(&line.full_version()) {
+                same_or_other(published, unpacked)?;
+                return Ok((false, Published::Same));
+            }
+            lines.push(line.clone());
+            Ok((true, Published::New))
+        })
+        .await
+    }
+
+    /// Withdraws a version, or takes that back; returns whether this changed anything.
+    pub(crate) async fn yank(
+        &self,
+        name: &str,
+        version: &str,
+        yanked: Option<&str>,
+    ) -> Result<bool, HubError> {
+        let value = match yanked {
+            None => None,
+            Some("") => Some(Value::Bool(true)),
+            Some(reason) => Some(reason.into()),
+        };
+        self.change_version(name, version, |map, is_it| is_it && set(map, "yanked", value.clone()))
+            .await
+    }
+
+    /// Changes the tags of a version; returns whether this changed anything.
+    pub(crate) async fn tag(
+        &self,
+        name: &str,
+        version: &str,
+        tags: &Tags,
+    ) -> Result<bool, HubError> {
+        let (Tags::Set(named) | Tags::Add(named) | Tags::Remove(named)) = tags;
+        named.iter().try_for_each(|tag| names::check_tag(tag))?;
+        self.change_version(name, version, |map, is_it| {
+            let present: Vec<String> = texts(map.get("tags"));
+            let mut wanted = present.clone();
+            match (tags, is_it) {
+                (Tags::Remove(_), false) => {}
+                (Tags::Set(_), true) => wanted.clear(),
+                _ => wanted.retain(|tag| !named.contains(tag)),
+            }
+            if is_it && !matches!(tags, Tags::Remove(_)) {
+                for tag in named {
+                    if !wanted.contains(tag) {
+                        wanted.push(tag.clone());
+                    }
+                }
+            }
+            wanted != present && set(map, "tags", (!wanted.is_empty()).then(|| json!(wanted)))
+        })
+        .await
+    }
+
+    /// Says that another package took the place of this one, or takes that back.
+    pub(crate) async fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
+        self.change_lines(name, |lines| {
+            if lines.is_empty() {
+                return Err(self.not_found(name));
+            }
+            let changed = lines.change(|map| set(map, "movedTo", to.map(Value::from)));
+            Ok((changed, changed))
+        })
+        .await
+    }
+
+    async fn change_version(
+        &self,
+        name: &str,
+        version: &str,
+        mut change: impl FnMut(&mut Map<String, Value>, bool) -> bool,
+    ) -> Result<bool, HubError> {
+        self.change_lines(name, |lines| {
+            let Some(line) = lines.find(version) else {
+                return Err(self.not_found(&format!("{name} {}", names::printable(version))));
+            };
+            let found = line.map().clone();
+            let changed = lines.change(|map| {
+                let is_it = *map == found;
+                change(map, is_it)
+            });
+            Ok((changed, changed))
+        })
+        .await
+    }
+
+    async fn change_lines<T>(
+        &self,
+        name: &str,
+        edit: impl FnMut(&mut Lines) -> Result<(bool, T), HubError>,
+    ) -> Result<T, HubError> {
+        names::check_name(name)?;
+        let _turn = self.files.turn().await?;
+        let root = Root::read(&self.files).await?;
+        self.change(&root, name, edit).await
+    }
+
+    /// Puts the archive where its line says, and says in the line where that is if it is not the usual
+    /// place: what is there already is never replaced, as somebody may be about to publish it.
+    async fn upload(
+        &self,
+        root: &Root,
+        line: Line,
+        bytes: Bytes,
+        unpacked: &Unpacked,
+    ) -> Result<Line, HubError> {
+        let mut map = line.map().clone();
+        map.remove("urls");
+        map.insert("digest".to_owned(), unpacked.content.to_string().into());
+        map.insert("archive".to_owned(), unpacked.archive.to_string().into());
+        map.insert("size".to_owned(), unpacked.size.into());
+        let line = Line::new(map);
+        let usual = format!("{}{}", root.packs_folder(), line.usual_archive());
+        if self.place(&usual, &bytes).await? {
+            return Ok(line);
+        }
+        let digest = unpacked.archive.to_string();
+        let short = digest.trim_start_matches("sha256:").get(..16).unwrap_or_default();
+        let other = format!("{}~{short}.tgz", usual.trim_end_matches(".tgz"));
+        if !self.place(&other, &bytes).await? {
+            return Err(self.files.broken(&other, "it holds something else than its name says"));
+        }
+        let mut map = line.map().clone();
+        map.insert("urls".to_owned(), json!([other]));
+        Ok(Line::new(map))
+    }
+
+    /// Writes an archive, unless it is there already; `false` if something else is.
+    async fn place(&self, path: &str, bytes: &Bytes) -> Result<bool, HubError> {
+        if self.files.replace(path, &Version::Absent, bytes.clone()).await? {
+            return Ok(true);
+        }
+        let present = self.files.read(path).await?;
+        Ok(present.is_some_and(|present| archive::digest(&present.bytes) == archive::digest(bytes)))
+    }
+
+    /// Changes the index of a package, and all that follows from that.
+    async fn change<T>(
+        &self,
+        root: &Root,
+        name: &str,
+        mut edit: impl FnMut(&mut Lines) -> Result<(bool, T), HubError>,
+    ) -> Result<T, HubError> {
+        let path = root.index(name);
+        let marker = Marker::set(&self.files, name).await?;
+        let result = self
+            .files
+            .change(&path, async |bytes| {
+                let bytes = bytes.map(|bytes| bytes.as_ref()).unwrap_or_default();
+                let mut lines =
+                    Lines::parse(bytes, name).map_err(|reason| self.files.broken(&path, reason))?;
+                let (changed, answer) = edit(&mut lines)?;
+                Ok((changed.then(|| lines.to_bytes()), answer))
+            })
+            .await;
+        match result {
+            Ok(answer) => {
+                let earlier = marker.broken_off(&self.files).await?;
+                let mut names = earlier.names.clone();
+                names.retain(|other| other != name);
+                names.push(name.to_owned());
+                self.complete(&names, false).await?;
+                earlier.clear(&self.files).await?;
+                marker.clear(&self.files).await?;
+                Ok(answer)
+            }
+            // Whether the write was done is not known, so the marker stays.
+            Err(error @ HubError::Store { .. }) => Err(error),
+            Err(error) => {
+                marker.clear(&self.files).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Completes earlier changes of a package, if any is not complete.
+    async fn complete_earlier(&self, name: &str) -> Result<(), HubError> {
+        let earlier = BrokenOff::all(&self.files).await?;
+        if earlier.names.iter().any(|other| other == name) {
+            let marker = Marker::set(&self.files, name).await?;
+            let earlier = marker.broken_off(&self.files).await?;
+            let mut names = earlier.names.clone();
+            names.push(name.to_owned());
+            self.complete(&names, false).await?;
+            earlier.clear(&self.files).await?;
+            marker.clear(&self.files).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes all that follows from the index files of `names`. Doing it twice does no harm.
+    ///
+    /// With `anew`, the catalog is written whatever was there.
+    pub(crate) async fn complete(&self, names: &[String], anew: bool) -> Result<(), HubError> {
+        let mut names: Vec<String> =
+            names.iter().filter(|name| names::check_name(name).is_ok()).cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        let root = Root::read(&self.files).await?;
+        for name in &names {
+            derived::write_capabilities(&self.files, &root, name).await?;
+        }
+        let generation = log::append(&self.files, &root, &names).await?;
+        let catalog = derived::write_catalog(&self.files, &root, generation, anew).await?;
+        self.advance(generation, catalog).await
+    }
+
+    /// Moves the hub on to a generation.
+    pub(crate) async fn advance(
+        &self,
+        generation: u64,
+        catalog: Option<Progress>,
+    ) -> Result<(), HubError> {
+        self.files
+            .change(HUB_FILE, async |bytes| {
+                let missing = || HubError::Missing { place: self.files.name().to_owned() };
+                let bytes = bytes.ok_or_else(missing)?;
+                let mut root = Root::parse(bytes, &self.files)?;
+                root.advance(generation, catalog);
+                let changed = root.to_bytes();
+                Ok(((changed != *bytes).then_some(changed), ()))
+            })
+            .await
+    }
+
+    fn not_found(&self, package: &str) -> HubError {
+        HubError::NotFound { place: self.files.name().to_owned(), package: package.to_owned() }
+    }
+}
+
+/// Whether a published version has the content that is offered again.
+fn same_or_other(published: &Line, unpacked: &Unpacked) -> Result<(), HubError> {
+    let (archive, content) = (unpacked.archive.to_string(), unpacked.content.to_string());
+    let is_same = match published.text("digest") {
+        Some(digest) => digest == content,
+        None => published.text("archive") == Some(&archive),
+    };
+    if is_same {
+        return Ok(());
+    }
+    let present = published.text("digest").or(published.text("archive")).unwrap_or("no digest");
+    Err(HubError::Exists {
+        package: published.describe(),
+        present: present.to_owned(),
+        offered: content,
+    })
+}
+
+/// Sets or removes a key; returns whether that changed anything.
+fn set(map: &mut Map<String, Value>, key: &str, value: Option<Value>) -> bool {
+    match value {
+        Some(value) if map.get(key) == Some(&value) => false,
+        Some(value) => {
+            map.insert(key.to_owned(), value);
+            true
+        }
+        // `shift_remove` keeps the order of the other keys.
+        None => map.shift_remove(key).is_some(),
+    }
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    let texts = value.and_then(Value::as_array).into_iter().flatten();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
+}

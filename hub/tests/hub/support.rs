@@ -1,0 +1,72 @@
+//! Packages to publish, and what a reader sees of a hub afterwards.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use mu_hub::Publication;
+use serde_json::{Map, Value, json};
+
+/// A tar.gz of files.
+pub(crate) fn archive(files: &[(&str, &str)]) -> Bytes {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, content) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, path, content.as_bytes()).expect("fits");
+    }
+    let mut encoder = builder.into_inner().expect("is in memory");
+    encoder.flush().expect("is in memory");
+    encoder.finish().expect("is in memory").into()
+}
+
+/// A package with nothing but a manifest and a file with `content`.
+pub(crate) fn publication(name: &str, version: &str, content: &str) -> Publication {
+    with_keys(name, version, content, json!({}))
+}
+
+/// The same, with more keys in its index line.
+pub(crate) fn with_keys(name: &str, version: &str, content: &str, keys: Value) -> Publication {
+    let manifest = format!("name: {name}\nversion: {version}\n");
+    let archive = archive(&[("Mu.yaml", &manifest), ("content.txt", content)]);
+    let mut line = Map::new();
+    line.insert("name".to_owned(), name.into());
+    line.insert("version".to_owned(), version.into());
+    line.extend(keys.as_object().expect("is an object").clone());
+    Publication { line, archive }
+}
+
+/// The lines of an index file in a folder.
+pub(crate) fn lines(folder: &Path, name: &str) -> Vec<Map<String, Value>> {
+    let text =
+        std::fs::read_to_string(folder.join(format!("index/{name}.jsonl"))).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("is a line")).collect()
+}
+
+/// `hub.json` of a folder.
+pub(crate) fn hub_file(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join("hub.json")).expect("is there");
+    serde_json::from_str(&text).expect("is JSON")
+}
+
+/// Name → latest version, as the catalog says.
+pub(crate) fn catalog(folder: &Path) -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(folder.join("catalog.jsonl")).unwrap_or_default();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("is a line"));
+    lines
+        .map(|line| {
+            let text = |key: &str| line[key].as_str().expect("is text").to_owned();
+            (text("name"), text("latest"))
+        })
+        .collect()
+}
+
+/// The names in the log, a line each.
+pub(crate) fn log(folder: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.join("log/000000.txt")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,63 @@
+//! Making a hub and checking it, as its owner does on the command line.
+
+use std::fs;
+
+use crate::support::Sandbox;
+
+#[test]
+fn a_hub_is_made_once_and_then_checked() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.mu(&["hub", "init", "../srv"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu hub init ../srv
+    made a hub at ../srv
+    [exit 0]
+    ");
+    let again = sandbox.mu(&["hub", "init", "../srv", "--json"]).ok().json();
+    assert_eq!(again["new"], false);
+    let run = sandbox.mu(&["hub", "check", "../srv"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu hub check ../srv
+    0 packages with 0 versions checked (0 B)
+    [exit 0]
+    ");
+    sandbox.mu(&["hub", "check", "../nothing", "--json"]).fails_with("not-found");
+    sandbox.mu(&["hub", "check", "gopher://x", "--json"]).fails_with("usage");
+}
+
+#[test]
+fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.hub().release("aws/ec2", "1.1.0");
+    let run = sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu hub check ../hub --repair
+    repaired  catalog.jsonl: there is none yet, so searching finds nothing
+    1 package with 2 versions checked (216 B)
+    [exit 0]
+    ");
+    fs::write(sandbox.path("hub/packs/aws/ec2/left.tgz"), "x").expect("is ours");
+    let run = sandbox.mu(&["hub", "check", "../hub"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu hub check ../hub
+    leftover  packs/aws/ec2/left.tgz: no version leads to it
+    1 package with 2 versions checked (216 B)
+    `mu hub check --repair` removes what is left over
+    [exit 0]
+    ");
+    sandbox.hub().flip(&sandbox.hub().archive("aws/ec2", "1.0.0"));
+    let run = sandbox.mu(&["hub", "check", "../hub", "--repair"]).fails();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu hub check ../hub --repair
+    error: 1 problem with the hub at `../hub`
+      packs/aws/ec2/ec2-1.0.0.tgz: the archive of aws/ec2 1.0.0 is refused: it is not gzip, or is damaged: corrupt gzip stream does not have a matching checksum
+    
+    hint: put back the right archive or index line, from a copy
+    [exit 1]
+    ");
+    let error = sandbox.mu(&["hub", "check", "../hub", "--json"]).fails_with("integrity");
+    assert_eq!(error["details"]["findings"][0]["path"], "packs/aws/ec2/ec2-1.0.0.tgz");
+    // Readers go on with what is right.
+    sandbox.mu(&["get", "aws/ec2#1.1.0"]).ok();
+}
