@@ -128,6 +128,24 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
     Ok(())
 }
 
+/// Replaces a file as a whole, as [`write_atomic`] does; nobody but its owner can read it.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written; the old file is then as it was.
+pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    create_folder(folder)?;
+    let mut staged = tempfile::Builder::new()
+        .prefix(".mu-")
+        .tempfile_in(folder)
+        .at("write a file in", folder)?;
+    // A temporary file is private from its first moment.
+    io::Write::write_all(&mut staged, content).at("write", staged.path())?;
+    staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
+    Ok(())
+}
+
 #[cfg(unix)]
 fn set_permissions(file: &File, permissions: Option<fs::Permissions>) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

@@ -32,6 +32,7 @@
 //! | --- | --- |
 //! | `Mu.yaml`, `Mu.json` | the user; read and edited by [`manifest`] |
 //! | `.mu/workspace.yaml`, `~/.mu/config.yaml` | the user; read and edited by [`workspace`] |
+//! | `~/.mu/credentials.{json,lock}` | [`ops::login`]; only its owner can read it |
 //! | `Mu.lock`, `~/.mu/Mu.lock` | [`lock`] |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,state.json,staging/}` | [`packs`] |

@@ -13,6 +13,7 @@ mod graph;
 mod hub;
 mod init;
 mod list;
+mod login;
 mod outdated;
 #[cfg(feature = "hub")]
 mod pack;
@@ -110,6 +111,8 @@ enum Command {
     Vendor(vendor::Arguments),
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
+    Login(login::Arguments),
+    Logout(login::LogoutArguments),
     #[command(subcommand)]
     Registry(registry::Command),
     #[cfg(feature = "publish")]
@@ -276,6 +279,8 @@ fn start(
         Command::Vendor(arguments) => vendor::run(&context, &arguments),
         #[cfg(feature = "hub")]
         Command::Pack(arguments) => pack::run(&context, &arguments),
+        Command::Login(arguments) => login::run(&context, &arguments),
+        Command::Logout(arguments) => login::run_logout(&context, &arguments),
         Command::Registry(command) => registry::run(&context, &command),
         #[cfg(feature = "publish")]
         Command::Hub(command) => hub::run(&context, &command),

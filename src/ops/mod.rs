@@ -17,6 +17,7 @@ pub mod hub;
 pub mod init;
 mod least;
 mod locked_universe;
+pub mod login;
 mod member;
 mod outcome;
 pub mod outdated;

@@ -257,7 +257,7 @@ impl Session {
     fn make_providers(&self) -> Providers {
         let http = Http::new(HttpOptions {
             offline: self.options.offline,
-            credentials: Arc::new(Tokens::new(&self.environment)),
+            credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
             ..HttpOptions::default()
         });
         crate::ops::providers::all(&self.environment, self.options.offline, &http)

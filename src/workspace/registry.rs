@@ -128,7 +128,7 @@ pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
         .map_err(|error| Problem::new(format!("this is no URL: {error}")).help(help))?;
     if url.as_url().password().is_some() {
         return Err(Problem::new("a password does not belong into this file")
-            .help("set a token in `MU_TOKEN_<HOST>`, such as `MU_TOKEN_HUB_MU_COM`"));
+            .help("`mu login HOST` stores a token, or set one in `MU_TOKEN_<HOST>`"));
     }
     Ok(url.as_folder())
 }

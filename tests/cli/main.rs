@@ -21,6 +21,7 @@ mod hub_check;
 mod hub_faults;
 mod json;
 mod lock;
+mod login;
 mod minimal;
 mod pack;
 mod packs;

@@ -254,9 +254,10 @@ impl<'http> Request<'http> {
         }
         let variable = token_variable(&host);
         match self.token_for(url) {
-            None => error.hint(format!("set a token for it in `{variable}`")),
+            None => error
+                .hint(format!("`mu login {host}` stores a token for it, or set one in `{variable}`")),
             Some(_) => error.hint(format!(
-                "the token for `{host}` was not accepted; set another in `{variable}`"
+                "the token for `{host}` was not accepted; `mu login {host}` stores another, or set one in `{variable}`"
             )),
         }
     }

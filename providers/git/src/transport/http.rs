@@ -102,7 +102,7 @@ fn unauthorized(
         return not_a_repository(remote)
             .because("the host wants credentials, as it does for everything that is not there")
             .hint(format!(
-                "if the repository is private, set a token in `{variable}`, or use ssh"
+                "if the repository is private, `mu login {host}` stores a token, or set one in `{variable}`, or use ssh"
             ));
     }
     let error = match shown {
@@ -110,7 +110,7 @@ fn unauthorized(
         _ => format!("`{remote}` does not accept the credentials for `{host}`"),
     };
     ProviderError::new(ErrorKind::Auth, error)
-        .hint(format!("set a token in `{variable}`, or set up a Git credential helper"))
+        .hint(format!("`mu login {host}` stores a token, or set one in `{variable}`, or set up a Git credential helper"))
 }
 
 /// The error for a place that answers, but not as a repository.

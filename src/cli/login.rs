@@ -1,0 +1,100 @@
+//! `mu login` and `mu logout`.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use clap::Args;
+use mu_provider::http::Secret;
+use serde_json::json;
+
+use crate::cli::{Context, Ending};
+use crate::ops::login::{Stored, host_of, login, logout};
+use crate::ops::{Code, CommandError, Scope};
+
+/// Store a token for a registry's host
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The token is asked for without showing it, or read from stdin; it is never an argument, where other
+users could see it. It is sent to that host alone, never over plain http, never on to where a redirect
+leads. A token in MU_TOKEN_<HOST> (MU_TOKEN_HUB_MU_COM) counts before the stored one.
+
+Examples:
+  mu login hub.mu.com
+  pass show hub.mu.com | mu login hub.mu.com")]
+pub(crate) struct Arguments {
+    /// The base of packages, such as hub.mu.com
+    base: String,
+}
+
+/// Forget the token for a registry's host
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu logout hub.mu.com")]
+pub(crate) struct LogoutArguments {
+    /// The base of packages, such as hub.mu.com
+    base: String,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let session = context.open(Scope::Global)?;
+    let host = host_of(&session, &arguments.base)?;
+    let token = ask(&host.host)?;
+    let stored = login(&session, &host, &token)?;
+    if host.is_set {
+        session
+            .events
+            .warning(&format!("`{}` is set, and counts before what is stored", host.variable));
+    }
+    let place = match &stored {
+        Stored::Keyring => "the keyring".to_owned(),
+        Stored::File(path) => format!("`{}`", path.display()),
+    };
+    if context.shell.is_json() {
+        let file = match &stored {
+            Stored::Keyring => None,
+            Stored::File(path) => Some(path.display().to_string()),
+        };
+        context.json(&json!({ "host": host.host, "file": file }))?;
+    } else {
+        context.shell.status(&format!("stored the token for {} in {place}", host.host));
+    }
+    Ok(0)
+}
+
+pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Ending {
+    let session = context.open(Scope::Global)?;
+    let host = host_of(&session, &arguments.base)?;
+    let removed = logout(&session, &host)?;
+    if host.is_set {
+        session.events.warning(&format!("`{}` is still set", host.variable));
+    }
+    if context.shell.is_json() {
+        context.json(&json!({ "host": host.host, "removed": removed }))?;
+    } else if removed {
+        context.shell.status(&format!("forgot the token for {}", host.host));
+    } else {
+        context.shell.status(&format!("no token is stored for {}, nothing to do", host.host));
+    }
+    Ok(0)
+}
+
+/// Asks the person at the terminal, or reads what a program sends.
+fn ask(host: &str) -> Result<Secret, CommandError> {
+    let failed = |error: io::Error| {
+        CommandError::from_error(Code::Io, error).while_doing("cannot read the token")
+    };
+    let stdin = io::stdin();
+    let text = if stdin.is_terminal() {
+        rpassword::prompt_password(format!("token for {host}: ")).map_err(failed)?
+    } else {
+        let mut line = String::new();
+        stdin.lock().read_line(&mut line).map_err(failed)?;
+        line
+    };
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(CommandError::new(Code::Usage, "no token was given")
+            .hint("type it when asked, or send it to stdin"));
+    }
+    Ok(Secret::new(text))
+}

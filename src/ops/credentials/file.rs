@@ -1,0 +1,85 @@
+//! Tokens in `~/.mu/credentials.json`, a file that only its owner can read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mu_provider::http::Secret;
+use serde::{Deserialize, Serialize};
+
+use crate::fs::{self, Lock, Sharing};
+use crate::ops::{Code, CommandError};
+
+/// The newest format this program writes and reads.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct CredentialsFile {
+    version: u32,
+    /// Tokens by host, with the port where that is not the usual one.
+    tokens: BTreeMap<String, String>,
+}
+
+/// Where the file is.
+pub(super) fn path(home: &Path) -> PathBuf {
+    home.join("credentials.json")
+}
+
+/// The stored tokens by host.
+///
+/// # Errors
+///
+/// When the file cannot be read, or a newer mu wrote it. It is never taken for empty, lest the next
+/// change lose what is in it.
+pub(super) fn read(home: &Path) -> Result<BTreeMap<String, Secret>, CommandError> {
+    let path = path(home);
+    let Some(text) = fs::read_text_if_there(&path)? else { return Ok(BTreeMap::new()) };
+    // The parser's own message could quote a token.
+    let file = serde_json::from_str::<CredentialsFile>(&text).ok();
+    let Some(file) = file.filter(|file| file.version <= FORMAT) else {
+        let message = format!("`{}` is damaged, or was written by a newer mu", path.display());
+        return Err(
+            CommandError::new(Code::Workspace, message).hint("remove it, and run `mu login` again")
+        );
+    };
+    Ok(file.tokens.into_iter().map(|(host, token)| (host, Secret::new(token))).collect())
+}
+
+/// Changes the stored tokens as `change` does, which says whether it changed anything.
+///
+/// # Errors
+///
+/// When the file cannot be read or written.
+pub(super) fn change(
+    home: &Path,
+    change: impl FnOnce(&mut BTreeMap<String, Secret>) -> bool,
+) -> Result<(), CommandError> {
+    let _lock = Lock::acquire(&home.join("credentials.lock"), Sharing::Exclusive, &mut || {})?;
+    let mut tokens = read(home)?;
+    if !change(&mut tokens) {
+        return Ok(());
+    }
+    let path = path(home);
+    if tokens.is_empty() {
+        return Ok(fs::remove_file(&path)?);
+    }
+    let tokens =
+        tokens.into_iter().map(|(host, token)| (host, token.expose().to_owned())).collect();
+    let file = CredentialsFile { version: FORMAT, tokens };
+    let mut text =
+        serde_json::to_string_pretty(&file).expect("strings and numbers always serialise");
+    text.push('\n');
+    Ok(fs::write_private(&path, text.as_bytes())?)
+}
+
+/// Whether other users of this machine can read the file.
+#[cfg(unix)]
+pub(super) fn is_readable_by_others(home: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path(home)).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
+/// Whether other users of this machine can read the file.
+#[cfg(not(unix))]
+pub(super) fn is_readable_by_others(_home: &Path) -> bool {
+    false
+}

@@ -1,0 +1,82 @@
+//! `login` and `logout`: tokens for the hosts that packages come from, kept on this machine.
+//!
+//! How a token is asked for is the command line's affair; it never comes as an argument.
+
+use mu_provider::SafeUrl;
+use mu_provider::http::{Secret, token_variable};
+
+use crate::ops::credentials;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::Base;
+
+pub use crate::ops::credentials::Stored;
+
+/// A host that a token is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Host, and port where that is not the usual one.
+    pub host: String,
+    /// The variable that a token for it may be in, which counts before what is stored.
+    pub variable: String,
+    /// Whether that variable is set.
+    pub is_set: bool,
+}
+
+/// The host behind a base: where its registry is, if the settings say so.
+///
+/// # Errors
+///
+/// When `base` is no base, or leads to a place that takes no token.
+pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
+    let place = base.split_once("://").map_or(base, |(_, rest)| rest);
+    let prefix = format!("{}/", place.trim_end_matches('/'));
+    let registries = &session.workspace.settings.registries;
+    let registry = registries.iter().find(|registry| registry.prefix == prefix);
+    let host = match registry.and_then(|registry| registry.url.as_ref()) {
+        Some(url) => check(&prefix, url)?,
+        None => {
+            let authority = prefix.split('/').next().unwrap_or_default();
+            Base::parse(authority)?.host_port().to_owned()
+        }
+    };
+    let variable = token_variable(&host);
+    let is_set = session.environment.variable(&variable).is_some();
+    Ok(Host { host, variable, is_set })
+}
+
+fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
+    if url.scheme() == "file" {
+        let message = format!("`{prefix}` is served from a folder, `{url}`, which takes no token");
+        return Err(CommandError::new(Code::Usage, message));
+    }
+    if url.scheme() == "http" && !url.is_loopback() {
+        let message =
+            format!("`{prefix}` is reached over plain http, which tokens are not sent over");
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("give the registry an https URL: `mu registry add`"));
+    }
+    Ok(url.host_and_port())
+}
+
+/// Stores a token for a host.
+///
+/// # Errors
+///
+/// When the text is no token, or cannot be stored.
+pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<Stored, CommandError> {
+    let text = token.expose();
+    if text.is_empty() || text.contains(|character: char| !character.is_ascii_graphic()) {
+        let message = "a token is one word of visible ASCII characters; this is not";
+        return Err(CommandError::new(Code::Usage, message));
+    }
+    credentials::store(&session.environment.mu_home, &host.host, token)
+}
+
+/// Removes the token that is stored for a host; says whether there was one.
+///
+/// # Errors
+///
+/// When it cannot be removed.
+pub fn logout(session: &Session, host: &Host) -> Result<bool, CommandError> {
+    credentials::remove(&session.environment.mu_home, &host.host)
+}

@@ -1,0 +1,122 @@
+//! `mu login` and `mu logout`: where tokens are kept, and whom they are sent to.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+
+use crate::support::{Nginx, Run, Sandbox};
+
+/// Runs `mu` and sends it a text.
+fn send(sandbox: &Sandbox, arguments: &[&str], text: &str) -> Run {
+    let file = sandbox.path("stdin");
+    fs::File::create(&file).and_then(|mut file| file.write_all(text.as_bytes())).expect("is ours");
+    let mut command = sandbox.command(arguments);
+    command.stdin(Stdio::from(fs::File::open(file).expect("is there")));
+    sandbox.run(arguments, command)
+}
+
+/// A hub behind nginx that lets nobody in without the token `hunter2`.
+fn guarded(sandbox: &mut Sandbox) -> Nginx {
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    let guard = "if ($http_authorization != \"Bearer hunter2\") { return 401; }";
+    let nginx = Nginx::serve(sandbox.hub().folder(), guard);
+    sandbox.hub_is_at(&nginx.url("").to_string());
+    nginx
+}
+
+#[test]
+fn a_stored_token_opens_its_host() {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    let nginx = guarded(&mut sandbox);
+    let host = nginx.url("").host_and_port();
+    let login = format!("mu login {host}");
+    sandbox.mu(&["get"]).fails().says(&[&login, "MU_TOKEN_"]);
+    sandbox.mu(&["get", "--json"]).fails_with("auth");
+    // The base is what people know; its registry says which host is meant.
+    let run = send(&sandbox, &["login", "hub.mu.com"], "hunter2\n").ok();
+    run.says(&[&host]).does_not_say(&["hunter2"]);
+    let file = sandbox.path("home/.mu/credentials.json");
+    assert_eq!(fs::metadata(&file).expect("was written").permissions().mode() & 0o777, 0o600);
+    sandbox.mu(&["get"]).ok();
+    assert!(!sandbox.read("Mu.lock").contains("hunter2"));
+    // A variable counts first, even where it is wrong.
+    let variable = mu_provider::http::token_variable(&host);
+    sandbox.set(&variable, "wrong");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    sandbox.mu(&["get"]).fails().says(&["was not accepted"]).does_not_say(&["wrong\n", "hunter2"]);
+    sandbox.set(&variable, "");
+    sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["forgot the token"]);
+    assert!(!file.exists());
+    sandbox.mu(&["get"]).fails().says(&[&login]);
+    sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["nothing to do"]);
+}
+
+#[test]
+fn a_token_is_for_one_host_and_port() {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    let _nginx = guarded(&mut sandbox);
+    for other in ["127.0.0.1", "127.0.0.1:1", "other.example"] {
+        send(&sandbox, &["login", other], "hunter2").ok();
+    }
+    sandbox.mu(&["get"]).fails().says(&["mu login"]).does_not_say(&["hunter2"]);
+}
+
+#[test]
+fn what_is_no_token_is_refused() {
+    let sandbox = Sandbox::new();
+    for (base, text, said) in [
+        ("acme.example", "", "no token was given"),
+        ("acme.example", "\n", "no token was given"),
+        ("acme.example", "two words", "one word of visible ASCII"),
+        ("acme.example", "ümläut", "one word of visible ASCII"),
+        ("hub.mu.com", "hunter2", "which takes no token"),
+    ] {
+        let run = send(&sandbox, &["login", base], text);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&[said]).does_not_say(&["hunter2", "ümläut", "two words"]);
+    }
+    send(&sandbox, &["login", "not a base"], "hunter2").fails();
+    assert!(!sandbox.has("home/.mu/credentials.json"));
+    // There is no argument for it.
+    let run = sandbox.mu(&["login", "acme.example", "hunter2"]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+}
+
+#[test]
+fn a_damaged_file_is_never_overwritten() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("home/.mu/credentials.json");
+    for text in ["{\"version\": 1, \"tokens\": {\"a.example\": \"secr", "{\"version\": 9}"] {
+        fs::write(&file, text).expect("is ours");
+        let run = send(&sandbox, &["login", "acme.example"], "hunter2").fails();
+        run.says(&["is damaged, or was written by a newer mu"]).does_not_say(&["secr"]);
+        assert_eq!(fs::read_to_string(&file).expect("is there"), text);
+    }
+}
+
+#[test]
+fn many_logins_at_once_lose_none() {
+    let sandbox = Sandbox::new();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                let host = format!("h{number}.example");
+                let mut command = sandbox.command(&["login", &host]);
+                let mut child = command
+                    .stdin(Stdio::piped())
+                    .stderr(Stdio::null())
+                    .spawn()
+                    .expect("mu can be run");
+                let mut stdin = child.stdin.take().expect("is piped");
+                stdin.write_all(b"token\n").expect("is read");
+                drop(stdin);
+                assert!(child.wait().expect("ends").success());
+            });
+        }
+    });
+    let text = fs::read_to_string(sandbox.path("home/.mu/credentials.json")).expect("is there");
+    assert_eq!(text.matches(".example").count(), 8, "{text}");
+}
