@@ -18,12 +18,16 @@ mod outdated;
 #[cfg(feature = "hub")]
 mod pack;
 mod pin;
+#[cfg(feature = "publish")]
+mod publish;
 mod registry;
 mod remove;
 mod resolve;
 mod schema;
 mod search;
 mod status;
+#[cfg(feature = "publish")]
+mod tag;
 mod tree;
 mod update;
 mod upgrade;
@@ -32,6 +36,8 @@ mod verify;
 mod versions;
 mod which;
 mod why;
+#[cfg(feature = "publish")]
+mod yank;
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -111,6 +117,12 @@ enum Command {
     Vendor(vendor::Arguments),
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
+    #[cfg(feature = "publish")]
+    Publish(publish::Arguments),
+    #[cfg(feature = "publish")]
+    Yank(yank::Arguments),
+    #[cfg(feature = "publish")]
+    Tag(tag::Arguments),
     Login(login::Arguments),
     Logout(login::LogoutArguments),
     #[command(subcommand)]
@@ -279,6 +291,12 @@ fn start(
         Command::Vendor(arguments) => vendor::run(&context, &arguments),
         #[cfg(feature = "hub")]
         Command::Pack(arguments) => pack::run(&context, &arguments),
+        #[cfg(feature = "publish")]
+        Command::Publish(arguments) => publish::run(&context, &arguments),
+        #[cfg(feature = "publish")]
+        Command::Yank(arguments) => yank::run(&context, &arguments),
+        #[cfg(feature = "publish")]
+        Command::Tag(arguments) => tag::run(&context, &arguments),
         Command::Login(arguments) => login::run(&context, &arguments),
         Command::Logout(arguments) => login::run_logout(&context, &arguments),
         Command::Registry(command) => registry::run(&context, &command),

@@ -1,8 +1,8 @@
 //! From a manifest to the line that a hub's index has for it.
 
-use mu_provider::{Release, Upgrade};
+use mu_provider::{Maintainer, Release, Upgrade};
 
-use super::{Constraint, Manifest, Requirement, Versioning};
+use super::{Constraint, Manifest, Person, Requirement, Versioning};
 
 impl Manifest {
     /// The package's index line, as far as the manifest alone knows it: digests, size and time are for
@@ -36,7 +36,15 @@ impl Manifest {
                 skip_range: upgrade.skip_range.as_ref().map(ToString::to_string),
             }),
             description: self.description.clone(),
+            keywords: self.keywords.clone(),
+            license: self.license.clone(),
+            maintainers: self.maintainers.iter().map(maintainer).collect(),
+            website: self.website.clone(),
             ..Release::default()
         }
     }
+}
+
+fn maintainer(person: &Person) -> Maintainer {
+    Maintainer::Person { name: person.name.clone(), email: person.email.clone() }
 }

@@ -26,6 +26,8 @@ pub mod pack;
 pub mod pin;
 mod places;
 mod providers;
+#[cfg(feature = "publish")]
+pub mod publish;
 mod published;
 mod record;
 pub mod registry;
@@ -38,6 +40,8 @@ pub mod search;
 mod session;
 pub mod status;
 pub mod sync;
+#[cfg(feature = "publish")]
+pub mod tag;
 pub mod update;
 pub mod upgrade;
 pub mod vendor;
@@ -46,6 +50,9 @@ pub mod versions;
 mod ways_out;
 pub mod what_if;
 pub mod which;
+
+#[cfg(feature = "publish")]
+pub mod yank;
 
 pub use self::error::{Code, CommandError};
 pub use self::events::{Events, NoEvents, Stage};

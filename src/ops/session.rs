@@ -68,6 +68,7 @@ pub struct Session {
     pub store: Store,
     /// Receives warnings and progress.
     pub events: Arc<dyn Events>,
+    http: OnceLock<Arc<Http>>,
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
     lockfile: Mutex<Option<Option<Lockfile>>>,
@@ -106,6 +107,7 @@ impl Session {
             workspace,
             places,
             events,
+            http: OnceLock::new(),
             index: OnceLock::new(),
             lockfile: Mutex::default(),
             lock: None,
@@ -254,12 +256,19 @@ impl Session {
         })
     }
 
+    /// The client for everything that is asked over http, made when it is first needed.
+    pub(crate) fn http(&self) -> Arc<Http> {
+        Arc::clone(self.http.get_or_init(|| {
+            Http::new(HttpOptions {
+                offline: self.options.offline,
+                credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
+                ..HttpOptions::default()
+            })
+        }))
+    }
+
     fn make_providers(&self) -> Providers {
-        let http = Http::new(HttpOptions {
-            offline: self.options.offline,
-            credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
-            ..HttpOptions::default()
-        });
+        let http = self.http();
         crate::ops::providers::all(&self.environment, self.options.offline, &http)
     }
 }

@@ -28,6 +28,7 @@ mod packs;
 mod pin;
 mod placement;
 mod places;
+mod publish;
 mod questions;
 mod resolve;
 mod robust;

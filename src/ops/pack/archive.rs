@@ -97,6 +97,19 @@ impl Archive {
         Ok(file)
     }
 
+    /// All bytes.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    #[cfg(feature = "publish")]
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, FileError> {
+        let mut bytes = Vec::new();
+        let read = self.read().and_then(|mut file| io::Read::read_to_end(&mut file, &mut bytes));
+        read.at("read the archive for", Path::new("publishing"))?;
+        Ok(bytes)
+    }
+
     /// Writes the archive to `path`.
     ///
     /// # Errors

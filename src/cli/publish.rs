@@ -1,0 +1,99 @@
+//! `mu publish`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::{Context, Ending, pack};
+use crate::ops::Scope;
+use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
+use crate::report::{GOOD, printable};
+
+/// Pack a package and publish it in a hub
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --to, a package goes where its base leads to: see `mu registry list`. A PLACE is the folder or
+bucket (s3://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server. Before
+anything is changed, the manifest is checked, and its dependencies are resolved as others will have to.
+A published version never changes: the same content again is fine, other content is refused.
+
+Examples:
+  mu publish --dry-run
+  mu publish --to /srv/hub
+  mu publish --all                     every package of this workspace, dependencies first
+  mu publish --moved-to hub.mu.com/acme/site     its last version, which names the successor")]
+pub(crate) struct Arguments {
+    /// The package: its name or folder; left out, the one of this folder
+    #[arg(conflicts_with = "all")]
+    package: Option<String>,
+    /// The hub to publish in
+    #[arg(long, value_name = "PLACE")]
+    to: Option<String>,
+    /// Check and pack, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Publish every package of this workspace that is not there yet
+    #[arg(long)]
+    all: bool,
+    /// Publish the locked versions of the dependencies instead of ranges
+    #[arg(long)]
+    pinned: bool,
+    /// Publish files that look like secrets too
+    #[arg(long)]
+    force: bool,
+    /// Say that the package with this ID takes the place of this one
+    #[arg(long, value_name = "ID", conflicts_with = "all")]
+    moved_to: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    let request = PublishRequest {
+        package: arguments.package.clone(),
+        to: arguments.to.clone(),
+        dry_run: arguments.dry_run,
+        all: arguments.all,
+        force: arguments.force,
+        pinned: arguments.pinned,
+        moved_to: arguments.moved_to.clone(),
+    };
+    let published = publish(&session, &request)?;
+    if context.shell.is_json() {
+        let packages: Vec<Value> = published.iter().map(to_json).collect();
+        context.json(&json!({ "packages": packages }))?;
+        return Ok(0);
+    }
+    for publishing in &published {
+        if let Some(packed) = &publishing.packed {
+            if arguments.dry_run {
+                context.print(&pack::files(packed))?;
+            }
+            context.line(&pack::summary(packed))?;
+        }
+        let (id, version) = (&publishing.id, &publishing.version);
+        let place = printable(&publishing.place);
+        context.line(&match publishing.done {
+            Done::Published => format!("{GOOD}published{GOOD:#} {id} {version} in {place}"),
+            Done::Present => format!("{id} {version} is in {place} already"),
+            Done::Possible => format!("{id} {version} would be published in {place}"),
+        })?;
+    }
+    Ok(0)
+}
+
+fn to_json(publishing: &Publishing) -> Value {
+    let done = match publishing.done {
+        Done::Published => "published",
+        Done::Present => "present",
+        Done::Possible => "possible",
+    };
+    let archive = publishing.packed.as_ref().map(|packed| &packed.archive);
+    json!({
+        "id": publishing.id.to_string(),
+        "version": publishing.version,
+        "place": publishing.place,
+        "done": done,
+        "digest": archive.map(|archive| archive.tree.digest().to_string()),
+        "archive": archive.map(|archive| archive.archive.to_string()),
+        "size": archive.map(|archive| archive.size),
+    })
+}

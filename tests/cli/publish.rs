@@ -1,0 +1,285 @@
+//! `mu publish`, `mu yank`, `mu tag`: from one workspace, through a hub, into another.
+
+use std::fs;
+
+use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use serde_json::Value;
+
+use crate::support::{Nginx, Package, Sandbox, digest_of, write};
+
+/// A workspace at `author/` that others' packages are published from; `hub.mu.com/` is the sandbox's hub.
+fn author(sandbox: &Sandbox, manifest: &str) {
+    write(&sandbox.path("author"), ".mu/workspace.yaml", "");
+    write(&sandbox.path("author"), "Mu.yaml", manifest);
+}
+
+const WEB: &str =
+    "name: acme/site\nversion: 1.0.0\ndescription: A site\nlicense: MIT\nreadme: README.md\n";
+
+/// The index lines of a package.
+fn lines(sandbox: &Sandbox, name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(sandbox.hub().index(name)).expect("has an index");
+    text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
+}
+
+#[test]
+fn what_is_published_is_what_others_get() {
+    let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    sandbox.hub().release("aws/vpc", "1.3.0");
+    author(&sandbox, &format!("{WEB}keywords: [web]\ndependencies:\n  - aws/vpc#^1\n"));
+    write(&sandbox.path("author"), "README.md", "# A site\n");
+    write(&sandbox.path("author"), "run.sh*", "#!/bin/sh\n");
+    sandbox.mu_in("author", &["get"]).ok();
+    let run = sandbox.mu_in("author", &["publish", "--dry-run"]).ok();
+    run.says(&["README.md", "would be published"]).does_not_say(&["warning"]);
+    assert!(!sandbox.hub().index("acme/site").exists());
+    let published = sandbox.mu_in("author", &["publish", "--json"]).ok().json();
+    let published = &published["packages"][0];
+    assert_eq!(published["done"], "published");
+    let line = &lines(&sandbox, "acme/site")[0];
+    for key in ["digest", "archive", "size"] {
+        assert_eq!(line[key], published[key], "{key}");
+    }
+    assert_eq!(line["dependencies"], serde_json::json!(["aws/vpc#^1"]));
+    assert_eq!(line["license"], "MIT");
+    assert_eq!(line["keywords"], serde_json::json!(["web"]));
+    assert!(line.get("provides").is_none() && line.get("published").is_some(), "{line}");
+    // From the folder, and behind a web server: the same lock digests.
+    sandbox.mu(&["get"]).ok();
+    let pack = sandbox.path("work/.mu/packs/hub.mu.com/acme/site");
+    assert_eq!(digest_of(&pack), published["digest"]);
+    let digests = |sandbox: &Sandbox| -> Vec<Value> {
+        let lock = sandbox.lock();
+        let packages = lock["packages"].as_array().expect("is a list").clone();
+        packages.iter().map(|package| package["digest"].clone()).collect()
+    };
+    let before = digests(&sandbox);
+    let nginx = Nginx::serve(sandbox.hub().folder(), "");
+    sandbox.hub_is_at(nginx.url("").as_url().as_str());
+    let cache = sandbox.path("another-cache").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    for part in ["work/.mu/packs", "work/Mu.lock"] {
+        let path = sandbox.path(part);
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+    }
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(digests(&sandbox), before);
+}
+
+#[test]
+fn a_published_version_never_changes() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
+    sandbox.mu_in("author", &["publish"]).ok().says(&["published hub.mu.com/acme/site 1.0.0"]);
+    let before = lines(&sandbox, "acme/site");
+    sandbox.mu_in("author", &["publish"]).ok().says(&["already"]);
+    write(&sandbox.path("author"), "new.txt", "");
+    sandbox.mu_in("author", &["publish"]).fails().says(&["published already, with other content"]);
+    sandbox.mu_in("author", &["publish", "--json"]).fails_with("conflict");
+    assert_eq!(lines(&sandbox, "acme/site"), before);
+    author(&sandbox, "name: acme/site\nversion: 1.1.0\n");
+    sandbox.mu_in("author", &["publish"]).ok();
+    assert_eq!(lines(&sandbox, "acme/site").len(), 2);
+    let hub = sandbox.hub().folder().display().to_string();
+    sandbox.mu(&["hub", "check", &hub]).ok();
+}
+
+#[test]
+fn what_would_not_work_for_others_is_refused() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.hub().release("aws/vpc", "1.0.0");
+    for (manifest, code, said) in [
+        ("name: acme/site\n", "manifest", "no `version`"),
+        ("name: acme/site\nversion: 1.0.0\ndependencies: [../x]\n", "manifest", "on this machine"),
+        ("name: acme/site\nversion: 1.0.0\nreadme: NO.md\n", "manifest", "`NO.md`"),
+        ("name: acme/site\nversion: 1.0.0\ndependencies: [no/such]\n", "not-found", "no/such"),
+        (
+            "name: acme/site\nversion: 1.0.0\ndependencies: [\"aws/vpc#^2\"]\n",
+            "not-found",
+            "aws/vpc",
+        ),
+    ] {
+        author(&sandbox, manifest);
+        sandbox.mu_in("author", &["publish"]).fails().says(&[said]);
+        sandbox.mu_in("author", &["publish", "--dry-run", "--json"]).fails_with(code);
+        assert!(!sandbox.hub().index("acme/site").exists());
+    }
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [aws/vpc]\n");
+    write(
+        &sandbox.path("author"),
+        ".mu/workspace.yaml",
+        "overrides: {hub.mu.com/aws/vpc: ../elsewhere}\n",
+    );
+    sandbox.mu_in("author", &["publish"]).fails().says(&["override `hub.mu.com/aws/vpc`"]);
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
+    sandbox
+        .mu_in("author", &["publish", "--to", "../nowhere"])
+        .fails()
+        .says(&["no hub", "mu hub init"]);
+    let nginx = Nginx::serve(sandbox.hub().folder(), "");
+    let url = nginx.url("").as_url().to_string();
+    let run = sandbox.mu_in("author", &["publish", "--to", &url]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+    run.says(&["takes no changes", "--to PLACE"]);
+}
+
+#[test]
+fn doubts_are_told() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.hub().release("utils", "1.0.0");
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [utils]\n");
+    let run = sandbox.mu_in("author", &["publish", "--dry-run"]).ok();
+    run.says(&[
+        "has no `description`, `license`, `readme`",
+        "`hub.mu.com/acme/utils` first for others",
+    ]);
+}
+
+#[test]
+fn a_workspace_is_published_in_the_order_of_its_dependencies() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    write(&sandbox.path("author"), ".mu/workspace.yaml", "");
+    let packages: [(&str, &[&str]); 3] =
+        [("acme/a", &["acme/b#^1"]), ("acme/b", &["acme/c"]), ("acme/c", &[])];
+    for (name, dependencies) in packages {
+        let text = format!("name: {name}\nversion: 1.0.0\ndependencies: {dependencies:?}\n");
+        write(&sandbox.path("author"), &format!("{name}/Mu.yaml"), text);
+    }
+    sandbox.mu_in("author/acme/a", &["publish"]).fails().says(&["acme/b"]);
+    sandbox.mu_in("author", &["publish", "--all", "--dry-run"]).ok();
+    let order = |run: crate::support::Run| -> Vec<String> {
+        let value = run.ok().json();
+        let packages = value["packages"].as_array().expect("is a list").clone();
+        let text = |value: &Value| value.as_str().expect("is text").to_owned();
+        packages.iter().map(|one| format!("{} {}", text(&one["id"]), text(&one["done"]))).collect()
+    };
+    let first = order(sandbox.mu_in("author", &["publish", "--all", "--json"]));
+    let names = ["hub.mu.com/acme/c", "hub.mu.com/acme/b", "hub.mu.com/acme/a"];
+    assert_eq!(first, names.map(|name| format!("{name} published")));
+    let again = order(sandbox.mu_in("author", &["publish", "--all", "--json"]));
+    assert_eq!(again, names.map(|name| format!("{name} present")));
+    sandbox.asks_for(&["acme/a"]);
+    sandbox.mu(&["get"]).ok().says(&["3 packages"]);
+}
+
+#[test]
+fn pins_are_published_on_request() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.3.0")]);
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies:\n  - aws/vpc#^1\n");
+    sandbox.mu_in("author", &["publish", "--pinned"]).fails().says(&["mu get"]);
+    sandbox.mu_in("author", &["get"]).ok();
+    sandbox.mu_in("author", &["publish", "--pinned"]).ok();
+    let line = &lines(&sandbox, "acme/site")[0];
+    assert_eq!(line["dependencies"], serde_json::json!(["aws/vpc#1.3.0"]));
+}
+
+#[test]
+fn yanks_tags_and_moves_change_nothing_else() {
+    let sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    for version in ["1.0.0", "1.1.0"] {
+        author(&sandbox, &format!("name: acme/site\nversion: {version}\n"));
+        sandbox.mu_in("author", &["publish"]).ok();
+    }
+    let before = lines(&sandbox, "acme/site");
+    let run = sandbox.mu(&["yank", "acme/site#1.1.0", "--reason", "loses data"]).ok();
+    run.says(&["yanked acme/site 1.1.0"]);
+    assert_eq!(lines(&sandbox, "acme/site")[1]["yanked"], "loses data");
+    sandbox.mu(&["yank", "acme/site#1.1.0", "--reason", "loses data"]).ok().says(&["already"]);
+    sandbox.mu(&["get"]).ok().says(&["acme/site 1.0.0"]);
+    sandbox.mu(&["yank", "acme/site#1.1.0", "--undo"]).ok();
+    assert_eq!(lines(&sandbox, "acme/site"), before);
+    sandbox.mu(&["update"]).ok().says(&["1.0.0 → 1.1.0"]);
+    sandbox.mu(&["tag", "acme/site#1.0.0", "beta"]).ok();
+    sandbox.mu(&["tag", "acme/site#1.1.0", "beta"]).ok().says(&["tagged acme/site 1.1.0"]);
+    let tags: Vec<Value> = lines(&sandbox, "acme/site").iter().map(|l| l["tags"].clone()).collect();
+    assert_eq!(tags, [Value::Null, serde_json::json!(["beta"])]);
+    sandbox.mu(&["tag", "acme/site#1.1.0", "beta", "--undo"]).ok();
+    assert_eq!(lines(&sandbox, "acme/site"), before);
+    for arguments in [&["yank", "acme/site"][..], &["tag", "acme/site#^1", "beta"]] {
+        let run = sandbox.mu(arguments);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&["names no single version"]);
+    }
+    sandbox.mu(&["yank", "acme/site#9.0.0"]).fails().says(&["acme/site 9.0.0"]);
+    author(&sandbox, "name: acme/site\nversion: 1.2.0\n");
+    sandbox.mu_in("author", &["publish", "--moved-to", "hub.mu.com/acme/pages"]).ok();
+    let moved: Vec<Value> =
+        lines(&sandbox, "acme/site").iter().map(|line| line["movedTo"].clone()).collect();
+    assert!(moved.iter().all(|to| to == "hub.mu.com/acme/pages"), "{moved:?}");
+}
+
+/// A hub's server that writes down what it is sent; `answer` is what it says to changes.
+fn server(answer: fn(&Seen) -> Reply) -> TestServer {
+    TestServer::start(move |request, _| match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/hub.json") => Reply::body(r#"{"hub": 1, "api": "api/v1/"}"#),
+        ("GET", "/index/acme/site.jsonl") => {
+            Reply::body("{\"name\":\"acme/site\",\"version\":\"0.9.0\",\"tags\":[\"old\"]}\n")
+        }
+        ("GET", _) => Reply::status(404),
+        _ => answer(request),
+    })
+}
+
+#[test]
+fn a_server_is_sent_the_archive_and_its_own_token() {
+    let mut sandbox = Sandbox::with_dependencies(&[]);
+    let server = server(|request| match request.header("authorization") {
+        Some("Bearer hunter2") if request.method == "PUT" => Reply::status(201),
+        Some("Bearer hunter2") => Reply::body("{}"),
+        _ => Reply::status(401),
+    });
+    let url = server.url("");
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
+    let publish = ["publish", "--to", url.as_url().as_str()];
+    sandbox.mu_in("author", &publish).fails().says(&["mu login"]);
+    let variable = mu_provider::http::token_variable(&server.host());
+    sandbox.set(&variable, "hunter2");
+    sandbox.mu_in("author", &publish).ok().says(&["published hub.mu.com/acme/site 1.0.0"]);
+    sandbox.mu_in("author", &["pack"]).ok();
+    let archive = fs::read(sandbox.path("author/site-1.0.0.tgz")).expect("was written");
+    let put = server.seen().into_iter().rfind(|seen| seen.method == "PUT").expect("was sent");
+    assert_eq!(put.path, "/api/v1/packages/acme/site/1.0.0");
+    assert!(put.body == archive, "the body is the archive");
+    let to = ["--to", url.as_url().as_str()];
+    let changes: [(&[&str], &str); 4] = [
+        (&["yank", "acme/site#0.9.0", "--reason", "old"], r#"{"yanked":"old"}"#),
+        (&["yank", "acme/site#0.9.0", "--undo"], r#"{"yanked":false}"#),
+        (&["tag", "acme/site#0.9.0", "beta"], r#"{"tags":["old","beta"]}"#),
+        (&["tag", "acme/site#0.9.0", "old", "--undo"], r#"{"tags":[]}"#),
+    ];
+    for (arguments, expected) in changes {
+        sandbox.mu(&[arguments, &to].concat()).ok();
+        let patch = server.seen().pop().expect("was sent");
+        assert_eq!(
+            (patch.method.as_str(), patch.path.as_str()),
+            ("PATCH", "/api/v1/packages/acme/site/0.9.0")
+        );
+        assert_eq!(String::from_utf8_lossy(&patch.body), expected);
+    }
+    sandbox.mu(&["yank", "acme/site#8.0.0", "--to", url.as_url().as_str()]).fails();
+}
+
+#[test]
+fn a_refusal_is_told_and_redirects_are_not_followed() {
+    let mut sandbox = Sandbox::with_dependencies(&[]);
+    let other = server(|_| Reply::status(201));
+    let elsewhere = other.url("api").as_url().to_string();
+    sandbox.set("MU_TOKEN_LOCALHOST", "hunter2");
+    sandbox.set("MU_TOKEN_127_0_0_1", "hunter2");
+    let refusing = server(|_| Reply::status(409));
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
+    let to = refusing.url("").as_url().to_string();
+    let run = sandbox.mu_in("author", &["publish", "--to", &to]).fails();
+    run.says(&["refuses acme/site 1.0.0", "raise `version`"]);
+    sandbox.mu_in("author", &["publish", "--to", &to, "--json"]).fails_with("conflict");
+    let leading = TestServer::start(move |request, _| match request.path.as_str() {
+        "/hub.json" => Reply::body(r#"{"hub": 1, "api": "api/v1/"}"#),
+        "/index/acme/site.jsonl" => Reply::status(404),
+        _ => Reply::redirect(elsewhere.clone()),
+    });
+    let to = leading.url("").as_url().to_string();
+    let run = sandbox.mu_in("author", &["publish", "--to", &to]).fails();
+    run.says(&["where it is not sent"]).does_not_say(&["hunter2"]);
+    assert!(other.seen().is_empty(), "nothing is sent to where a redirect leads");
+}
