@@ -1,14 +1,17 @@
 //! `mu why`.
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::cli::{Context, Ending};
+use crate::cli::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::graph::{Graph, Node, version_of};
 use crate::ops::update::find_locked;
-use crate::reference::Reference;
+use crate::ops::why::{Reasons, why};
+use crate::reference::{Base, Reference};
 use crate::report::{FAINT, STRONG};
+use crate::select::{Newer, Obstacle};
+use crate::workspace::Resolution;
 
 /// Show why a package is installed, and why in this version
 #[derive(Debug, Args)]
@@ -31,6 +34,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let id = find_locked(&session, &lock, &reference)?;
     let paths: Vec<Vec<Node>> =
         graph.find(&id).into_iter().flat_map(|node| graph.paths_to(node, MOST_PATHS)).collect();
+    let reasons = why(&session, &lock, &id)?;
+    let is_minimal = session.resolution() == Resolution::Minimal;
+    let base = session.defaults().base;
     if context.shell.is_json() {
         let paths: Vec<_> = paths
             .iter()
@@ -38,27 +44,22 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
                 path.iter().map(|node| json!(graph.vertices[*node].name)).collect::<Vec<_>>()
             })
             .collect();
-        let versions: Vec<_> = lock
-            .find(&id)
-            .map(|package| {
-                let requested: Vec<_> = package
-                    .requested
-                    .iter()
-                    .map(|requested| json!({ "by": requested.by, "spec": requested.spec }))
-                    .collect();
-                json!({ "version": package.version, "commit": package.commit, "requested": requested })
-            })
-            .collect();
+        let versions: Vec<_> =
+            reasons.iter().map(|reasons| json_of(reasons, &base, is_minimal)).collect();
         context.json(&json!({ "id": id.to_string(), "versions": versions, "paths": paths }))?;
         return Ok(0);
     }
-    for package in lock.find(&id) {
+    for reasons in &reasons {
+        let package = &reasons.package;
         context.line(&format!("{STRONG}{id}{STRONG:#} {}", version_of(package)))?;
         context.line(&format!("{FAINT}from{FAINT:#} {}", package.source))?;
         context.line(&format!("{FAINT}asked for:{FAINT:#}"))?;
-        for requested in &package.requested {
-            context.line(&format!("  {} by {}", requested.spec, requested.by))?;
+        for (requested, least) in package.requested.iter().zip(&reasons.least) {
+            let decides = least.as_ref() == Some(&package.version);
+            let note = if decides { " (at least this version)" } else { "" };
+            context.line(&format!("  {} by {}{note}", requested.spec, requested.by))?;
         }
+        print_newer(context, reasons, &base, is_minimal)?;
     }
     context.line(&format!("{FAINT}ways that lead to it:{FAINT:#}"))?;
     for path in &paths {
@@ -76,4 +77,81 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.line(&format!("  {FAINT}and more{FAINT:#}"))?;
     }
     Ok(0)
+}
+
+/// Prints what stands against newer versions.
+fn print_newer(
+    context: &Context,
+    reasons: &Reasons,
+    base: &Base,
+    is_minimal: bool,
+) -> Result<(), Stop> {
+    if let Some(unknown) = &reasons.unknown {
+        return context.line(&format!("{FAINT}newer versions are not known: {unknown}{FAINT:#}"));
+    }
+    if reasons.newer.is_empty() {
+        let source = &reasons.package.source;
+        if !source.is_workspace() && !source.is_folder() {
+            context.line(&format!("{FAINT}there is no newer release{FAINT:#}"))?;
+        }
+        return Ok(());
+    }
+    context.line(&format!("{FAINT}why no newer version:{FAINT:#}"))?;
+    for newer in &reasons.newer {
+        for line in explain(newer, reasons, base, is_minimal) {
+            context.line(&format!("  {line}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What stands against newer versions, with what would move there if nothing does.
+fn explain(newer: &Newer, reasons: &Reasons, base: &Base, is_minimal: bool) -> Vec<String> {
+    let id = &reasons.package.id;
+    let name = if id.base() == *base { id.name_str() } else { id.as_str() };
+    match &newer.obstacle {
+        Obstacle::Unknown if is_minimal => {
+            vec![format!("nothing asks for {}: `mu update {name}` moves up", newer.versions)]
+        }
+        Obstacle::Nothing => {
+            vec![format!("{} would fit: `mu update {name}` moves up", newer.versions)]
+        }
+        _ => newer.explain(id, base),
+    }
+}
+
+fn json_of(reasons: &Reasons, base: &Base, is_minimal: bool) -> Value {
+    let package = &reasons.package;
+    let requested: Vec<_> = package
+        .requested
+        .iter()
+        .zip(&reasons.least)
+        .map(|(one, least)| json!({ "by": one.by, "spec": one.spec, "least": least }))
+        .collect();
+    let newer: Vec<_> = reasons
+        .newer
+        .iter()
+        .map(|newer| {
+            json!({
+                "versions": newer.versions.to_string(),
+                "newest": newer.newest,
+                "reason": match &newer.obstacle {
+                    Obstacle::Rule(_) => "rule",
+                    Obstacle::Asked(_) => "asked",
+                    Obstacle::Conflict(_) => "conflict",
+                    Obstacle::Nothing => "lock",
+                    Obstacle::Unknown if is_minimal => "not-asked",
+                    Obstacle::Unknown => "unknown",
+                },
+                "explanation": explain(newer, reasons, base, is_minimal),
+            })
+        })
+        .collect();
+    json!({
+        "version": package.version,
+        "commit": package.commit,
+        "requested": requested,
+        "newer": newer,
+        "unknown": reasons.unknown,
+    })
 }

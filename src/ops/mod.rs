@@ -50,6 +50,7 @@ pub mod versions;
 mod ways_out;
 pub mod what_if;
 pub mod which;
+pub mod why;
 
 #[cfg(feature = "publish")]
 pub mod yank;

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::index::Requirement;
 use crate::index::releases::Releases;
-use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::Requirements;
-use crate::ops::resolve::resolve;
+use crate::ops::resolve::{request, resolve};
+use crate::ops::why::{asking, look};
 use crate::ops::{CommandError, Session};
-use crate::reference::{PackageId, Version};
-use crate::select::Update;
+use crate::reference::PackageId;
+use crate::select::{Obstacle, Request, Update};
+use crate::workspace::Resolution;
 
 /// A package that could move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     let resolved = resolve(session, &requirements, Update::Everything)?;
+    let request = request(session, &requirements, &lock, Update::Everything);
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
     let mut found = Vec::new();
     for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
@@ -48,21 +50,24 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         }
         let releases =
             session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
-        let allowed = successor(&resolved.lock, package);
+        let now = successor(&resolved.lock, package);
         let newest = newest(&releases);
         let shown = |commit: &Option<String>, version: &str| match commit {
             Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
             _ => version.to_owned(),
         };
         let current = shown(&package.commit, &package.version);
-        let allowed =
-            allowed.map_or_else(|| current.clone(), |now| shown(&now.commit, &now.version));
+        let allowed = now.map_or_else(|| current.clone(), |now| shown(&now.commit, &now.version));
         let newest = newest.unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
         if current == allowed && current == newest && moved_to.is_none() {
             continue;
         }
-        let held_back_by = if allowed == newest { Vec::new() } else { obstacles(package, &newest) };
+        let held_back_by = if allowed == newest {
+            Vec::new()
+        } else {
+            obstacles(session, &request, now.unwrap_or(package), &newest)
+        };
         found.push(Outdated {
             id: package.id.clone(),
             direct: package.requested.iter().any(|requested| roots.contains(requested.by.as_str())),
@@ -77,22 +82,32 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     Ok(found)
 }
 
-/// Who asks for something that `newest` is not; all who ask, where it is nobody's wish that stands in its way.
-fn obstacles(package: &LockedPackage, newest: &str) -> Vec<String> {
-    let newest = Version::parse_lenient(newest).ok();
-    let objects = |requested: &&Requested| {
-        let asked = Requirement::parse(package.id.clone(), &requested.spec);
-        let fits = asked
-            .zip(newest.as_ref())
-            .is_some_and(|(asked, newest)| asked.spec.accepts(newest, asked.prerelease));
-        !fits
+/// What keeps a package from being at `newest`, in a few words.
+fn obstacles(
+    session: &Session,
+    request: &Request,
+    package: &LockedPackage,
+    newest: &str,
+) -> Vec<String> {
+    let Some(version) = package.parsed_version() else { return Vec::new() };
+    let asking = asking(package);
+    let tries = session.resolution() == Resolution::Highest;
+    let newer =
+        look(session, request, |ceiling| ceiling.newer(&package.id, &version, &asking, tries));
+    // What cannot be found out now was no obstacle a moment ago.
+    let newer = newer.unwrap_or_default();
+    let Some(first) = newer.iter().find(|newer| newer.newest == newest).or(newer.first()) else {
+        return Vec::new();
     };
-    let named: Vec<String> =
-        package.requested.iter().filter(objects).map(ToString::to_string).collect();
-    if named.is_empty() {
-        return package.requested.iter().map(ToString::to_string).collect();
+    match &first.obstacle {
+        Obstacle::Asked(asked) => {
+            asked.iter().map(|(by, asked)| format!("{asked} by {by}")).collect()
+        }
+        _ => Some(first.in_short(&session.defaults().base))
+            .filter(|text| !text.is_empty())
+            .into_iter()
+            .collect(),
     }
-    named
 }
 
 /// What `package` becomes in `lock`: where there are several majors of it, the one of its own.

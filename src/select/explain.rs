@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use crate::reference::PackageId;
+use crate::reference::{Base, PackageId};
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
-use crate::select::fold::Versions;
+use crate::select::fold::{Run, Versions};
+use crate::select::newer::{Newer, Obstacle};
 
 /// More facts than this are cut in the middle.
 const LINES: usize = 16;
@@ -39,6 +40,61 @@ impl fmt::Display for Conflict {
         }
         lines.extend(self.clashes.iter().flat_map(|clash| names.clash(clash)));
         formatter.write_str(&lines.join("\n"))
+    }
+}
+
+impl Newer {
+    /// What stands against these versions, as lines; `id` is the package, and `base` what its name leaves out.
+    pub fn explain(&self, id: &PackageId, base: &Base) -> Vec<String> {
+        let versions = &self.versions;
+        let several = versions.count() > 1;
+        match &self.obstacle {
+            Obstacle::Rule(rule) => vec![format!("{versions} {}", reason(rule, versions))],
+            Obstacle::Asked(asked) => {
+                let is = if several { "are" } else { "is" };
+                let asked: Vec<String> = asked
+                    .iter()
+                    .map(|(by, asked)| format!("{asked}, which {by} asks for"))
+                    .collect();
+                vec![format!("{versions} {is} not {}", join(&asked, "and not"))]
+            }
+            Obstacle::Conflict(conflict) => {
+                let does = if several { "do" } else { "does" };
+                let names = Names { with_base: id.base() != *base };
+                let mut lines = vec![format!("{versions} {does} not fit:")];
+                let facts = conflict.facts.iter().take(LINES / 2);
+                lines.extend(facts.map(|fact| format!("  {}", names.fact(fact))));
+                lines
+            }
+            Obstacle::Nothing => vec![format!("{versions} would fit")],
+            Obstacle::Unknown => vec![format!("{versions} may fit")],
+        }
+    }
+
+    /// The same in a few words, for a table: who or what it is.
+    pub fn in_short(&self, base: &Base) -> String {
+        match &self.obstacle {
+            Obstacle::Rule(rule) => {
+                let one = Versions { runs: vec![Run::of(&self.newest)] };
+                format!("{} {}", self.newest, reason(rule, &one))
+            }
+            Obstacle::Asked(asked) => {
+                let asked: Vec<String> =
+                    asked.iter().map(|(by, asked)| format!("{asked} by {by}")).collect();
+                asked.join(", ")
+            }
+            Obstacle::Conflict(conflict) => {
+                let roots = conflict.facts.iter().filter_map(|fact| match fact {
+                    Fact::Requires { by: Requirer::Roots(names), id, asked } => {
+                        let name = if id.base() == *base { id.name_str() } else { id.as_str() };
+                        Some(format!("{name} {} by {}", alternatives(asked), join(names, "and")))
+                    }
+                    _ => None,
+                });
+                roots.collect::<Vec<_>>().join(", ")
+            }
+            Obstacle::Nothing | Obstacle::Unknown => String::new(),
+        }
     }
 }
 

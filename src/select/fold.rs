@@ -61,6 +61,13 @@ impl Versions {
     }
 }
 
+impl Run {
+    /// One version alone.
+    pub(super) fn of(version: &str) -> Self {
+        Self { first: version.to_owned(), last: version.to_owned(), count: 1 }
+    }
+}
+
 /// Whether nobody misses the version at `position` in a row.
 fn is_silent(package: &Candidates, position: Position) -> bool {
     !package.allowed().holds(position)

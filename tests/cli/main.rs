@@ -30,6 +30,7 @@ mod placement;
 mod places;
 mod publish;
 mod questions;
+mod reasons;
 mod resolve;
 mod robust;
 mod search;

@@ -151,8 +151,9 @@ fn why_shows_every_way_and_every_wish() {
     hub.mu.com/aws/vpc 1.1.0
     from hub+file://[DIR]/hub/
     asked for:
-      ^1 by acme/web
-      ~1.1 by hub.mu.com/aws/ec2
+      ^1 by acme/web (at least this version)
+      ~1.1 by hub.mu.com/aws/ec2 (at least this version)
+    there is no newer release
     ways that lead to it:
       acme/web → hub.mu.com/aws/vpc ^1
       acme/web → hub.mu.com/aws/app ^1 → hub.mu.com/aws/ec2 ^1.0 → hub.mu.com/aws/vpc ~1.1

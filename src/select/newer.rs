@@ -1,0 +1,161 @@
+//! Why a package is not at a newer version: which requirement, which rule, or whose need stands against each one.
+//!
+//! Requirements and rules are looked up; only for versions that neither speaks against is it tried what would happen.
+
+use std::collections::BTreeMap;
+
+use pubgrub::VersionSet as _;
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable, Universe};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::conflict::{Conflict, Fact, Requirer};
+use crate::select::diagnose;
+use crate::select::filters::Rejection;
+use crate::select::fold::Versions;
+use crate::select::minimal::build::lowest;
+use crate::select::positions::PositionSet;
+use crate::select::trial::{Outcome, Trial};
+use crate::select::{Request, Root};
+
+/// Versions above the one that is chosen, and what stands against them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Newer {
+    /// The versions.
+    pub versions: Versions,
+    /// The newest of them.
+    pub newest: String,
+    /// What stands against them.
+    pub obstacle: Obstacle,
+}
+
+/// What stands against a version.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Obstacle {
+    /// A rule takes it out.
+    Rule(Rejection),
+    /// These ask for something that it is not: who, and what.
+    Asked(Vec<(String, String)>),
+    /// What it needs, or what needs the package, does not fit with the rest.
+    Conflict(Box<Conflict>),
+    /// Nothing: it would fit.
+    Nothing,
+    /// It was not tried, or that took too long.
+    Unknown,
+}
+
+/// Someone who asks for the package, by the name for people, and what is asked.
+pub type Asking = (String, Requirement);
+
+/// One world in which many packages can be looked at.
+pub struct Ceiling<'a> {
+    trial: Trial<'a>,
+    request: &'a Request,
+}
+
+impl<'a> Ceiling<'a> {
+    /// Looks at what could be chosen for a request.
+    pub fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
+        Self { trial: Trial::new(universe, request, 0), request }
+    }
+
+    /// The lowest version that a requirement accepts.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    pub fn least(&mut self, requirement: &Requirement) -> Result<Option<String>, Unavailable> {
+        let least = lowest(&mut self.trial.world, requirement)?;
+        Ok(least.map(|(place, position)| self.trial.world.package(place).label(position)))
+    }
+
+    /// What stands against each release of `id` above `current`, the newest first; `tries` says whether versions that nobody
+    /// asks against are tried. Prereleases are not counted.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    pub fn newer(
+        &mut self,
+        id: &PackageId,
+        current: &Version,
+        asking: &[Asking],
+        tries: bool,
+    ) -> Result<Vec<Newer>, Unavailable> {
+        let any = Requirement::new(id.clone(), VersionSpec::Latest);
+        let (place, _) = self.trial.world.accepted(&any)?;
+        let mut accepted = Vec::new();
+        for (by, requirement) in asking {
+            let matching = self.trial.world.matching(place, requirement)?;
+            accepted.push((by.clone(), requirement.to_string(), matching));
+        }
+        let package = self.trial.world.package(place);
+        let releases = package.releases();
+        let above = (0..releases.len()).filter(|&at| {
+            let version = releases.version(at);
+            version > current && !version.is_prerelease()
+        });
+        let mut rules: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
+        let mut asked: BTreeMap<Vec<(String, String)>, Vec<Position>> = BTreeMap::new();
+        let mut open: Vec<Position> = Vec::new();
+        for position in above {
+            let against = accepted.iter().filter(|(_, _, set)| !set.holds(position));
+            let against: Vec<_> =
+                against.map(|(by, asked, _)| (by.clone(), asked.clone())).collect();
+            let rejection = package.rejection(&self.request.settings, position);
+            match (rejection, against.is_empty()) {
+                (_, false) => asked.entry(against).or_default().push(position),
+                (Some(rejection), true) => rules.entry(rejection).or_default().push(position),
+                (None, true) => open.push(position),
+            }
+        }
+        let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();
+        found.extend(asked.into_iter().map(|(by, positions)| (Obstacle::Asked(by), positions)));
+        found.extend(rules.into_iter().map(|(rule, positions)| (Obstacle::Rule(rule), positions)));
+        if let Some(&newest) = open.last() {
+            let obstacle = if tries { self.try_it(id, place, newest)? } else { Obstacle::Unknown };
+            found.push((obstacle, open));
+        }
+        found.sort_by_key(|(_, positions)| std::cmp::Reverse(positions.last().copied()));
+        let package = self.trial.world.package(place);
+        Ok(found
+            .into_iter()
+            .map(|(obstacle, positions)| Newer {
+                newest: positions.last().map(|&at| package.label(at)).unwrap_or_default(),
+                versions: Versions::fold(package, &positions.into_iter().collect()),
+                obstacle,
+            })
+            .collect())
+    }
+
+    /// What comes of choosing one version.
+    fn try_it(
+        &mut self,
+        id: &PackageId,
+        place: usize,
+        position: Position,
+    ) -> Result<Obstacle, Unavailable> {
+        let roots: Vec<Root> = self.request.roots.clone();
+        let one = PositionSet::singleton(position);
+        let proof = match self.trial.search(roots, &[(place, one)])? {
+            Outcome::Holds(_) => return Ok(Obstacle::Nothing),
+            Outcome::Fails(proof) => proof,
+            Outcome::TooMuch => return Ok(Obstacle::Unknown),
+        };
+        let mut conflict = diagnose::conflict(&mut self.trial.world, &proof)?;
+        // That it is chosen is nobody's requirement.
+        conflict.facts.retain(|fact| match fact {
+            Fact::Requires { by: Requirer::Roots(names), id: of, .. } => {
+                !names.is_empty() || of != id
+            }
+            _ => true,
+        });
+        Ok(Obstacle::Conflict(Box::new(conflict)))
+    }
+}
+
+impl std::fmt::Debug for Ceiling<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Ceiling").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,177 @@
+//! Why a package has its version: `why` and `outdated`, with everything that can stand against a newer one.
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
+
+/// A package for each thing that can stand against newer versions of it.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&[
+        "aws/asked#~1.0",
+        "aws/conflict#>=1",
+        "aws/excluded#^1",
+        "aws/kept#^1",
+        "aws/net#^1",
+        "aws/yanked#^1",
+        "aws/needy#^1",
+    ]);
+    let settings = "exclude: [\"aws/excluded#1.2.0\"]\nruntime: {kubernetes: 1.24.0}\n";
+    sandbox.write(".mu/workspace.yaml", settings);
+    let names = ["asked", "conflict", "excluded", "kept", "net", "yanked", "needy"];
+    let first = names.map(|name| Package::new(&format!("aws/{name}"), "1.0.0"));
+    sandbox.publish(&first);
+    sandbox.hub().publish(&Package::new("aws/needy", "1.0.1").needs("aws/asked#^1"));
+    sandbox.mu(&["get"]).ok();
+    sandbox.publish(&[
+        Package::new("aws/asked", "1.1.0"),
+        Package::new("aws/asked", "1.2.0"),
+        Package::new("aws/conflict", "2.0.0").needs("aws/net#^2"),
+        Package::new("aws/excluded", "1.2.0"),
+        Package::new("aws/kept", "1.1.0"),
+        Package::new("aws/net", "2.0.0"),
+        Package::new("aws/yanked", "1.1.0").key("yanked", json!("loses data")),
+        Package::new("aws/needy", "1.5.0").key("constraints", json!({"kubernetes": ">=1.25"})),
+    ]);
+    sandbox
+}
+
+#[test]
+fn what_stands_against_newer_versions_is_told() {
+    let sandbox = sandbox();
+    insta::assert_snapshot!(sandbox.mu(&["why", "aws/asked"]).ok().shown(), @"
+    $ mu why aws/asked
+    hub.mu.com/aws/asked 1.0.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      ~1.0 by acme/web (at least this version)
+      ^1 by hub.mu.com/aws/needy (at least this version)
+    why no newer version:
+      1.1.0 and 1.2.0 are not ~1.0, which acme/web asks for
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/asked ~1.0
+      acme/web → hub.mu.com/aws/needy ^1 → hub.mu.com/aws/asked ^1
+    [exit 0]
+    ");
+    insta::assert_snapshot!(sandbox.mu(&["why", "aws/conflict"]).ok().shown(), @"
+    $ mu why aws/conflict
+    hub.mu.com/aws/conflict 1.0.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      >=1 by acme/web (at least this version)
+    why no newer version:
+      2.0.0 does not fit:
+        aws/conflict 2.0.0 requires aws/net ^2
+        acme/web requires aws/net ^1
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/conflict >=1
+    [exit 0]
+    ");
+    insta::assert_snapshot!(sandbox.mu(&["why", "aws/excluded"]).ok().shown(), @"
+    $ mu why aws/excluded
+    hub.mu.com/aws/excluded 1.0.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      ^1 by acme/web (at least this version)
+    why no newer version:
+      1.2.0 is excluded by the settings
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/excluded ^1
+    [exit 0]
+    ");
+    insta::assert_snapshot!(sandbox.mu(&["why", "aws/kept"]).ok().shown(), @"
+    $ mu why aws/kept
+    hub.mu.com/aws/kept 1.0.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      ^1 by acme/web (at least this version)
+    why no newer version:
+      1.1.0 would fit: `mu update aws/kept` moves up
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/kept ^1
+    [exit 0]
+    ");
+    insta::assert_snapshot!(sandbox.mu(&["why", "aws/yanked"]).ok().shown(), @"
+    $ mu why aws/yanked
+    hub.mu.com/aws/yanked 1.0.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      ^1 by acme/web (at least this version)
+    why no newer version:
+      1.1.0 is yanked: loses data
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/yanked ^1
+    [exit 0]
+    ");
+    insta::assert_snapshot!(sandbox.mu(&["why", "aws/needy"]).ok().shown(), @"
+    $ mu why aws/needy
+    hub.mu.com/aws/needy 1.0.1
+    from hub+file://[DIR]/hub/
+    asked for:
+      ^1 by acme/web
+    why no newer version:
+      1.5.0 needs kubernetes >=1.25, and it is 1.24.0
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/needy ^1
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["why", "aws/conflict", "--json"]).ok().json();
+    assert_eq!(
+        json["versions"][0],
+        json!({
+            "version": "1.0.0",
+            "commit": null,
+            "requested": [{ "by": "acme/web", "spec": ">=1", "least": "1.0.0" }],
+            "newer": [{
+                "versions": "2.0.0",
+                "newest": "2.0.0",
+                "reason": "conflict",
+                "explanation": [
+                    "2.0.0 does not fit:",
+                    "  aws/conflict 2.0.0 requires aws/net ^2",
+                    "  acme/web requires aws/net ^1",
+                ],
+            }],
+            "unknown": null,
+        })
+    );
+}
+
+#[test]
+fn what_is_known_is_told_where_registries_cannot_be_asked() {
+    let mut sandbox = sandbox();
+    let cache = sandbox.path("another/cache").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    let run = sandbox.mu(&["why", "aws/asked", "--offline"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu why aws/asked --offline
+    hub.mu.com/aws/asked 1.0.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      ~1.0 by acme/web (at least this version)
+      ^1 by hub.mu.com/aws/needy (at least this version)
+    why no newer version:
+      1.1.0 and 1.2.0 are not ~1.0, which acme/web asks for
+    ways that lead to it:
+      acme/web → hub.mu.com/aws/asked ~1.0
+      acme/web → hub.mu.com/aws/needy ^1 → hub.mu.com/aws/asked ^1
+    [exit 0]
+    ");
+}
+
+#[test]
+fn outdated_tells_what_holds_each_back() {
+    let sandbox = sandbox();
+    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
+    $ mu outdated
+    package                  current  allowed  newest  held back by
+    hub.mu.com/aws/asked     1.0.0    1.0.0    1.2.0   ~1.0 by acme/web
+    hub.mu.com/aws/conflict  1.0.0    1.0.0    2.0.0   aws/net ^1 by acme/web
+    hub.mu.com/aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded by the settings
+    hub.mu.com/aws/kept      1.0.0    1.1.0    1.1.0
+    hub.mu.com/aws/needy     1.0.1    1.0.1    1.5.0   1.5.0 needs kubernetes >=1.25, and it is 1.24.0
+    hub.mu.com/aws/net       1.0.0    1.0.0    2.0.0   ^1 by acme/web
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["outdated", "--json"]).ok().json();
+    assert_eq!(json["packages"][1]["heldBackBy"], json!(["aws/net ^1 by acme/web"]));
+}
