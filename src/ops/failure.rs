@@ -1,12 +1,15 @@
 //! From a selection that failed to the error that the user sees.
 
-use crate::index::{Cause, Unavailable, cause};
+use serde_json::{Value, json};
+
+use crate::index::{Candidate, Cause, Unavailable, cause, nearest};
 use crate::ops::error::code_of;
+use crate::ops::record::source_of;
 use crate::ops::requirements::Requirements;
 use crate::ops::update::UPDATE;
 use crate::ops::{Code, CommandError, Session, ways_out};
 use crate::reference::PackageId;
-use crate::select::{Conflict, Failure, Request, Strategy};
+use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy};
 
 /// The error of a selection that failed, with what helps against it.
 pub(super) fn failed(
@@ -18,7 +21,8 @@ pub(super) fn failed(
 ) -> CommandError {
     match failure {
         Failure::Unavailable(error) => unavailable(session, error),
-        Failure::Conflict(conflict) => {
+        Failure::Conflict(mut conflict) => {
+            complete(session, &mut conflict);
             let ways_out = strategy.ways_out(session.index(), request, &conflict);
             let remedies = ways_out::remedies(session, requirements, &ways_out);
             let missing = is_missing(&conflict);
@@ -32,7 +36,12 @@ pub(super) fn failed(
             let lines: Vec<&str> = text.lines().collect();
             let by: Vec<&str> = request.roots.iter().map(|root| root.by.as_str()).collect();
             let mut error = CommandError::new(code, format!("{headline}\n{}", indent(&lines)))
-                .with_details(serde_json::json!({ "explanation": lines, "roots": by }));
+                .with_details(json!({
+                    "explanation": lines,
+                    "roots": by,
+                    "requirements": requirements_json(&conflict),
+                    "clashes": clashes_json(&conflict),
+                }));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 if let Some(member) = session.workspace.member(&clash.id) {
                     error = error.hint(misplaced(&clash.id, &member.place));
@@ -51,6 +60,58 @@ pub(super) fn failed(
             error
         }
     }
+}
+
+/// Adds what only the session knows: names in the workspace and the lock, and where versions come from.
+fn complete(session: &Session, conflict: &mut Conflict) {
+    let is_missing = is_missing(conflict);
+    for clash in &mut conflict.clashes {
+        if clash.tried.is_some() {
+            let lock = session.lockfile().ok().flatten().unwrap_or_default();
+            let locked = lock.packages.into_iter().map(|package| package.id);
+            let members = session.workspace.members.iter().map(|member| member.id.clone());
+            let known = std::mem::take(&mut clash.similar).into_iter().chain(members).chain(locked);
+            clash.similar = nearest(&clash.id, known);
+        } else if is_missing {
+            let release = session.index().release(&clash.id, Candidate::Release(0));
+            clash.source = release.ok().map(|(route, _)| source_of(session, &route).to_string());
+        }
+    }
+}
+
+/// The facts of a conflict, for programs.
+fn requirements_json(conflict: &Conflict) -> Vec<Value> {
+    let facts = conflict.facts.iter().filter_map(|fact| match fact {
+        Fact::Requires { by, id, asked } => {
+            let (by, versions) = match by {
+                Requirer::Roots(names) => (names.clone(), None),
+                Requirer::Package(id, versions) => {
+                    (vec![id.to_string()], Some(versions.to_string()))
+                }
+            };
+            Some(json!({ "by": by, "versions": versions, "id": id.to_string(), "asked": asked }))
+        }
+        _ => None,
+    });
+    facts.collect()
+}
+
+/// What no version is left of, for programs.
+fn clashes_json(conflict: &Conflict) -> Vec<Value> {
+    let clashes = conflict.clashes.iter().map(|clash| {
+        let similar: Vec<String> = clash.similar.iter().map(ToString::to_string).collect();
+        json!({
+            "id": clash.id.to_string(),
+            "asked": clash.asked,
+            "needed": clash.needed,
+            "available": clash.available.to_string(),
+            "nearest": clash.nearest,
+            "source": clash.source,
+            "tried": clash.tried,
+            "similar": similar,
+        })
+    });
+    clashes.collect()
 }
 
 /// What to do about a package of the workspace that is not where references to it lead.

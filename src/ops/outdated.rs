@@ -95,7 +95,7 @@ fn obstacles(
     let newer =
         look(session, request, |ceiling| ceiling.newer(&package.id, &version, &asking, tries));
     // What cannot be found out now was no obstacle a moment ago.
-    let newer = newer.unwrap_or_default();
+    let newer = newer.ok().flatten().unwrap_or_default();
     let Some(first) = newer.iter().find(|newer| newer.newest == newest).or(newer.first()) else {
         return Vec::new();
     };

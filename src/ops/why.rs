@@ -60,12 +60,15 @@ pub fn why(
             }
             let newer = match package.parsed_version() {
                 Some(version) => ceiling.newer(id, &version, &asking, tries)?,
-                None => Vec::new(),
+                None => Some(Vec::new()),
             };
             Ok((least, newer))
         });
         match found {
-            Ok((least, newer)) => (reasons.least, reasons.newer) = (least, newer),
+            Ok((least, Some(newer))) => (reasons.least, reasons.newer) = (least, newer),
+            Ok((_, None)) => {
+                reasons.unknown = Some(format!("{} lists no `{id}` any more", package.source));
+            }
             Err(error) => reasons.unknown = Some(describe(&error)),
         }
         reasons

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use pubgrub::VersionSet;
 
+use crate::index::Requirement;
 use crate::index::releases::Position;
+use crate::reference::{Version, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::conflict::Clash;
 use crate::select::filters::Rejection;
@@ -29,14 +31,39 @@ pub(super) fn describe(
     let mut prereleases = available.iter().map(|at| releases.version(at).is_prerelease());
     Clash {
         id: package.id().clone(),
-        asked,
         needed: None,
         similar: tried.iter().flat_map(|_| world.universe().similar(package.id())).collect(),
         tried,
+        nearest: nearest(package, &available, &asked),
+        source: None,
         available: Versions::fold(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected: rejections(world, package, &barred),
+        asked,
     }
+}
+
+/// The versions around the one that is asked for, where one thing is asked alone.
+fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>]) -> Vec<String> {
+    let [asked] = asked else { return Vec::new() };
+    if package.instead().is_some() {
+        return Vec::new();
+    }
+    let [asked] = &asked[..] else { return Vec::new() };
+    let Some(wish) = Requirement::parse(package.id().clone(), asked) else { return Vec::new() };
+    let Some(end) = behind(package, &wish.spec) else { return Vec::new() };
+    let above = available.intersection(&PositionSet::between(end, Position::MAX));
+    let around = available.last_below(end).into_iter().chain(above.first());
+    around.map(|position| package.label(position)).collect()
+}
+
+/// The position behind the version that a specification names first, which need not exist.
+pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Position> {
+    let text = spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
+    let first = text.split([' ', ',', '|']).next().unwrap_or_default();
+    let wanted = Version::parse_lenient(first.trim_end_matches(['x', 'X', '*', '.'])).ok()?;
+    let versions = package.releases().versions();
+    Some(versions.take_while(|version| **version <= wanted).count() as Position)
 }
 
 /// Why versions are no candidates, those with the same reason together.

@@ -70,6 +70,10 @@ pub struct Clash {
     pub tried: Option<Vec<String>>,
     /// Packages with a similar name, if there is no such package.
     pub similar: Vec<PackageId>,
+    /// The versions next to what is asked, if only one thing is.
+    pub nearest: Vec<String>,
+    /// Where its versions were looked for, if whoever tells of it knows.
+    pub source: Option<String>,
     /// All of its versions that are candidates.
     pub available: Versions,
     /// Whether all of those are prereleases.

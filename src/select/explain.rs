@@ -56,7 +56,7 @@ impl Newer {
                     .iter()
                     .map(|(by, asked)| format!("{asked}, which {by} asks for"))
                     .collect();
-                vec![format!("{versions} {is} not {}", join(&asked, "and not"))]
+                vec![format!("{versions} {is} not {}", asked.join(", and not "))]
             }
             Obstacle::Conflict(conflict) => {
                 let does = if several { "do" } else { "does" };
@@ -195,8 +195,16 @@ impl Names {
             lines.push(format!("  {name} has no version that can be used"));
         } else if clash.asked.len() == 1 && !clash.available.is_empty() {
             let note = if clash.only_prereleases { ", all prereleases" } else { "" };
-            lines.push(format!("  {name} has {}{note}", clash.available));
+            // Two versions are near enough to each other.
+            let nearest = match &clash.nearest[..] {
+                nearest if clash.available.count() > 2 && !nearest.is_empty() => {
+                    format!("; nearest: {}", join(nearest, "and"))
+                }
+                _ => String::new(),
+            };
+            lines.push(format!("  {name} has {}{note}{nearest}", clash.available));
         }
+        lines.extend(clash.source.iter().map(|source| format!("  looked at {source}")));
         lines
     }
 }

@@ -70,7 +70,7 @@ impl<'a> Ceiling<'a> {
     }
 
     /// What stands against each release of `id` above `current`, the newest first; `tries` says whether versions that nobody
-    /// asks against are tried. Prereleases are not counted.
+    /// asks against are tried. Prereleases are not counted. None if there is no such package, or no longer.
     ///
     /// # Errors
     ///
@@ -81,9 +81,12 @@ impl<'a> Ceiling<'a> {
         current: &Version,
         asking: &[Asking],
         tries: bool,
-    ) -> Result<Vec<Newer>, Unavailable> {
+    ) -> Result<Option<Vec<Newer>>, Unavailable> {
         let any = Requirement::new(id.clone(), VersionSpec::Latest);
         let (place, _) = self.trial.world.accepted(&any)?;
+        if self.trial.world.package(place).releases().tried().is_some() {
+            return Ok(None);
+        }
         let mut accepted = Vec::new();
         for (by, requirement) in asking {
             let matching = self.trial.world.matching(place, requirement)?;
@@ -118,14 +121,13 @@ impl<'a> Ceiling<'a> {
         }
         found.sort_by_key(|(_, positions)| std::cmp::Reverse(positions.last().copied()));
         let package = self.trial.world.package(place);
-        Ok(found
-            .into_iter()
-            .map(|(obstacle, positions)| Newer {
-                newest: positions.last().map(|&at| package.label(at)).unwrap_or_default(),
-                versions: Versions::fold(package, &positions.into_iter().collect()),
-                obstacle,
-            })
-            .collect())
+        let newer = found.into_iter();
+        let newer = newer.map(|(obstacle, positions)| Newer {
+            newest: positions.last().map(|&at| package.label(at)).unwrap_or_default(),
+            versions: Versions::fold(package, &positions.into_iter().collect()),
+            obstacle,
+        });
+        Ok(Some(newer.collect()))
     }
 
     /// What comes of choosing one version.

@@ -208,7 +208,8 @@ fn versions_that_rules_took_out_are_let_in() {
     error: no version was found that is what was asked for
       acme/web requires aws/vpc ^3
       no version of aws/vpc is ^3
-        aws/vpc has 1.0.0 to 3.0.0-rc.1 (5 versions)
+        aws/vpc has 1.0.0 to 3.0.0-rc.1 (5 versions); nearest: 3.0.0-rc.1
+        looked at hub+file://[DIR]/hub/
 
     hint: ask for aws/vpc ^3 with prereleases instead of ^3: `mu add aws/vpc#^3 --pre`
     hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add aws/vpc#^2.3.0`
@@ -232,6 +233,7 @@ fn versions_that_rules_took_out_are_let_in() {
       acme/web requires ops/kafka ~3.1 in channel stable
       no version of ops/kafka is ~3.1 in channel stable
         ops/kafka has 3.0.0 and 3.1.0
+        looked at hub+file://[DIR]/hub/
 
     hint: ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add ops/kafka#~3.1 --channel fast`
     hint: ask for ops/kafka ~3.0.0 in channel stable instead of ~3.1 in channel stable: `mu add ops/kafka#~3.0.0 --channel stable`
@@ -255,6 +257,7 @@ fn settings_that_override_are_told() {
       the settings override aws/vpc by aws/vpc ^9
       no version of aws/vpc is ^2
         aws/vpc has 1.0.0 to 2.3.0 (4 versions)
+        looked at hub+file://[DIR]/hub/
 
     hint: take `aws/vpc` out of `overrides` in `.mu/workspace.yaml`
     [exit 1]
@@ -355,6 +358,7 @@ fn what_a_command_asks_for_is_relaxed_too() {
       acme/web requires aws/app ^2
       no version of aws/app is ^2
         aws/app has 0.9.0 and 1.0.0
+        looked at hub+file://[DIR]/hub/
 
     hint: ask for aws/app ^0.9.0 instead of ^2: `mu add aws/app#^0.9.0`
     [exit 1]

@@ -13,15 +13,15 @@ use pubgrub::VersionSet;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::core;
 use crate::select::minimal::without_lock;
 use crate::select::node::Node;
 use crate::select::positions::PositionSet;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::{Request, Root};
+use crate::select::{clash, core};
 
 /// More ways out than this are not looked for.
 const MOST: usize = 3;
@@ -173,10 +173,14 @@ impl Finder<'_> {
     /// Tries newer versions than what is wished for accepts: those of the next major first.
     fn raise(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
         let (place, above, _) = self.above(wish)?;
+        let (_, all, _) = self.open(wish)?;
         let package = self.trial.world.package(place);
         let Some(next) = above.first() else { return Ok(false) };
         let major = package.major(next);
-        let near: PositionSet = above.iter().filter(|&at| package.major(at) == major).collect();
+        // A name is near no version.
+        let is_far = above == all;
+        let is_near = |&at: &Position| is_far || package.major(at) == major;
+        let near: PositionSet = above.iter().filter(is_near).collect();
         if self.try_asking(wish, place, &near)? {
             return Ok(true);
         }
@@ -209,13 +213,7 @@ impl Finder<'_> {
         if let Some(last) = now.last() {
             return last + 1;
         }
-        let package = self.trial.world.package(place);
-        let text = wish.spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
-        let first = text.split([' ', ',', '|']).next().unwrap_or_default();
-        let first = first.trim_end_matches(['x', 'X', '*', '.']);
-        let Ok(wanted) = Version::parse_lenient(first) else { return 0 };
-        let releases = package.releases();
-        releases.versions().take_while(|version| **version <= wanted).count() as Position
+        clash::behind(self.trial.world.package(place), &wish.spec).unwrap_or(0)
     }
 
     /// Tries to choose something of `set`, and proposes to ask for it if that holds.
