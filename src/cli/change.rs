@@ -23,7 +23,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     let is_listed = |id: &PackageId| outcome.changes.iter().any(|change| change.id == *id);
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
-        let change = Change { id, from, to: lowered.to.clone() };
+        let change = Change { id, from, to: lowered.to.clone(), via: Vec::new() };
         context.line(&format!("{}{FAINT}{}{FAINT:#}", line(&change), reason(lowered)))?;
     }
     for path in &outcome.edited {
@@ -41,7 +41,8 @@ fn line(change: &Change) -> String {
         (None, Some(to)) => format!("{GOOD}+{GOOD:#} {id} {to}"),
         (Some(from), None) => format!("{BAD}-{BAD:#} {id} {FAINT}{from}{FAINT:#}"),
         (Some(from), Some(to)) => {
-            format!("{NOTICE}~{NOTICE:#} {id} {FAINT}{from} →{FAINT:#} {to}")
+            let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
+            format!("{NOTICE}~{NOTICE:#} {id} {FAINT}{from}{steps} →{FAINT:#} {to}")
         }
         (None, None) => format!("  {id}"),
     }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 
 use crate::env::Environment;
@@ -116,6 +118,7 @@ impl Global {
             resolution,
             published_before: cutoff.map(|cutoff| cutoff.moment(environment.now)),
             prereleases: false,
+            installed: BTreeMap::new(),
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
         })

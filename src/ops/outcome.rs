@@ -49,6 +49,8 @@ pub struct Change {
     pub from: Option<String>,
     /// Its version now; `None` if it is gone.
     pub to: Option<String>,
+    /// The versions in between, where its versions follow each other step by step.
+    pub via: Vec<String>,
 }
 
 impl Outcome {
@@ -81,6 +83,18 @@ impl Outcome {
         }
     }
 
+    /// The same with the versions that packages move over, step by step.
+    #[must_use]
+    pub fn by_way_of(mut self, ways: &BTreeMap<PackageId, Vec<String>>) -> Self {
+        for change in &mut self.changes {
+            if let (Some(way), Some(_), Some(_)) = (ways.get(&change.id), &change.from, &change.to)
+            {
+                change.via.clone_from(way);
+            }
+        }
+        self
+    }
+
     /// Whether a package was asked for by a root.
     pub fn is_direct(&self, package: &LockedPackage) -> bool {
         !self.indirect.contains(&package.id)
@@ -100,7 +114,14 @@ impl Outcome {
         let changes: Vec<Value> = self
             .changes
             .iter()
-            .map(|change| json!({ "id": change.id.to_string(), "from": change.from, "to": change.to }))
+            .map(|change| {
+                let mut json =
+                    json!({ "id": change.id.to_string(), "from": change.from, "to": change.to });
+                if !change.via.is_empty() {
+                    json["via"] = json!(change.via);
+                }
+                json
+            })
             .collect();
         let replaced: Vec<Value> = self
             .lock
@@ -187,7 +208,8 @@ pub(super) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
                 },
                 _ => package.version.clone(),
             };
-            changes.push(Change { id: id.clone(), from: from.map(text), to: to.map(text) });
+            let (from, to) = (from.map(text), to.map(text));
+            changes.push(Change { id: id.clone(), from, to, via: Vec::new() });
         }
     }
     changes

@@ -77,7 +77,11 @@ pub(super) fn record(
         lock.packages.push(package);
     }
     let warnings = selection.warnings.iter().map(|warning| describe(session, warning)).collect();
-    Ok(Resolved { lock, previous, releases, warnings })
+    let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
+    let ways = ways
+        .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
+        .collect();
+    Ok(Resolved { lock, previous, releases, warnings, ways })
 }
 
 /// What a package of the workspace depends on, for which its manifest was read.

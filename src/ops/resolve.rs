@@ -32,6 +32,8 @@ pub struct Resolved {
     pub releases: HashMap<usize, (Route, Release)>,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// The versions that packages move over, step by step.
+    pub ways: BTreeMap<PackageId, Vec<String>>,
 }
 
 impl Resolved {
@@ -329,7 +331,7 @@ pub fn request(
         indirect,
         locked,
         update,
-        installed: BTreeMap::new(),
+        installed: session.options.installed.clone(),
         local,
         settings: Settings {
             exclude: exclusions(session),

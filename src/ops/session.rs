@@ -4,6 +4,7 @@
 //! Opening a session reads settings and manifests, and nothing else; providers and the index are made
 //! when they are first needed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -18,7 +19,7 @@ use crate::lock::Lockfile;
 use crate::ops::credentials::Tokens;
 use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
-use crate::reference::{Defaults, PackageId};
+use crate::reference::{Defaults, PackageId, Version};
 use crate::store::Store;
 use crate::workspace::{MU_FOLDER, Resolution, Workspace, find_root};
 
@@ -37,6 +38,8 @@ pub struct Options {
     pub published_before: Option<i64>,
     /// Prereleases will do wherever a range is asked.
     pub prereleases: bool,
+    /// What is installed, where that is not what is locked: upgrades go from there.
+    pub installed: BTreeMap<PackageId, Version>,
     /// Plain http to other machines is fine.
     pub allow_insecure: bool,
     /// How many things are done at once; 0 means as many as is sensible.

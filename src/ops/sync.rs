@@ -47,6 +47,7 @@ pub fn sync(
     if dry_run {
         session.save_index();
         let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
+        let outcome = outcome.by_way_of(&resolved.ways);
         return Ok(Outcome { dry_run, ..outcome });
     }
     let (counts, installed) = install(session, &mut resolved)?;
@@ -68,8 +69,8 @@ pub fn sync(
         }
     }
     session.save_index();
-    let Resolved { lock, previous, .. } = resolved;
-    let mut outcome = Outcome::new(lock, &previous, requirements);
+    let Resolved { lock, previous, ways, .. } = resolved;
+    let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
     outcome.counts = counts;
     outcome.installed = installed;
     outcome.edited = edited;

@@ -6,7 +6,7 @@ use crate::ops::get::id_of;
 use crate::ops::requirements::{Requirements, print_extra, without};
 use crate::ops::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{Reference, VersionSpec};
+use crate::reference::{Reference, Version, VersionSpec};
 use crate::select::Update;
 use crate::workspace::Exclusion;
 
@@ -80,10 +80,11 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     }
     let requirements = Requirements::collect(session, extra)?;
     // References that stand alone are answered as if nothing were installed.
-    let base = if request.references.is_empty() { supposed } else { Default::default() };
+    let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
     session.save_index();
-    let outcome = Outcome::new(resolved.lock, &previous, &requirements);
+    let outcome = Outcome::new(resolved.lock, &supposed, &requirements);
+    let outcome = outcome.by_way_of(&resolved.ways);
     Ok(Outcome { dry_run: true, ..outcome })
 }
 
@@ -103,7 +104,7 @@ fn drop_requirements(session: &mut Session, id: &crate::reference::PackageId, ev
 }
 
 fn suppose_installed(
-    session: &Session,
+    session: &mut Session,
     packages: &mut Vec<LockedPackage>,
     text: &str,
 ) -> Result<(), CommandError> {
@@ -116,6 +117,7 @@ fn suppose_installed(
         ));
     };
     let version = pin.version().to_string();
+    session.options.installed.insert(id.clone(), Version::parse(&version)?);
     packages.retain(|package| package.id != id);
     packages.push(LockedPackage::new(id, version, Source::new("hub", "supposed")));
     packages.sort_by(|left, right| left.id.cmp(&right.id));

@@ -223,11 +223,15 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
         Rejection::Runtime { fact, wanted, actual } => {
             format!("{needs} {fact} {wanted}, and it is {actual}")
         }
-        Rejection::NoUpgrade { from, follows } if follows.is_empty() => {
+        Rejection::NoUpgrade { from, follows, .. } if follows.is_empty() => {
             format!("cannot follow {from}, nor any other version")
         }
-        Rejection::NoUpgrade { from, follows } => {
-            format!("cannot follow {from}, only {follows}")
+        Rejection::NoUpgrade { from, follows, missing } => {
+            let missing = missing.as_ref().map(|(step, rejection)| {
+                let one = Versions { runs: vec![Run::of(step)] };
+                format!("; the step {step} {}", reason(rejection, &one))
+            });
+            format!("cannot follow {from}, only {follows}{}", missing.unwrap_or_default())
         }
         Rejection::Broken(reason) => format!("cannot be used: {reason}"),
     }

@@ -42,6 +42,8 @@ pub enum Rejection {
         from: String,
         /// What it can follow, as a list; empty if it can follow nothing.
         follows: String,
+        /// The version in between that would lead there, and why that cannot be used.
+        missing: Option<(String, Box<Rejection>)>,
     },
 }
 

@@ -75,17 +75,49 @@ impl Upgrades {
         way
     }
 
-    /// Why the version at `position` cannot be come to; `None` if it can.
-    pub(super) fn refusal(&self, releases: &Releases, position: Position) -> Option<Rejection> {
+    /// Why the version at `position` cannot be come to; `None` if it can. `unusable` says why a version can never be a step.
+    pub(super) fn refusal(
+        &self,
+        releases: &Releases,
+        position: Position,
+        unusable: impl Fn(Position) -> Option<Rejection>,
+    ) -> Option<Rejection> {
         if self.reachable.holds(position) || position >= releases.len() {
             return None;
         }
         let installed: Vec<String> = self.installed.iter().map(ToString::to_string).collect();
         let upgrade = releases.details(position).and_then(|details| details.upgrade.as_ref());
+        let missing = self
+            .missing(releases, position)
+            .and_then(|step| Some((releases.version(step).to_string(), Box::new(unusable(step)?))));
         Some(Rejection::NoUpgrade {
             from: installed.join(" or "),
             follows: upgrade.map(describe).unwrap_or_default(),
+            missing,
         })
+    }
+
+    /// The last version that cannot be used on the shortest way to the one at `position`, if all that are published
+    /// could be used.
+    fn missing(&self, releases: &Releases, position: Position) -> Option<Position> {
+        let upgrade = |at: Position| releases.details(at)?.upgrade.as_ref();
+        let mut seen = PositionSet::singleton(position);
+        let mut queue = VecDeque::from([(position, None)]);
+        while let Some((at, missing)) = queue.pop_front() {
+            let Some(upgrade) = upgrade(at) else { continue };
+            let is_start = self.installed.iter().any(|version| follows(upgrade, version));
+            if is_start || self.reachable.holds(at) {
+                return missing;
+            }
+            for before in (0..releases.len()).filter(|&at| follows(upgrade, releases.version(at))) {
+                if !seen.holds(before) {
+                    seen = seen.union(&PositionSet::singleton(before));
+                    let missing = if self.reachable.holds(before) { missing } else { Some(before) };
+                    queue.push_back((before, missing));
+                }
+            }
+        }
+        None
     }
 }
 

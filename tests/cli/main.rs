@@ -38,6 +38,7 @@ mod search;
 #[path = "../support/mod.rs"]
 mod support;
 mod update;
+mod upgrades;
 mod vendor;
 mod versions;
 mod ways_out;

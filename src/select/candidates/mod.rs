@@ -124,14 +124,15 @@ impl Candidates {
     }
 
     /// Why what is installed cannot be upgraded to the candidate at `position`; none if it can.
-    pub(super) fn refusal(&self, position: Position) -> Option<Rejection> {
-        self.upgrades.as_ref()?.refusal(&self.releases, position)
+    pub(super) fn refusal(&self, settings: &Settings, position: Position) -> Option<Rejection> {
+        let unusable = |step| Filters::new(settings).rejection(&self.id, &self.looks(step));
+        self.upgrades.as_ref()?.refusal(&self.releases, position, unusable)
     }
 
     /// Why the candidate at `position` is none after all; `None` if it is one.
     pub(super) fn rejection(&self, settings: &Settings, position: Position) -> Option<Rejection> {
         let rejection = Filters::new(settings).rejection(&self.id, &self.looks(position));
-        rejection.or_else(|| self.refusal(position))
+        rejection.or_else(|| self.refusal(settings, position))
     }
 
     fn looks(&self, position: Position) -> Looks<'_> {

@@ -33,7 +33,7 @@ pub(in crate::select) fn conflict(
             };
             let line = line(world.package(place), &world.request().settings, place, least);
             let chosen = list.position(line).unwrap_or(least);
-            if let Some(refusal) = world.package(place).refusal(chosen) {
+            if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {
                 return Ok(Some(refused(world, list, line, refusal)));
             }
             if !is_kept(world, &requirement, chosen)? {

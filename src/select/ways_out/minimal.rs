@@ -52,12 +52,13 @@ impl Finder<'_> {
         if newest.is_some() {
             self.add(WayOut::Highest);
         }
-        self.lift_rules()?;
+        self.lift_rules(false)?;
         for wish in stuck {
             if !self.is_done() {
                 self.lower(wish)?;
             }
         }
+        self.lift_rules(true)?;
         for only_raise in [true, false] {
             if self.ways.is_empty() {
                 self.ask_together(&wishes, only_raise)?;

@@ -81,12 +81,13 @@ impl Finder<'_> {
                 stuck.push(wish);
             }
         }
-        self.lift_rules()?;
+        self.lift_rules(false)?;
         for wish in stuck {
             if !self.is_done() {
                 self.lower(wish)?;
             }
         }
+        self.lift_rules(true)?;
         for only_raise in [true, false] {
             if self.ways.is_empty() {
                 self.ask_together(&wishes, only_raise)?;

@@ -10,11 +10,15 @@ use crate::select::ways_out::Finder;
 use crate::select::{Override, Request};
 
 impl Finder<'_> {
-    /// Tries to do without each rule that took out what would have helped.
-    pub(super) fn lift_rules(&mut self) -> Result<(), Unavailable> {
+    /// Tries to do without each rule that took out what would have helped; `anew` means to forget what is installed, and
+    /// nothing else.
+    pub(super) fn lift_rules(&mut self, anew: bool) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         for clash in &conflict.clashes {
             for (rejection, versions) in &clash.rejected {
+                if anew != matches!(rejection, Rejection::NoUpgrade { .. }) {
+                    continue;
+                }
                 let mut request = self.request.clone();
                 let way_out = match rejection {
                     Rejection::Excluded => {
@@ -38,7 +42,7 @@ impl Finder<'_> {
                 }
             }
         }
-        for fact in &conflict.facts {
+        for fact in conflict.facts.iter().filter(|_| !anew) {
             let Fact::Overridden { id, .. } = fact else { continue };
             let mut request = self.request.clone();
             request.settings.overrides.remove(id);
