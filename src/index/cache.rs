@@ -20,7 +20,7 @@ use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::guard;
 
 /// Changes with every change of the layout; a file with another one is ignored and replaced.
-const MAGIC: &[u8; 8] = b"muindex1";
+const MAGIC: &[u8; 8] = b"muindex2";
 
 /// What a registry said about one package.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,18 +71,23 @@ pub(super) struct Cache {
     path: PathBuf,
     bytes: Arc<Vec<u8>>,
     records: HashMap<String, Range<usize>>,
-    /// Newer `checked` times of records that are otherwise as they were.
-    checked: HashMap<String, (i64, u32)>,
+    /// Newer times and validators of records that are otherwise as they were.
+    checked: HashMap<String, Range<usize>>,
     changed: Mutex<Vec<Change>>,
 }
 
 #[derive(Debug)]
 struct Change {
     name: String,
-    /// `None` means: asked again, and nothing had changed.
-    record: Option<Arc<Vec<u8>>>,
-    checked: i64,
-    max_age: u32,
+    said: Said,
+}
+
+#[derive(Debug)]
+enum Said {
+    /// This.
+    Record(Arc<Vec<u8>>),
+    /// Asked again, and nothing had changed: the times, and what to send the next time.
+    Unchanged(Vec<u8>),
 }
 
 const WHOLE: u8 = 0;
@@ -108,8 +113,8 @@ impl Cache {
             if kind == WHOLE {
                 cache.checked.remove(name);
                 cache.records.insert(name.to_owned(), frame);
-            } else if let Some(times) = Reader::new(&cache.bytes[frame]).times() {
-                cache.checked.insert(name.to_owned(), times);
+            } else {
+                cache.checked.insert(name.to_owned(), frame);
             }
         }
         Ok(cache)
@@ -127,8 +132,9 @@ impl Cache {
 
     /// When `name` was last asked about, in seconds since 1970, and for how many seconds that is fresh.
     pub(super) fn times(&self, name: &str) -> Option<(i64, u32)> {
-        let frame = self.records.get(name)?.clone();
-        self.checked.get(name).copied().or_else(|| Reader::new(&self.bytes[frame]).times())
+        // Both kinds of records begin with them.
+        let frame = self.checked.get(name).or_else(|| self.records.get(name))?.clone();
+        Reader::new(&self.bytes[frame]).times()
     }
 
     /// What was last said about the package `name`.
@@ -136,9 +142,10 @@ impl Cache {
         let frame = self.records.get(name)?.clone();
         let mut record =
             Reader::new(&self.bytes[frame.clone()]).record(&self.bytes, frame.start)?;
-        if let Some((checked, max_age)) = self.checked.get(name) {
-            record.checked = *checked;
-            record.max_age = *max_age;
+        if let Some(frame) = self.checked.get(name) {
+            let mut reader = Reader::new(&self.bytes[frame.clone()]);
+            (record.checked, record.max_age) = reader.times()?;
+            record.validator = reader.option()?.map(str::to_owned);
         }
         Some(record)
     }
@@ -148,22 +155,20 @@ impl Cache {
     /// Returns the same record over the bytes that are remembered, so that there is one copy of them.
     pub(super) fn put(&self, name: &str, record: Record) -> Record {
         let bytes = Arc::new(encode(&record));
-        let (checked, max_age) = (record.checked, record.max_age);
         let kept = Reader::new(&bytes).record(&bytes, 0).unwrap_or(record);
-        self.change(Change { name: name.to_owned(), record: Some(bytes), checked, max_age });
+        self.change(name, Said::Record(bytes));
         kept
     }
 
-    /// Remembers that nothing changed about `name`.
-    pub(super) fn touch(&self, name: &str, checked: i64, max_age: u32) {
-        // A place that always wants to be asked will be; the time of asking is of no use then.
-        if max_age > 0 {
-            self.change(Change { name: name.to_owned(), record: None, checked, max_age });
-        }
+    /// Remembers that nothing changed about `name`, and when that was asked.
+    pub(super) fn touch(&self, name: &str, record: &Record) {
+        let mut content = times(record.checked, record.max_age);
+        put_option(&mut content, record.validator.as_deref());
+        self.change(name, Said::Unchanged(content));
     }
 
-    fn change(&self, change: Change) {
-        guard::lock(&self.changed).push(change);
+    fn change(&self, name: &str, said: Said) {
+        guard::lock(&self.changed).push(Change { name: name.to_owned(), said });
     }
 
     /// Writes what was remembered.
@@ -196,11 +201,9 @@ impl Change {
     /// How it is written.
     fn frame(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        match &self.record {
-            Some(record) => frame(&mut bytes, WHOLE, &self.name, record),
-            None => {
-                frame(&mut bytes, CHECKED, &self.name, &times(self.checked, self.max_age));
-            }
+        match &self.said {
+            Said::Record(record) => frame(&mut bytes, WHOLE, &self.name, record),
+            Said::Unchanged(content) => frame(&mut bytes, CHECKED, &self.name, content),
         }
         bytes
     }
@@ -228,10 +231,9 @@ fn is_mostly_superseded(present: &[u8], changes: &[Change]) -> bool {
     }
     let mut appended = 0;
     for change in changes {
-        let size = change.record.as_ref().map_or(0, |record| record.len());
-        appended += size;
-        if change.record.is_some() {
-            sizes.insert(&change.name, size);
+        if let Said::Record(record) = &change.said {
+            appended += record.len();
+            sizes.insert(&change.name, record.len());
         }
     }
     present.len() > 64 << 10 && sizes.values().sum::<usize>() * 2 < present.len() + appended
@@ -524,12 +526,13 @@ mod tests {
         let cache = open(&folder);
         assert_eq!(lines(&cache, "a"), Some(["{1}", "{22}", "{333}"].map(String::from).to_vec()));
         cache.put("a", record(&["{new}"]));
-        cache.touch("b", 99, 10);
+        let renewed = Some("renewed".to_owned());
+        cache.touch("b", &Record { checked: 99, max_age: 10, validator: renewed, ..record(&[]) });
         cache.save().expect("saves");
         let cache = open(&folder);
         assert_eq!(lines(&cache, "a"), Some(vec!["{new}".to_owned()]));
         let b = cache.find("b").expect("is there");
-        assert_eq!((b.checked, b.max_age, b.validator.as_deref()), (99, 10, Some("\"etag\"")));
+        assert_eq!((b.checked, b.max_age, b.validator.as_deref()), (99, 10, Some("renewed")));
         assert_eq!(cache.find("c"), None);
     }
 

@@ -384,7 +384,11 @@ impl Shared {
         let record = match self.ask(&route, remembered.as_ref())? {
             Answer::New(record) => cache.put(&name, record),
             Answer::Unchanged(record) => {
-                cache.touch(&name, record.checked, record.max_age);
+                let known = remembered.and_then(|known| known.validator);
+                // A place that always wants to be asked will be; the time of asking is of no use then.
+                if record.max_age > 0 || record.validator != known {
+                    cache.touch(&name, &record);
+                }
                 record
             }
         };
@@ -420,8 +424,9 @@ impl Shared {
         let nothing =
             Record { checked, max_age: 0, validator: None, listing: None, tried: Vec::new() };
         Ok(match (listing, remembered) {
-            (mu_provider::Listing::Unchanged { max_age }, Some(record)) => {
-                Answer::Unchanged(Record { checked, max_age, ..record.clone() })
+            (mu_provider::Listing::Unchanged { max_age, validator }, Some(record)) => {
+                let validator = validator.or_else(|| record.validator.clone());
+                Answer::Unchanged(Record { checked, max_age, validator, ..record.clone() })
             }
             (mu_provider::Listing::Unchanged { .. }, None) => {
                 return Err(PackageError::Unasked(route.location.describe()));

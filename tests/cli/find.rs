@@ -159,8 +159,8 @@ fn a_catalog_on_the_web_is_kept_and_asked_for_again_only_if_it_changed() {
         sandbox.mu(&["search", "kafka"]).ok().says(&["hub.mu.com/ops/kafka"]);
         assert_eq!(nginx.log()[before..], *expected);
     };
-    let hub = "GET /hub.json HTTP/1.1 200";
-    requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 200"]);
+    let hub = "GET /hub.json HTTP/1.1 304";
+    requests(&sandbox, &["GET /hub.json HTTP/1.1 200", "GET /catalog.jsonl HTTP/1.1 200"]);
     requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 304"]);
     let json = sandbox.mu(&["search", "kafka", "--offline", "--json"]).ok().json();
     assert_eq!(ids(&json)[..1], expected[..1]);
@@ -175,7 +175,7 @@ fn a_catalog_on_the_web_is_kept_and_asked_for_again_only_if_it_changed() {
     write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "generation": 7}"#);
     catalog(&sandbox.hub(), &[json!({"name": "ops/kafka", "latest": "3.0.0"})]);
     write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "generation": 7}"#);
-    requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 200"]);
+    requests(&sandbox, &["GET /hub.json HTTP/1.1 200", "GET /catalog.jsonl HTTP/1.1 200"]);
     requests(&sandbox, &[hub]);
     sandbox.mu(&["cache", "clean"]).ok();
     assert!(!sandbox.has("cache/catalogs"));

@@ -117,6 +117,8 @@ pub enum Listing {
     Unchanged {
         /// For how many seconds the place says that it need not be asked again.
         max_age: u32,
+        /// What to hand back the next time, if another one than this time saves work.
+        validator: Option<String>,
     },
     /// The place has no such package. Holds what was looked at, for the message.
     Absent {

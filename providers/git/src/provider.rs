@@ -130,7 +130,7 @@ impl Provider for GitProvider {
         };
         let now = Package::new(&settled.folder, location).validator(&listed);
         if validator == Some(now.as_str()) {
-            return Ok(Listing::Unchanged { max_age: 0 });
+            return Ok(Listing::Unchanged { max_age: 0, validator: None });
         }
         Ok(Listing::Found(found(&settled, location, &listed)))
     }

@@ -42,6 +42,11 @@ impl Validator {
         Some(serde_json::to_string(self).expect("a few optional texts can be printed"))
     }
 
+    /// The same, of bytes that are at least as new as `generation`.
+    pub(crate) fn at(self, generation: Option<u64>) -> Self {
+        Self { generation, ..self }
+    }
+
     fn of_response(response: &Response) -> Self {
         let header = |name| response.header(name).map(str::to_owned);
         Self { etag: header("etag"), modified: header("last-modified"), ..Self::default() }
@@ -63,6 +68,8 @@ pub(crate) struct Document {
 pub(crate) enum Answer {
     Unchanged {
         max_age: u32,
+        /// As in [`Document`].
+        is_aged: bool,
     },
     Absent,
     /// The server does not say whether it is there: 403, where that was allowed.
@@ -112,14 +119,14 @@ impl Asking<'_> {
         self.http.retry(self.progress, || {
             let response = request.attempt()?;
             let max_age = response.max_age();
+            let is_aged = response.header("age").is_some_and(|age| age.trim() != "0");
             match response.status() {
-                304 => return Ok(Answer::Unchanged { max_age }),
+                304 => return Ok(Answer::Unchanged { max_age, is_aged }),
                 404 | 410 => return Ok(Answer::Absent),
                 403 => return Ok(Answer::Hidden),
                 _ => {}
             }
             let validator = Validator::of_response(&response);
-            let is_aged = response.header("age").is_some_and(|age| age.trim() != "0");
             let is_gzip = response.header("content-encoding").is_some_and(|name| name == "gzip");
             let mut bytes = response.bytes(self.limit, self.progress)?;
             if is_gzip {
@@ -157,7 +164,7 @@ impl Asking<'_> {
             if validator
                 .is_some_and(|known| (&known.modified, known.size) == (&found.modified, found.size))
             {
-                return Ok(Answer::Unchanged { max_age: 0 });
+                return Ok(Answer::Unchanged { max_age: 0, is_aged: false });
             }
             let mut bytes = Vec::new();
             file.by_ref().take(self.limit + 1).read_to_end(&mut bytes)?;

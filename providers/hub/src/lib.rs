@@ -13,6 +13,7 @@ mod document;
 mod download;
 mod fetch;
 pub mod index;
+mod memory;
 mod partial;
 mod root;
 pub mod wire;
@@ -29,6 +30,7 @@ use mu_provider::{
 
 pub use crate::catalog::CATALOG;
 use crate::document::{Answer, Asking, Validator};
+use crate::memory::Memory;
 use crate::root::{LONGEST_HUB_FILE, Root, Roots};
 
 /// What the provider works with.
@@ -36,7 +38,8 @@ use crate::root::{LONGEST_HUB_FILE, Root, Roots};
 pub struct HubOptions {
     /// The client, which also knows whether mu is offline.
     pub http: Arc<Http>,
-    /// A folder for downloads that are not complete yet; made when it is needed.
+    /// A folder for downloads that are not complete yet, and for the last `hub.json` of each hub; made
+    /// when it is needed.
     pub downloads: PathBuf,
     /// A folder for the catalogs of hubs on the network; made when it is needed.
     pub catalogs: PathBuf,
@@ -70,7 +73,8 @@ impl HubProvider {
 
     fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Root>, ProviderError> {
         let asking = Asking { limit: LONGEST_HUB_FILE, ..*asking };
-        self.roots.get(url, || Root::read(url.clone(), &asking))
+        let memory = Memory::new(&self.options.downloads, url);
+        self.roots.get(url, || Root::read(url.clone(), &asking, &memory))
     }
 
     /// Whether everybody may read the hub, as far as its `hub.json` tells: then it is most likely not
@@ -119,10 +123,16 @@ impl Provider for HubProvider {
         let asking = self.asking(location, progress);
         let root = self.root(&location.root.as_folder(), &asking)?;
         let validator = validator.map(Validator::parse);
-        if let Some(generation) = validator.as_ref().and_then(|known| known.generation)
+        // What is known is now known to be as of a newer generation.
+        let renewed = |known: &Validator| {
+            let is_newer = root.file.generation.is_some_and(|now| known.generation != Some(now));
+            is_newer.then(|| known.clone().at(root.file.generation).to_text()).flatten()
+        };
+        if let Some(known) = &validator
+            && let Some(generation) = known.generation
             && root.is_unchanged(&location.path, generation, &asking)
         {
-            return Ok(Listing::Unchanged { max_age: root.max_age });
+            return Ok(Listing::Unchanged { max_age: root.max_age, validator: renewed(known) });
         }
         let url = root.index(&location.path)?;
         let absent = |index: String| -> Result<Listing, ProviderError> {
@@ -130,7 +140,11 @@ impl Provider for HubProvider {
         };
         let asking = Asking { hides: self.is_open(&root), ..asking };
         match asking.read(&url, validator.as_ref())? {
-            Answer::Unchanged { max_age } => Ok(Listing::Unchanged { max_age }),
+            Answer::Unchanged { max_age, is_aged } => {
+                let known = validator.filter(|_| !is_aged);
+                let validator = known.as_ref().and_then(renewed);
+                Ok(Listing::Unchanged { max_age, validator })
+            }
             Answer::Absent => absent(url.to_string()),
             Answer::Hidden => absent(format!(
                 "{url}, which answered 403: it is not there, or needs a token in `{}`",

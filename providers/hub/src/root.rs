@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 
 use crate::changes::Changes;
-use crate::document::{Answer, Asking};
+use crate::document::{Answer, Asking, Document};
+use crate::memory::Memory;
 use crate::wire::{self, HUB_VERSION, HubFile};
 
 /// The longest `hub.json`, in bytes.
@@ -47,11 +48,29 @@ impl Root {
     }
 
     /// Reads `hub.json`. A folder without one may still hold an index in the usual place.
-    pub(crate) fn read(url: SafeUrl, asking: &Asking<'_>) -> Result<Self, ProviderError> {
+    pub(crate) fn read(
+        url: SafeUrl,
+        asking: &Asking<'_>,
+        memory: &Memory,
+    ) -> Result<Self, ProviderError> {
         let place = Self::hub_file(&url)?;
-        let document = match asking.read(&place, None)? {
-            Answer::Read(document) => document,
-            Answer::Absent | Answer::Hidden | Answer::Unchanged { .. } => {
+        let known = if url.scheme() == "file" { None } else { memory.read() };
+        let known = known.filter(|(_, bytes)| version(bytes) == Some(u64::from(HUB_VERSION)));
+        let validator = known.as_ref().map(|(validator, _)| validator);
+        let document = match (asking.read(&place, validator)?, &known) {
+            (Answer::Read(document), _) => {
+                if url.scheme() != "file" {
+                    memory.write(&document);
+                }
+                document
+            }
+            (Answer::Unchanged { max_age, is_aged }, Some((validator, bytes))) => Document {
+                bytes: bytes.clone(),
+                validator: validator.clone(),
+                max_age,
+                is_aged,
+            },
+            (Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }, _) => {
                 return Ok(Self::usual(url));
             }
         };

@@ -56,6 +56,46 @@ fn the_same_generation_needs_no_other_request() {
 }
 
 #[test]
+fn an_unchanged_hub_file_is_not_sent_again() {
+    let (hub, nginx) = hub();
+    let a = at(&nginx.url(""), "a");
+    let client = Client::new();
+    let Listing::Found(known) = client.provider.list(&a, None, &Silent).expect("answers") else {
+        panic!("is listed");
+    };
+    let ask = |client: &Client| {
+        let before = nginx.log().len();
+        let listing = client.provider.list(&a, known.validator.as_deref(), &Silent);
+        (listing.expect("answers"), nginx.log()[before..].to_vec())
+    };
+    let unchanged = Listing::Unchanged { max_age: 0, validator: None };
+    let client = client.again();
+    assert_eq!(ask(&client), (unchanged, vec!["GET /hub.json HTTP/1.1 304".to_owned()]));
+    hub.write("hub.json", r#"{"hub": 1, "generation": 2, "log": "log/", "index": "elsewhere/"}"#);
+    let (listing, requests) = ask(&client.again());
+    assert!(matches!(listing, Listing::Unchanged { .. }), "{listing:?}");
+    assert_eq!(requests, ["GET /hub.json HTTP/1.1 200"]);
+}
+
+#[test]
+fn what_a_newer_generation_left_alone_is_known_as_of_that_generation() {
+    let (hub, nginx) = hub();
+    let b = at(&nginx.url(""), "b");
+    let known = found(&b);
+    hub.write("log/000000.txt", "a\nb\na\n");
+    set_generation(&hub, 3);
+    let listing = Client::new().provider.list(&b, known.validator.as_deref(), &Silent);
+    let Listing::Unchanged { validator: Some(renewed), .. } = listing.expect("answers") else {
+        panic!("is unchanged, at a newer generation");
+    };
+    // From now on the log is of no use for it.
+    let before = nginx.log().len();
+    let listing = Client::new().provider.list(&b, Some(&renewed), &Silent).expect("answers");
+    assert_eq!(listing, Listing::Unchanged { max_age: 0, validator: None });
+    assert_eq!(nginx.log()[before..], ["GET /hub.json HTTP/1.1 200"]);
+}
+
+#[test]
 fn the_log_says_what_to_ask_for_again() {
     let (hub, nginx) = hub();
     let (a, b) = (at(&nginx.url(""), "a"), at(&nginx.url(""), "b"));

@@ -95,11 +95,13 @@ impl Client {
         self.said.lock().expect("no test panicked").join("\n")
     }
 
-    /// The sizes of the files among its downloads.
+    /// The sizes of the archives among its downloads.
     pub(crate) fn downloads(&self) -> Vec<u64> {
         let entries = std::fs::read_dir(self.downloads.path()).expect("is there");
         entries
-            .map(|entry| entry.and_then(|entry| entry.metadata()).expect("can be read").len())
+            .map(|entry| entry.expect("can be read"))
+            .filter(|entry| !entry.file_name().to_string_lossy().starts_with("hub-"))
+            .map(|entry| entry.metadata().expect("can be read").len())
             .collect()
     }
 }

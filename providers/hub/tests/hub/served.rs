@@ -88,7 +88,7 @@ fn few_requests_are_made() {
     let validator = found(&client, &nginx.url(""), "a").validator;
     found(&client, &nginx.url(""), "aws/ec2");
     let listing = client.provider.list(&at(&nginx.url(""), "a"), validator.as_deref(), &Silent);
-    assert_eq!(listing.expect("answers"), Listing::Unchanged { max_age: 0 });
+    assert_eq!(listing.expect("answers"), Listing::Unchanged { max_age: 0, validator: None });
     assert_eq!(
         nginx.log()[1..],
         [
@@ -145,7 +145,7 @@ fn freshness_and_compression_are_understood() {
     assert_eq!(found.lines, fs::read(hub.path().join("index/aws/ec2.jsonl")).expect("is there"));
     let again =
         client.provider.list(&at(&nginx.url(""), "aws/ec2"), found.validator.as_deref(), &Silent);
-    assert_eq!(again.expect("answers"), Listing::Unchanged { max_age: 60 });
+    assert_eq!(again.expect("answers"), Listing::Unchanged { max_age: 60, validator: None });
 }
 
 #[test]

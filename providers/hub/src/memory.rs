@@ -1,0 +1,46 @@
+//! The last `hub.json` of each hub, kept between runs, so that an unchanged one is not sent again.
+//!
+//! It only saves bytes: whatever cannot be read or written is as if it was not there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mu_provider::SafeUrl;
+use sha2::{Digest as _, Sha256};
+
+use crate::document::{Document, Validator};
+
+/// Where the `hub.json` of one hub is kept.
+pub(crate) struct Memory(PathBuf);
+
+impl Memory {
+    /// The place for the hub at `url`, in `folder`.
+    pub(crate) fn new(folder: &Path, url: &SafeUrl) -> Self {
+        let name: String =
+            Sha256::digest(url.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self(folder.join(format!("hub-{name}.json")))
+    }
+
+    /// What was kept: a line that tells whether it is still the same, and the file.
+    pub(crate) fn read(&self) -> Option<(Validator, Vec<u8>)> {
+        let bytes = fs::read(&self.0).ok()?;
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        let validator = Validator::parse(std::str::from_utf8(&bytes[..end]).ok()?);
+        Some((validator, bytes[end + 1..].to_vec()))
+    }
+
+    /// Keeps a file, if there is a way to ask whether it is still the same.
+    pub(crate) fn write(&self, document: &Document) {
+        let Some(validator) = document.validator.to_text() else { return };
+        let content = [validator.as_bytes(), b"\n", &document.bytes].concat();
+        let beside = self.0.with_extension(std::process::id().to_string());
+        let folder = self.0.parent().unwrap_or(Path::new("."));
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&beside, content))
+            .and_then(|()| fs::rename(&beside, &self.0));
+        if written.is_err() {
+            // Costs the next run a few bytes.
+            let _ = fs::remove_file(&beside);
+        }
+    }
+}
