@@ -26,7 +26,16 @@ pub(super) fn adopt(
     wanted: &[Wanted],
 ) -> Result<(), PacksError> {
     if !packs.is_vendored() {
-        return wanted.iter().try_for_each(|pack| adopt_one(packs, state, pack, wanted));
+        let mut above = (PathBuf::new(), false);
+        return wanted.iter().try_for_each(|pack| {
+            // Packs come sorted, and most share the folder above them, which is looked at once.
+            let path = packs.pack_path(&pack.place);
+            let parent = path.parent().unwrap_or(packs.path());
+            if parent != above.0 {
+                above = (parent.to_owned(), parent.exists());
+            }
+            if above.1 { adopt_one(packs, state, pack, wanted) } else { Ok(()) }
+        });
     }
     let record = packs.record()?;
     wanted.iter().try_for_each(|pack| adopt_vendored(packs, state, pack, wanted, &record))

@@ -1,7 +1,7 @@
-//! A folder of the store and the one that it becomes, held open together, so that each file is looked
-//! at and linked by its name alone. Walking long paths twice a file is what linking mostly costs.
+//! A tree of the store and the pack that it becomes, both held open, so that each file is looked at and
+//! linked by its path in them. Walking the long paths to them twice a file is what linking mostly costs.
 //!
-//! Where this does not work, callers go by paths.
+//! Where this does not work, callers go by whole paths.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ mod held {
     use std::os::fd::OwnedFd;
     use std::time::{Duration, UNIX_EPOCH};
 
-    use rustix::fs::{AtFlags, FileType, Mode, OFlags, linkat, open, statat};
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, linkat, mkdirat, open, statat};
 
     use super::*;
 
@@ -34,15 +34,12 @@ mod held {
             Self(from.ok().zip(to.ok()))
         }
 
-        /// Whether the stored file `name` is certainly as it was when it was checked.
-        pub(in crate::packs) fn is_unchanged(
-            &self,
-            name: &str,
-            entry: &Entry,
-            checked: SystemTime,
-        ) -> bool {
+        /// Whether the stored file at `entry`'s path is certainly as it was when it was checked.
+        pub(in crate::packs) fn is_unchanged(&self, entry: &Entry, checked: SystemTime) -> bool {
             let Some((from, _)) = &self.0 else { return false };
-            let Ok(stat) = statat(from, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+            let Ok(stat) = statat(from, &entry.path, AtFlags::SYMLINK_NOFOLLOW) else {
+                return false;
+            };
             let modified = u64::try_from(stat.st_mtime)
                 .ok()
                 .zip(u32::try_from(stat.st_mtime_nsec).ok())
@@ -52,10 +49,16 @@ mod held {
                 && modified.is_some_and(|modified| modified <= checked)
         }
 
-        /// Links the file `name`.
-        pub(in crate::packs) fn link(&self, name: &str) -> io::Result<()> {
+        /// Makes a folder in the pack.
+        pub(in crate::packs) fn make(&self, path: &str) -> io::Result<()> {
+            let Some((_, to)) = &self.0 else { return Err(io::ErrorKind::Unsupported.into()) };
+            Ok(mkdirat(to, path, Mode::from(0o777))?)
+        }
+
+        /// Links the file at `path`.
+        pub(in crate::packs) fn link(&self, path: &str) -> io::Result<()> {
             let Some((from, to)) = &self.0 else { return Err(io::ErrorKind::Unsupported.into()) };
-            Ok(linkat(from, name, to, name, AtFlags::empty())?)
+            Ok(linkat(from, path, to, path, AtFlags::empty())?)
         }
     }
 }
@@ -72,16 +75,15 @@ mod unheld {
             Self
         }
 
-        pub(in crate::packs) fn is_unchanged(
-            &self,
-            _name: &str,
-            _entry: &Entry,
-            _checked: SystemTime,
-        ) -> bool {
+        pub(in crate::packs) fn is_unchanged(&self, _entry: &Entry, _checked: SystemTime) -> bool {
             false
         }
 
-        pub(in crate::packs) fn link(&self, _name: &str) -> io::Result<()> {
+        pub(in crate::packs) fn make(&self, _path: &str) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(in crate::packs) fn link(&self, _path: &str) -> io::Result<()> {
             Err(io::ErrorKind::Unsupported.into())
         }
     }

@@ -145,14 +145,13 @@ impl<'packs> Installation<'packs> {
         let mut made = PathBuf::new();
         for (wanted, built) in install.iter().zip(built) {
             let target = packs.pack_path(&wanted.place);
-            trash.take(&target)?;
             let parent = target.parent().unwrap_or(packs.path());
             // Packs come sorted, and a rename says so if the folder went with an older pack.
             if parent != made {
                 fs::create_folder(parent)?;
                 made = parent.to_owned();
             }
-            fs::rename(&built.folder, &target)?;
+            trash.replace(&target, &built.folder)?;
             state.packs.insert(
                 wanted.place.clone(),
                 Pack {
@@ -315,6 +314,15 @@ impl Trash {
         let to = self.folder.join(self.next.to_string());
         self.next += 1;
         fs::rename(path, &to)
+    }
+
+    /// Puts `new` at `path`. Mostly nothing is there, so that is not asked before.
+    fn replace(&mut self, path: &Path, new: &Path) -> Result<(), FileError> {
+        if std::fs::rename(new, path).is_ok() {
+            return Ok(());
+        }
+        self.take(path)?;
+        fs::rename(new, path)
     }
 }
 

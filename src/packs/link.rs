@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use mu_provider::{Entry, Mode};
 
 use crate::fs::{AtPath as _, FileError};
-use crate::packs::PacksError;
 use crate::packs::folders::Folders;
+use crate::packs::{PacksError, is_below};
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 
@@ -46,20 +46,19 @@ impl Linker {
         wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<(), PacksError> {
         let mut made = "";
-        let mut folders = Folders::open(&stored.folder, target);
+        let folders = Folders::open(&stored.folder, target);
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
-            let (parent, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
+            let parent = entry.path.rsplit_once('/').map_or("", |(parent, _)| parent);
             // Entries come sorted, so a folder's files stand together.
             if parent != made {
-                let folder = target.join(parent);
-                fs::create_dir_all(&folder).at("make the folder", &folder)?;
-                folders = Folders::open(&stored.folder.join(parent), &folder);
+                make_folders(&folders, target, made, parent)?;
                 made = parent;
             }
             let is_file = entry.mode != Mode::Symlink;
-            let is_unchanged = is_file && folders.is_unchanged(name, entry, stored.checked);
+            let is_unchanged =
+                is_file && (stored.is_new || folders.is_unchanged(entry, stored.checked));
             let is_linked = is_unchanged && self.way.load(Ordering::Relaxed) == HARD_LINK;
-            if is_linked && folders.link(name).is_ok() {
+            if is_linked && folders.link(&entry.path).is_ok() {
                 continue;
             }
             let (from, to) = (stored.folder.join(&entry.path), target.join(&entry.path));
@@ -97,6 +96,23 @@ impl Linker {
             }
         }
     }
+}
+
+/// Makes the folder `parent` of a pack, and those above it that `made` is not in.
+fn make_folders(
+    folders: &Folders,
+    target: &Path,
+    made: &str,
+    parent: &str,
+) -> Result<(), FileError> {
+    let above = parent.match_indices('/').map(|(end, _)| &parent[..end]);
+    for folder in above.chain([parent]) {
+        if made != folder && !is_below(made, folder) && folders.make(folder).is_err() {
+            let folder = target.join(folder);
+            fs::create_dir_all(&folder).at("make the folder", &folder)?;
+        }
+    }
+    Ok(())
 }
 
 /// Errors that another way of copying would meet as well.

@@ -3,6 +3,8 @@
 //! One line an entry, `MODE SHA256HEX SIZE PATH`, after a line with the format's version. The
 //! content digest can be computed from it again.
 
+use std::fmt::Write as _;
+
 use mu_provider::{Entry, Mode, Tree};
 
 const HEADER: &str = "mu-tree 1";
@@ -11,13 +13,9 @@ const HEADER: &str = "mu-tree 1";
 pub(super) fn print(tree: &Tree) -> String {
     let mut text = format!("{HEADER}\n");
     for entry in tree.entries() {
-        text.push_str(&format!(
-            "{} {} {} {}\n",
-            entry.mode.letter(),
-            entry.sha256,
-            entry.size,
-            entry.path
-        ));
+        let mode = entry.mode.letter();
+        writeln!(text, "{mode} {} {} {}", entry.sha256, entry.size, entry.path)
+            .expect("a string takes everything");
     }
     text
 }

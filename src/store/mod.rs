@@ -63,6 +63,8 @@ pub struct Stored {
     pub tree: Arc<Tree>,
     /// When it was checked; a file that changed later is not trusted.
     pub checked: SystemTime,
+    /// Whether this run has written its files, so that they need no second look.
+    pub is_new: bool,
 }
 
 /// The store below one cache folder.
@@ -126,6 +128,7 @@ impl Store {
                 folder: self.tree_path(digest),
                 tree: Arc::new(tree),
                 checked,
+                is_new: false,
             })),
             // A list that was damaged is as good as none: the tree is fetched again.
             _ => {
@@ -146,14 +149,19 @@ impl Store {
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
     ) -> Result<Stored, StoreError> {
         let folder = self.staging()?.folder()?;
-        let result = self.add_from(folder.path(), expected, fill);
-        // On success the folder has moved away; what remains is a failed attempt.
-        if let Err(error) = fs::remove_folder(folder.path())
-            && result.is_ok()
-        {
-            return Err(error.into());
+        match self.add_from(folder.path(), expected, fill) {
+            Ok((stored, true)) => Ok(stored),
+            // Its files were there already.
+            Ok((stored, false)) => {
+                fs::remove_folder(folder.path())?;
+                Ok(stored)
+            }
+            Err(error) => {
+                // The error counts; the next run removes what this cannot.
+                let _ = fs::remove_folder(folder.path());
+                Err(error)
+            }
         }
-        result
     }
 
     /// The tree that `fill` writes, of which nothing is kept.
@@ -172,12 +180,13 @@ impl Store {
         Ok(result?)
     }
 
+    /// Also says whether `staged` has become the tree.
     fn add_from(
         &self,
         staged: &Path,
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
-    ) -> Result<Stored, StoreError> {
+    ) -> Result<(Stored, bool), StoreError> {
         let mut writer = TreeWriter::new(staged, self.limits);
         fill(&mut writer)?;
         let tree = writer.finish().map_err(ProviderError::from)?;
@@ -187,24 +196,20 @@ impl Store {
         {
             return Err(StoreError::Mismatch { expected: *expected, actual: digest });
         }
-        if let Some(present) = self.find(&digest)? {
-            return Ok(present);
-        }
         let target = self.tree_path(&digest);
-        match rename_into(staged, &target) {
-            Ok(()) => {}
-            // Another run was a moment faster, or died before it wrote the list: the same files.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
-                ) => {}
-            Err(error) => return Err(FileError::new("move into place", target, error).into()),
+        let mut is_new = move_new(staged, &target)?;
+        if !is_new {
+            if let Some(present) = self.find(&digest)? {
+                return Ok((present, false));
+            }
+            // Its list was damaged, and then the tree is gone now; or another run was a moment
+            // faster, or died before it wrote the list: the same files.
+            is_new = move_new(staged, &target)?;
         }
         let checked = self.write_list(staged, &digest, &tree)?;
-        let stored = Stored { digest, folder: target, tree: Arc::new(tree), checked };
+        let stored = Stored { digest, folder: target, tree: Arc::new(tree), checked, is_new };
         self.added().insert(digest, stored.clone());
-        Ok(stored)
+        Ok((stored, is_new))
     }
 
     /// Writes the list of a tree beside where the tree was staged, and moves it into place as a whole.
@@ -306,6 +311,22 @@ impl Store {
 impl From<TreeError> for StoreError {
     fn from(error: TreeError) -> Self {
         Self::Provider(error.into())
+    }
+}
+
+/// Moves a folder to where there is none; `false` if there is one.
+fn move_new(from: &Path, to: &Path) -> Result<bool, FileError> {
+    match rename_into(from, to) {
+        Ok(()) => Ok(true),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
+            ) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(FileError::new("move into place", to, error)),
     }
 }
 

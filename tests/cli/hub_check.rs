@@ -51,7 +51,7 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu hub check ../hub --repair
     error: 1 problem with the hub at `../hub`
-      packs/aws/ec2/ec2-1.0.0.tgz: the archive of aws/ec2 1.0.0 is refused: it is not gzip, or is damaged: corrupt gzip stream does not have a matching checksum
+      packs/aws/ec2/ec2-1.0.0.tgz: the archive of aws/ec2 1.0.0 is refused: it is not gzip, or is damaged: incorrect data check
     
     hint: put back the right archive or index line, from a copy
     [exit 1]

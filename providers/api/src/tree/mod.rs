@@ -1,8 +1,11 @@
 //! The files of a package: what its digest is over, and how they get to the disk.
 
+mod disk;
 mod error;
 mod path;
 mod writer;
+
+use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
@@ -71,8 +74,12 @@ impl Tree {
     /// The content digest: SHA-256 over a line `MODE SHA256HEX  PATH` for every entry, in order.
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new();
+        let mut line = String::new();
         for entry in &self.entries {
-            hash.update(format!("{} {}  {}\n", entry.mode.letter(), entry.sha256, entry.path));
+            line.clear();
+            writeln!(line, "{} {}  {}", entry.mode.letter(), entry.sha256, entry.path)
+                .expect("a string takes everything");
+            hash.update(&line);
         }
         Digest::from_bytes(hash.finalize().into())
     }

@@ -6,14 +6,14 @@
 //! are made last, so that no file can be written through one. Formats (tar, Git) are not known here; the
 //! rules for paths are in `path`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Write as _};
+use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
+use super::disk::Disk;
 use super::path::{self, escape};
 use super::{Entry, Mode, Tree, TreeError};
 use crate::FileDigest;
@@ -44,19 +44,19 @@ const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
 
 /// Writes a tree below one folder, and refuses everything that may not be there.
 pub struct TreeWriter {
-    folder: PathBuf,
+    disk: Disk,
     limits: Limits,
     entries: Vec<Entry>,
     links: Vec<(String, String)>,
     /// Folded path → (path as written, whether it is a folder).
     seen: HashMap<String, (String, bool)>,
-    /// Folders that were made on disk, by their paths as written.
-    made: HashSet<String>,
-    /// The folder that was last written to, held open, so that its files are made by name alone.
-    #[cfg(unix)]
-    current: Option<(String, std::os::fd::OwnedFd)>,
+    /// The folder of the last claimed path, which has been claimed with all folders above it.
+    claimed: Option<String>,
+    /// The folder that was last made on disk, with all folders above it.
+    made: String,
     bytes: u64,
     archive_bytes: Option<u64>,
+    /// For content that comes piece by piece; empty until some does.
     buffer: Vec<u8>,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Debug for TreeWriter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("TreeWriter")
-            .field("folder", &self.folder)
+            .field("folder", &self.disk.path())
             .field("entries", &self.entries.len())
             .finish_non_exhaustive()
     }
@@ -74,17 +74,16 @@ impl TreeWriter {
     /// A writer into `folder`, which exists and is empty.
     pub fn new(folder: impl Into<PathBuf>, limits: Limits) -> Self {
         Self {
-            folder: folder.into(),
+            disk: Disk::new(folder.into()),
             limits,
             entries: Vec::new(),
             links: Vec::new(),
             seen: HashMap::new(),
-            made: HashSet::new(),
-            #[cfg(unix)]
-            current: None,
+            claimed: None,
+            made: String::new(),
             bytes: 0,
             archive_bytes: None,
-            buffer: vec![0; 64 << 10],
+            buffer: Vec::new(),
         }
     }
 
@@ -115,11 +114,8 @@ impl TreeWriter {
         content: &mut dyn Read,
     ) -> Result<(), TreeError> {
         let path = path::check(path, &self.limits)?;
-        self.claim(path, false)?;
-        self.make_parent(path)?;
-        let mut file = self
-            .create(path, executable)
-            .map_err(|source| TreeError::Io { path: self.folder.join(path), source })?;
+        let mut file = self.begin(path, executable)?;
+        self.buffer.resize(64 << 10, 0);
         let mut hash = Sha256::new();
         let mut size = 0_u64;
         loop {
@@ -135,16 +131,51 @@ impl TreeWriter {
             self.account(count as u64)?;
             let chunk = &self.buffer[..count];
             hash.update(chunk);
-            file.write_all(chunk)
-                .map_err(|source| TreeError::Io { path: self.folder.join(path), source })?;
+            file.write_all(chunk).map_err(|source| self.unwritable(path, source))?;
         }
+        self.end(path, executable, hash, size);
+        Ok(())
+    }
+
+    /// Writes a file whose content is in memory, which spares copying it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TreeWriter::file`].
+    pub fn file_in_memory(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &[u8],
+    ) -> Result<(), TreeError> {
+        let path = path::check(path, &self.limits)?;
+        let mut file = self.begin(path, executable)?;
+        self.account(content.len() as u64)?;
+        file.write_all(content).map_err(|source| self.unwritable(path, source))?;
+        let hash = Sha256::new_with_prefix(content);
+        self.end(path, executable, hash, content.len() as u64);
+        Ok(())
+    }
+
+    /// Makes a file and the folders above it, if its path was not there before in any spelling.
+    fn begin(&mut self, path: &str, executable: bool) -> Result<std::fs::File, TreeError> {
+        self.claim(path, false)?;
+        self.make_parent(path)?;
+        self.disk.new_file(path, executable).map_err(|source| self.unwritable(path, source))
+    }
+
+    /// Takes note of a file that was written.
+    fn end(&mut self, path: &str, executable: bool, hash: Sha256, size: u64) {
         self.entries.push(Entry {
             path: path.to_owned(),
             mode: if executable { Mode::Executable } else { Mode::File },
             sha256: FileDigest::from_bytes(hash.finalize().into()),
             size,
         });
-        Ok(())
+    }
+
+    fn unwritable(&self, path: &str, source: io::Error) -> TreeError {
+        TreeError::Io { path: self.disk.path().join(path), source }
     }
 
     /// Declares a symbolic link; it is made by [`TreeWriter::finish`].
@@ -181,51 +212,29 @@ impl TreeWriter {
     pub fn finish(mut self) -> Result<Tree, TreeError> {
         for (path, target) in std::mem::take(&mut self.links) {
             self.make_parent(&path)?;
-            let on_disk = self.folder.join(&path);
-            make_link(&target, &on_disk)
-                .map_err(|source| TreeError::Io { path: on_disk, source })?;
+            self.disk
+                .make_link(&target, &path)
+                .map_err(|source| self.unwritable(&path, source))?;
         }
         Ok(Tree::new(self.entries))
     }
 
-    /// Makes the folders above `path`, each of them once.
+    /// Makes the folders above `path`.
     fn make_parent(&mut self, path: &str) -> Result<(), TreeError> {
         let Some((parent, _)) = path.rsplit_once('/') else { return Ok(()) };
-        if self.made.contains(parent) {
+        if self.made == parent {
             return Ok(());
         }
-        self.make_parent(parent)?;
-        let on_disk = self.folder.join(parent);
-        match fs::create_dir(&on_disk) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            result => result.map_err(|source| TreeError::Io { path: on_disk, source })?,
+        let above = parent.match_indices('/').map(|(end, _)| &parent[..end]);
+        for folder in above.chain([parent]) {
+            // Most folders have nearly all above them in common with the one before.
+            if !is_in(&self.made, folder) {
+                let made = self.disk.make_folder(folder);
+                made.map_err(|source| self.unwritable(folder, source))?;
+            }
         }
-        self.made.insert(parent.to_owned());
+        parent.clone_into(&mut self.made);
         Ok(())
-    }
-
-    /// Makes a file that is not there yet, read-only, because packs may share it with the store.
-    #[cfg(unix)]
-    fn create(&mut self, path: &str, executable: bool) -> io::Result<fs::File> {
-        use rustix::fs::{Mode, OFlags, open, openat};
-        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
-        if self.current.as_ref().is_none_or(|(known, _)| known != parent) {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let folder = open(self.folder.join(parent), flags, Mode::empty())?;
-            self.current = Some((parent.to_owned(), folder));
-        }
-        let (_, folder) = self.current.as_ref().expect("was opened if it was not");
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let readable = Mode::RUSR | Mode::RGRP | Mode::ROTH;
-        let mode =
-            if executable { readable | Mode::XUSR | Mode::XGRP | Mode::XOTH } else { readable };
-        Ok(openat(folder, name, flags, mode)?.into())
-    }
-
-    /// Makes a file that is not there yet.
-    #[cfg(not(unix))]
-    fn create(&mut self, path: &str, _executable: bool) -> io::Result<fs::File> {
-        fs::OpenOptions::new().write(true).create_new(true).open(self.folder.join(path))
     }
 
     fn account(&mut self, bytes: u64) -> Result<(), TreeError> {
@@ -254,6 +263,25 @@ impl TreeWriter {
             });
         }
         let folded = path::fold(path);
+        let parent = path.rsplit_once('/').map(|(parent, _)| parent);
+        if parent != self.claimed.as_deref() {
+            self.claim_parents(path, &folded)?;
+            self.claimed = parent.map(str::to_owned);
+        }
+        match self.seen.get(&folded) {
+            Some((earlier, true)) if folder && earlier == path => Ok(()),
+            Some((earlier, _)) => {
+                Err(TreeError::Collision { first: escape(earlier), second: escape(path) })
+            }
+            None => {
+                self.seen.insert(folded, (path.to_owned(), folder));
+                Ok(())
+            }
+        }
+    }
+
+    /// Reserves the folders above `path`, of which `folded` is the folded form.
+    fn claim_parents(&mut self, path: &str, folded: &str) -> Result<(), TreeError> {
         // Folding keeps the slashes, so each parent's folded form ends at the same one.
         for ((end, _), (folded_end, _)) in path.match_indices('/').zip(folded.match_indices('/')) {
             let parent = &path[..end];
@@ -270,31 +298,19 @@ impl TreeWriter {
                 }
             }
         }
-        match self.seen.get(&folded) {
-            Some((earlier, true)) if folder && earlier == path => Ok(()),
-            Some((earlier, _)) => {
-                Err(TreeError::Collision { first: escape(earlier), second: escape(path) })
-            }
-            None => {
-                self.seen.insert(folded, (path.to_owned(), folder));
-                Ok(())
-            }
-        }
+        Ok(())
     }
 }
 
-#[cfg(unix)]
-fn make_link(target: &str, at: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, at)
-}
-
-#[cfg(windows)]
-fn make_link(target: &str, at: &Path) -> io::Result<()> {
-    std::os::windows::fs::symlink_file(target, at)
+/// Whether `folder` is `inner`, or a folder above it.
+fn is_in(inner: &str, folder: &str) -> bool {
+    inner.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::Digest;
 

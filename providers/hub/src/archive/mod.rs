@@ -11,15 +11,19 @@ mod pax;
 mod tar;
 mod write;
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 
 use flate2::bufread::GzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
 pub use self::write::ArchiveWriter;
 
 /// Up to this size an archive is inflated as a whole, which is faster than piece by piece.
 const WHOLE: usize = 4 << 20;
+
+/// The window of gzip, as a power of two.
+const MAX_WINDOW: u8 = 15;
 
 /// Why an archive was refused.
 #[derive(Debug, thiserror::Error)]
@@ -94,14 +98,7 @@ pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError>
     match inflated_size(archive) {
         Some(size) if size <= WHOLE => {
             tree.set_archive_size(archive.len() as u64);
-            let mut inflate = GzDecoder::new(archive);
-            // One byte more, so that the end is seen by the read that reaches it.
-            let mut bytes = vec![0; size + 1];
-            let length = fill(&mut inflate, &mut bytes)?;
-            if !inflate.get_ref().is_empty() {
-                return Err(ArchiveError::Trailing);
-            }
-            tar::unpack(&bytes[..length], tree)
+            tar::unpack(inflate(archive, size)?.as_slice(), tree)
         }
         _ => unpack_from(archive, archive.len() as u64, tree),
     }
@@ -129,16 +126,22 @@ fn inflated_size(archive: &[u8]) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(*last)).ok()
 }
 
-/// Reads everything into `buffer`, which must be larger than that.
-fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, ArchiveError> {
-    let mut filled = 0;
-    loop {
-        if filled == buffer.len() {
-            return Err(ArchiveError::Gzip(io::Error::other("its size is not the one it names")));
+/// Inflates one gzip member that is all of `archive`, and says itself that it is `size` bytes.
+fn inflate(archive: &[u8], size: usize) -> Result<Vec<u8>, ArchiveError> {
+    // One byte more, so that whatever is longer is seen.
+    let mut bytes = Vec::with_capacity(size + 1);
+    let mut state = Decompress::new_gzip(MAX_WINDOW);
+    let status = state.decompress_vec(archive, &mut bytes, FlushDecompress::Finish);
+    let status = status.map_err(|error| {
+        let reason = error.message().unwrap_or("its content makes no sense").to_owned();
+        ArchiveError::Gzip(io::Error::new(io::ErrorKind::InvalidData, reason))
+    })?;
+    match status {
+        Status::StreamEnd if state.total_in() < archive.len() as u64 => Err(ArchiveError::Trailing),
+        Status::StreamEnd => Ok(bytes),
+        _ if bytes.len() > size => {
+            Err(ArchiveError::Gzip(io::Error::other("its size is not the one it names")))
         }
-        match reader.read(&mut buffer[filled..])? {
-            0 => return Ok(filled),
-            count => filled += count,
-        }
+        _ => Err(ArchiveError::Truncated),
     }
 }

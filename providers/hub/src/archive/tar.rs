@@ -1,7 +1,7 @@
 //! The entries of a tar, one after the other, into a tree.
 
 use std::collections::HashSet;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 
 use mu_provider::TreeWriter;
 
@@ -18,8 +18,28 @@ const OVERHEAD_OF_ENTRY: u64 = 8 << 10;
 /// The longest extended header, in bytes.
 const LONGEST_EXTENSION: u64 = 1 << 20;
 
+/// What a tar is read from.
+pub(super) trait Source: Read {
+    /// The next `count` bytes where they lie, and moves behind them; `None` if they must be read.
+    fn next_bytes(&mut self, count: u64) -> Option<&[u8]>;
+}
+
+impl Source for &[u8] {
+    fn next_bytes(&mut self, count: u64) -> Option<&[u8]> {
+        let (next, rest) = self.split_at_checked(usize::try_from(count).ok()?)?;
+        *self = rest;
+        Some(next)
+    }
+}
+
+impl<R: Read> Source for BufReader<R> {
+    fn next_bytes(&mut self, _count: u64) -> Option<&[u8]> {
+        None
+    }
+}
+
 /// Unpacks what `reader` yields, to its end.
-pub(super) fn unpack(reader: impl Read, tree: &mut TreeWriter) -> Result<(), ArchiveError> {
+pub(super) fn unpack(reader: impl Source, tree: &mut TreeWriter) -> Result<(), ArchiveError> {
     let mut archive =
         Archive { reader, tree, number: 0, folders: HashSet::new(), overhead: OVERHEAD };
     let mut extension = Extension::default();
@@ -46,7 +66,7 @@ struct Archive<'tree, R> {
     overhead: u64,
 }
 
-impl<R: Read> Archive<'_, R> {
+impl<R: Source> Archive<'_, R> {
     /// Reads the next header; `false` at the end's marker.
     fn next_block(&mut self, block: &mut [u8; BLOCK]) -> Result<bool, ArchiveError> {
         self.account(BLOCK as u64)?;
@@ -135,8 +155,13 @@ impl<R: Read> Archive<'_, R> {
     }
 
     fn file(&mut self, path: &[u8], executable: bool, size: u64) -> Result<(), ArchiveError> {
-        let mut content = Content { reader: &mut self.reader, left: size };
-        self.tree.file(path, executable, &mut content)?;
+        match self.reader.next_bytes(size) {
+            Some(content) => self.tree.file_in_memory(path, executable, content)?,
+            None => {
+                let mut content = Content { reader: &mut self.reader, left: size };
+                self.tree.file(path, executable, &mut content)?;
+            }
+        }
         self.skip_padding(size)
     }
 
