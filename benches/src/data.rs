@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::graph::{self, Package};
 use crate::measure::{find, version};
+use crate::report::Standing;
 use crate::repository::{self, Backend};
 use crate::web::{Traffic, Web, free_port};
 use crate::{hub, peers};
@@ -16,10 +17,12 @@ pub(crate) struct Data {
     pub(crate) mu: PathBuf,
     pub(crate) uv: Option<PathBuf>,
     pub(crate) bun: Option<PathBuf>,
+    pub(crate) go: Option<PathBuf>,
     pub(crate) rounds: usize,
     pub(crate) packages: Vec<Package>,
     pub(crate) web: Web,
     pub(crate) backend: Backend,
+    pub(crate) standing: Standing,
 }
 
 impl Data {
@@ -27,33 +30,41 @@ impl Data {
     pub(crate) fn make(folder: &Path, mu: PathBuf, rounds: usize) -> Self {
         let served = folder.join("served");
         let packages = graph::make();
-        let port_file = folder.join("port");
+        // Named for what is made: a folder of an older program is made again.
+        let port_file = folder.join("port-2");
         if !port_file.exists() {
             eprintln!("making the data in {}", folder.display());
-            let port = free_port();
             let contents = hub::contents();
             hub::write_graph(&served.join("graph"), &packages);
             hub::write_installable(&served.join("hub"), &contents);
             peers::write_simple(&served, &packages);
             peers::write_wheels(&served, &contents);
-            peers::write_npm(&served, &format!("http://127.0.0.1:{port}/"), &contents);
-            hub::write(&port_file, port.to_string().as_bytes());
+            settle_port(&served, &port_file, &contents);
         }
         let repository = folder.join("repositories/bench.git");
         if !repository.exists() {
             repository::make(&repository);
         }
-        let port = fs::read_to_string(&port_file).expect("was written");
-        let port = port.parse().expect("was written as a number");
+        let web = loop {
+            let port = fs::read_to_string(&port_file).expect("was written");
+            let port = port.parse().expect("was written as a number");
+            match Web::serve(&served, &folder.join("nginx"), port) {
+                Some(web) => break web,
+                // Somebody else listens there by now.
+                None => settle_port(&served, &port_file, &hub::contents()),
+            }
+        };
         Self {
             folder: folder.to_owned(),
             mu,
             uv: find("uv"),
             bun: find("bun"),
+            go: find("go"),
             rounds,
             packages,
-            web: Web::serve(&served, &folder.join("nginx"), port),
+            web,
             backend: Backend::serve(&folder.join("repositories")),
+            standing: Standing::default(),
         }
     }
 
@@ -116,6 +127,13 @@ impl Data {
     }
 }
 
+/// Chooses the port that nginx listens on, and writes what names it.
+fn settle_port(served: &Path, file: &Path, contents: &[hub::Content]) {
+    let port = free_port();
+    peers::write_npm(served, &format!("http://127.0.0.1:{port}/"), contents);
+    hub::write(file, port.to_string().as_bytes());
+}
+
 /// A workspace, with a home and a cache of its own.
 pub(crate) struct Place<'data> {
     data: &'data Data,
@@ -133,7 +151,11 @@ impl Place<'_> {
 
     /// Writes a workspace of one package whose registry is the served folder `registry`.
     pub(crate) fn write_workspace(&self, registry: &str, references: &[String]) {
-        let url = self.data.web.url(registry);
+        self.write_workspace_at(&self.data.web.url(registry), references);
+    }
+
+    /// Writes a workspace of one package whose registry is at `url`.
+    pub(crate) fn write_workspace_at(&self, url: &str, references: &[String]) {
         self.write(
             "work/.mu/workspace.yaml",
             &format!("members: [\".\"]\nregistries:\n  hub.mu.com/: {url}\n"),
@@ -142,22 +164,35 @@ impl Place<'_> {
         self.write("work/Mu.yaml", &format!("name: bench/root\ndependencies:\n{lines}"));
     }
 
+    /// Has the workspace's package ask for one more.
+    pub(crate) fn add_dependency(&self, reference: &str) {
+        let path = "work/Mu.yaml";
+        let text = fs::read_to_string(self.join(path)).expect("was written");
+        self.write(path, &format!("{text}  - {reference}\n"));
+    }
+
     /// `mu` in the workspace.
     pub(crate) fn mu(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.data.mu);
+        command.args(arguments).current_dir(self.folder.join("work"));
+        self.set_places(&mut command);
         command
-            .args(arguments)
-            .current_dir(self.folder.join("work"))
+    }
+
+    /// Gives mu a home and a cache of its own, and the shell mu.
+    fn set_places(&self, command: &mut Command) {
+        command
+            .env("MU", &self.data.mu)
             .env("MU_HOME", self.folder.join("home"))
             .env("MU_CACHE_DIR", self.folder.join("cache"))
             .env("MUROOT", self.folder.join("root"));
-        command
     }
 
     /// A shell command in the folder.
     pub(crate) fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-e", "-c", script]).current_dir(&self.folder);
+        self.set_places(&mut command);
         command
     }
 }

@@ -16,6 +16,8 @@ use crate::random::Random;
 /// How many packages are small, of how many files each.
 pub(crate) const SMALL: usize = 300;
 const FILES_OF_SMALL: usize = 20;
+/// How many there are to grow to.
+pub(crate) const MANY: usize = 2_000;
 /// How many are large, of how many files and bytes each.
 pub(crate) const LARGE: usize = 3;
 const FILES_OF_LARGE: usize = 1_200;
@@ -29,10 +31,15 @@ pub(crate) struct Content {
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
+/// The names of the first `count` small packages.
+pub(crate) fn small_names(count: usize) -> Vec<String> {
+    (1..=count).map(|number| format!("small/pack-{number:03}")).collect()
+}
+
 /// The packages to install, small ones first.
 pub(crate) fn contents() -> Vec<Content> {
     let mut random = Random::new(3);
-    let small = (1..=SMALL).map(|number| (format!("small/pack-{number:03}"), FILES_OF_SMALL));
+    let small = small_names(MANY).into_iter().map(|name| (name, FILES_OF_SMALL));
     let large = (1..=LARGE).map(|number| (format!("large/pack-{number:03}"), FILES_OF_LARGE));
     small
         .chain(large)
@@ -98,7 +105,16 @@ pub(crate) fn write_installable(folder: &Path, contents: &[Content]) {
 
 /// Writes the hub of the graph: its index, without archives.
 pub(crate) fn write_graph(folder: &Path, packages: &[Package]) {
-    write(&folder.join("hub.json"), br#"{"hub":1,"index":"index/","packs":"packs/"}"#);
+    // Every package is a change, in the order of the graph.
+    let generation = packages.len();
+    let file = json!({
+        "hub": 1, "index": "index/", "packs": "packs/", "generation": generation, "log": "log/",
+    });
+    write(&folder.join("hub.json"), file.to_string().as_bytes());
+    for (number, names) in packages.chunks(1_000).enumerate() {
+        let lines: String = names.iter().map(|package| format!("{}\n", package.name)).collect();
+        write(&folder.join(format!("log/{number:06}.txt")), lines.as_bytes());
+    }
     let mut random = Random::new(4);
     for package in packages {
         let mut lines = String::new();

@@ -4,7 +4,10 @@
 //! tables that `docs/performance.md` quotes. `-- --help` says what can be chosen.
 
 mod data;
+mod delay;
+mod go;
 mod graph;
+mod hard;
 mod hub;
 mod measure;
 mod peers;
@@ -27,7 +30,9 @@ Usage: mu-benches [--mu PROGRAM] [--folder DIR] [--rounds N] [ROW...]
   --mu PROGRAM   measure this program instead of building mu
   --folder DIR   keep the data there for the next time
   --rounds N     how often each contestant runs (default 11)
-  ROW            start, resolve, install, git; all of them if none is named";
+  ROW            start, resolve, strategies, hard, latency, install, git; all if none is named
+
+Each row ends with a table that says how mu stands, and marks what misses what it must reach.";
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -51,6 +56,7 @@ fn main() {
     for (name, measure) in rows::ALL {
         if wanted.is_empty() || wanted.iter().any(|row| row == name) {
             measure(&data);
+            data.standing.print(name);
         }
     }
     drop(data);

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
 /// One way to do some work.
 pub(crate) struct Contestant<'run> {
     pub(crate) name: &'static str,
@@ -19,8 +22,8 @@ pub(crate) struct Result {
     pub(crate) name: &'static str,
     /// Sorted, in milliseconds.
     pub(crate) times: Vec<f64>,
-    /// Processor time of all runs together, in milliseconds: what a busy machine does not change much.
-    processor: f64,
+    /// Processor time of each run, sorted, in milliseconds: what a busy machine does not change much.
+    processor: Vec<f64>,
 }
 
 impl Result {
@@ -28,9 +31,8 @@ impl Result {
         self.times[self.times.len() / 2]
     }
 
-    /// The mean processor time of a run, in milliseconds.
     pub(crate) fn processor(&self) -> f64 {
-        self.processor / self.times.len() as f64
+        self.processor[self.processor.len() / 2]
     }
 }
 
@@ -38,7 +40,11 @@ impl Result {
 pub(crate) fn in_turns(rounds: usize, contestants: &[Contestant<'_>]) -> Vec<Result> {
     let mut results: Vec<Result> = contestants
         .iter()
-        .map(|contestant| Result { name: contestant.name, times: Vec::new(), processor: 0.0 })
+        .map(|contestant| Result {
+            name: contestant.name,
+            times: Vec::new(),
+            processor: Vec::new(),
+        })
         .collect();
     for round in 0..=rounds {
         for (contestant, result) in contestants.iter().zip(&mut results) {
@@ -49,22 +55,29 @@ pub(crate) fn in_turns(rounds: usize, contestants: &[Contestant<'_>]) -> Vec<Res
             let time = start.elapsed().as_secs_f64() * 1_000.0;
             if round > 0 {
                 result.times.push(time);
-                result.processor += processor_of_children() - used;
+                result.processor.push(processor_of_children() - used);
             }
         }
     }
     for result in &mut results {
         result.times.sort_by(f64::total_cmp);
+        result.processor.sort_by(f64::total_cmp);
     }
     results
 }
 
-/// The processor time of all children that have ended, in milliseconds; in steps of ten.
+/// The processor time of all children that have ended, in milliseconds.
 fn processor_of_children() -> f64 {
-    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks: f64 = fields.skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    ticks * 10.0
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("every process may ask for its own");
+    let milliseconds =
+        |time: TimeVal| time.tv_sec() as f64 * 1_000.0 + time.tv_usec() as f64 / 1_000.0;
+    milliseconds(usage.user_time()) + milliseconds(usage.system_time())
+}
+
+/// Whether a process succeeds.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    output.status().is_ok_and(|status| status.success())
 }
 
 /// Runs a process that must succeed.

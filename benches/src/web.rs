@@ -11,12 +11,22 @@ pub(crate) struct Web {
     process: Child,
     log: PathBuf,
     pub(crate) port: u16,
+    /// For HTTP/2 over TLS, as `localhost`.
+    pub(crate) tls_port: u16,
 }
 
+/// Vouches for who `localhost` is here; the tests of `mu-provider-hub` use it, too.
+pub(crate) const AUTHORITY: &str = include_str!("../../providers/hub/tests/hub/tls/authority.pem");
+const CERTIFICATE: &str = include_str!("../../providers/hub/tests/hub/tls/certificate.pem");
+const KEY: &str = include_str!("../../providers/hub/tests/hub/tls/key.pem");
+
 impl Web {
-    /// Serves `root`; keeps its own files in `folder`.
-    pub(crate) fn serve(root: &Path, folder: &Path, port: u16) -> Self {
+    /// Serves `root`; keeps its own files in `folder`. `None` if nginx cannot listen on `port`.
+    pub(crate) fn serve(root: &Path, folder: &Path, port: u16) -> Option<Self> {
         fs::create_dir_all(folder).expect("the folder can be made");
+        fs::write(folder.join("certificate.pem"), CERTIFICATE).expect("can be written");
+        fs::write(folder.join("key.pem"), KEY).expect("can be written");
+        let tls_port = free_port();
         let configuration = format!(
             "daemon off; master_process off; pid nginx.pid; error_log stderr notice;
             events {{ worker_connections 1024; }}
@@ -28,9 +38,14 @@ impl Web {
                 uwsgi_temp_path uwsgi; scgi_temp_path scgi;
                 server {{
                     listen 127.0.0.1:{port};
+                    listen 127.0.0.1:{tls_port} ssl http2;
+                    ssl_certificate certificate.pem; ssl_certificate_key key.pem;
                     root \"{root}\";
                     add_header Cache-Control \"max-age=600\";
-                    location /simple/ {{
+                    location /graph-now/ {{
+                        alias \"{root}/graph/\"; add_header Cache-Control \"max-age=0\";
+                    }}
+                    location ~ /simple/ {{
                         default_type application/vnd.pypi.simple.v1+json; index index.json;
                     }}
                     location /npm/ {{ default_type application/json; }}
@@ -56,9 +71,12 @@ impl Web {
         let stderr = process.stderr.take().expect("is piped");
         let mut lines = BufReader::new(stderr).lines();
         let listens = lines.by_ref().map_while(Result::ok).any(|line| line.contains("getrlimit"));
-        assert!(listens, "nginx does not start");
+        if !listens {
+            let _ = process.wait();
+            return None;
+        }
         std::thread::spawn(move || lines.count());
-        Self { process, log, port }
+        Some(Self { process, log, port, tls_port })
     }
 
     /// The URL of a path.

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::data::Data;
 use crate::measure::{Contestant, calls, in_turns, peak_memory, remove, run};
-use crate::report;
+use crate::report::{self, bounds};
 use crate::repository::TAG;
 
 pub(crate) fn measure(data: &Data) {
@@ -25,7 +25,10 @@ pub(crate) fn measure(data: &Data) {
     println!("\n#### Git: counts\n");
     println!("- by tag, cold, no lock: {} requests", requests(&|| run(&mut get())));
     remove(&place.join("work/.mu/packs"));
-    println!("- the tree in the store: {} requests", requests(&|| run(&mut get())));
+    let asked = requests(&|| run(&mut get()));
+    println!("- the tree in the store: {asked} requests");
+    let title = "Git, the tree in the store: requests";
+    data.standing.figure(title, Some(asked as f64), "requests", bounds(0.0, 0.0));
     remove(&place.join("work/.mu/packs"));
     report::calls("the tree in the store", calls(&get(), &place.folder).as_ref());
     forget();
@@ -46,6 +49,7 @@ pub(crate) fn measure(data: &Data) {
         ],
     );
     report::times("Git by tag, cold", &results);
+    data.standing.ratio("Git by tag, cold", &results, "git fetch --depth 1", bounds(1.7, 1.2));
     let results = in_turns(
         data.rounds,
         &[Contestant {

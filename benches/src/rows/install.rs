@@ -8,15 +8,18 @@ use serde_json::json;
 use crate::data::{Data, Place};
 use crate::measure::{Contestant, calls, in_turns, peak_memory, remove, run};
 use crate::peers::{npm_name, python_name};
-use crate::report;
+use crate::report::{self, Bounds, UNBOUNDED, bounds};
+
+const ALL: &str = "all 303";
+const SMALL: &str = "300 small";
 
 pub(crate) fn measure(data: &Data) {
-    let small: Vec<String> =
-        (1..=crate::hub::SMALL).map(|n| format!("small/pack-{n:03}")).collect();
+    let small = crate::hub::small_names(crate::hub::SMALL);
     let large = (1..=crate::hub::LARGE).map(|n| format!("large/pack-{n:03}"));
     let all: Vec<String> = small.iter().cloned().chain(large).collect();
+    let many = crate::hub::small_names(crate::hub::MANY);
     for (title, names) in
-        [("all 303", &all), ("300 small", &small), ("30 small", &small[..30].to_vec())]
+        [(ALL, &all), (SMALL, &small), ("30 small", &small[..30].to_vec()), ("2,000 small", &many)]
     {
         let place = data.place(&format!("install-{}", names.len()));
         prepare(data, &place, names);
@@ -25,6 +28,11 @@ pub(crate) fn measure(data: &Data) {
         warm(data, &place, title);
         nothing(data, &place, title);
     }
+}
+
+/// The bounds of the two that performance is promised for.
+fn of(title: &str, bounds: Bounds) -> Bounds {
+    if title == ALL || title == SMALL { bounds } else { UNBOUNDED }
 }
 
 fn prepare(data: &Data, place: &Place<'_>, names: &[String]) {
@@ -86,7 +94,15 @@ fn counts(data: &Data, place: &Place<'_>, title: &str) {
     forget(place);
     report::calls("cold", calls(&get(), &place.folder).as_ref());
     forget(place);
-    report::memory("cold", peak_memory(&get(), &place.folder));
+    let memory = peak_memory(&get(), &place.folder);
+    report::memory("cold", memory);
+    let of_memory = if title == ALL { bounds(117.0, 72.0) } else { UNBOUNDED };
+    data.standing.figure(
+        &format!("peak memory, installing {title}, cold"),
+        memory,
+        "MiB",
+        of_memory,
+    );
     remove(&place.join("work/.mu/packs"));
     let warm = data.traffic(|| run(&mut get()));
     println!("- store warm: {} requests", warm.requests);
@@ -118,7 +134,7 @@ fn cold(data: &Data, place: &Place<'_>, title: &str) {
     } else {
         println!("\nbun install: not measured: bun is not installed");
     }
-    contestants.push(Contestant {
+    let floor = Contestant {
         name: "curl --parallel, sha256sum, tar",
         prepare: Box::new(|| {
             remove(&place.join("floor"));
@@ -130,8 +146,22 @@ fn cold(data: &Data, place: &Place<'_>, title: &str) {
                  && for file in *.tgz; do mkdir ${file%.tgz} && tar xzf $file -C ${file%.tgz}; done",
             )
         }),
-    });
-    report::times(&format!("Installing {title}, cold"), &in_turns(data.rounds, &contestants));
+    };
+    if title == ALL || title == SMALL {
+        contestants.push(floor);
+    }
+    let results = in_turns(data.rounds, &contestants);
+    let work = format!("install {title}, cold");
+    report::times(&work, &results);
+    let (of_floor, of_bun) = match title {
+        ALL => (bounds(0.45, 0.30), UNBOUNDED),
+        SMALL => (UNBOUNDED, bounds(1.0, 0.8)),
+        _ => (UNBOUNDED, UNBOUNDED),
+    };
+    if title == ALL || title == SMALL {
+        data.standing.ratio(&work, &results, "curl --parallel, sha256sum, tar", of_floor);
+    }
+    data.standing.ratio(&work, &results, "bun install", of_bun);
 }
 
 fn warm(data: &Data, place: &Place<'_>, title: &str) {
@@ -154,7 +184,10 @@ fn warm(data: &Data, place: &Place<'_>, title: &str) {
         command: Box::new(|| place.shell("cp -al cache/store/trees linked")),
     });
     let results = in_turns(data.rounds, &contestants);
-    report::times(&format!("Installing {title}, store warm"), &results);
+    let work = format!("install {title}, store warm");
+    report::times(&work, &results);
+    data.standing.ratio(&work, &results, "cp -al", of(title, bounds(0.7, 0.45)));
+    data.standing.ratio(&work, &results, "bun install", UNBOUNDED);
 }
 
 fn nothing(data: &Data, place: &Place<'_>, title: &str) {
@@ -194,5 +227,13 @@ fn nothing(data: &Data, place: &Place<'_>, title: &str) {
         None => println!("\nuv pip install: not measured: uv is not installed"),
     }
     let results = in_turns(data.rounds, &contestants);
-    report::times(&format!("Installing {title}, nothing to do"), &results);
+    let work = format!("nothing to do, {title}");
+    report::times(&work, &results);
+    data.standing.ratio(&work, &results, "uv pip install", of(title, bounds(0.5, 0.5)));
+    data.standing.ratio(
+        &work,
+        &results,
+        "bun install",
+        of(title, Bounds { must: None, aim: Some(1.0) }),
+    );
 }

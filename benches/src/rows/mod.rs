@@ -1,9 +1,12 @@
 //! What is measured, a file for each kind of work.
 
 mod get_git;
+mod hard;
 mod install;
+mod latency;
 mod resolve;
 mod start;
+mod strategies;
 
 use crate::data::Data;
 
@@ -11,9 +14,12 @@ use crate::data::Data;
 type Row = (&'static str, fn(&Data));
 
 /// All kinds of work.
-pub(crate) const ALL: [Row; 4] = [
+pub(crate) const ALL: [Row; 7] = [
     ("start", start::measure),
     ("resolve", resolve::measure),
+    ("strategies", strategies::measure),
+    ("hard", hard::measure),
+    ("latency", latency::measure),
     ("install", install::measure),
     ("git", get_git::measure),
 ];

@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use crate::data::Data;
-use crate::measure::{Contestant, calls, in_turns};
-use crate::report;
+use crate::measure::{Contestant, Result, calls, in_turns};
+use crate::report::{self, bounds};
 
 pub(crate) fn measure(data: &Data) {
     let contestants = [
@@ -23,7 +23,10 @@ pub(crate) fn measure(data: &Data) {
             command: Box::new(|| Command::new("true")),
         },
     ];
-    report::times("Start-up", &in_turns(data.rounds.max(5) * 6, &contestants));
+    let results = in_turns(data.rounds.max(5) * 6, &contestants);
+    report::times("Start-up", &results);
+    let time = results.first().map(Result::median);
+    data.standing.figure("`mu --version`", time, "ms", bounds(5.0, 2.0));
     let mut command = Command::new(&data.mu);
     command.arg("--version");
     report::calls("mu --version", calls(&command, &data.folder).as_ref());

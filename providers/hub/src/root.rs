@@ -64,12 +64,9 @@ impl Root {
                 }
                 document
             }
-            (Answer::Unchanged { max_age, is_aged }, Some((validator, bytes))) => Document {
-                bytes: bytes.clone(),
-                validator: validator.clone(),
-                max_age,
-                is_aged,
-            },
+            (Answer::Unchanged { max_age, is_aged }, Some((validator, bytes))) => {
+                Document { bytes: bytes.clone(), validator: validator.clone(), max_age, is_aged }
+            }
             (Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }, _) => {
                 return Ok(Self::usual(url));
             }

@@ -212,9 +212,7 @@ impl TreeWriter {
     pub fn finish(mut self) -> Result<Tree, TreeError> {
         for (path, target) in std::mem::take(&mut self.links) {
             self.make_parent(&path)?;
-            self.disk
-                .make_link(&target, &path)
-                .map_err(|source| self.unwritable(&path, source))?;
+            self.disk.make_link(&target, &path).map_err(|source| self.unwritable(&path, source))?;
         }
         Ok(Tree::new(self.entries))
     }
