@@ -31,11 +31,12 @@ impl Data {
         let served = folder.join("served");
         let packages = graph::make();
         // Named for what is made: a folder of an older program is made again.
-        let port_file = folder.join("port-2");
+        let port_file = folder.join("port-3");
         if !port_file.exists() {
             eprintln!("making the data in {}", folder.display());
             let contents = hub::contents();
             hub::write_graph(&served.join("graph"), &packages);
+            hub::write_open_graph(&served.join("open"), &packages);
             hub::write_installable(&served.join("hub"), &contents);
             peers::write_simple(&served, &packages);
             peers::write_wheels(&served, &contents);

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::graph::{self, Package};
+use crate::graph::{self, Dependency, Package};
 use crate::random::Random;
 
 /// How many packages are small, of how many files each.
@@ -105,6 +105,15 @@ pub(crate) fn write_installable(folder: &Path, contents: &[Content]) {
 
 /// Writes the hub of the graph: its index, without archives.
 pub(crate) fn write_graph(folder: &Path, packages: &[Package]) {
+    write_index(folder, packages, |dependency| range(dependency.least, dependency.before));
+}
+
+/// The same without upper bounds, so that minimal selection has an answer.
+pub(crate) fn write_open_graph(folder: &Path, packages: &[Package]) {
+    write_index(folder, packages, |dependency| format!(">={}", graph::text(dependency.least)));
+}
+
+fn write_index(folder: &Path, packages: &[Package], range: impl Fn(&Dependency) -> String) {
     // Every package is a change, in the order of the graph.
     let generation = packages.len();
     let file = json!({
@@ -124,7 +133,7 @@ pub(crate) fn write_graph(folder: &Path, packages: &[Package]) {
                 .iter()
                 .map(|dependency| {
                     let name = &packages[dependency.package].name;
-                    format!("{name}#{}", range(dependency.least, dependency.before))
+                    format!("{name}#{}", range(dependency))
                 })
                 .collect();
             let day = version.published / 24;

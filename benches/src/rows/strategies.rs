@@ -10,19 +10,28 @@ use crate::report::{self, bounds};
 use crate::rows::resolve::{prepare, said_number};
 
 pub(crate) fn measure(data: &Data) {
-    println!("\n#### Both strategies\n");
+    println!("\n#### Both strategies, in the graph without upper bounds\n");
     println!("| strategy | requirements | ms | of processor time | memory, MiB | versions read |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: |");
     for size in [1, 30, 300] {
         for strategy in ["highest", "minimal"] {
             let place = data.place(&format!("{strategy}-{size}"));
-            prepare(data, &place, size, &data.web.url("graph/"));
+            prepare_open(data, &place, size);
             strategy_row(data, &place, strategy, size);
         }
     }
     println!();
     against_go(data);
     explanation(data);
+}
+
+/// A workspace of `size` requirements in the graph without upper bounds.
+fn prepare_open(data: &Data, place: &Place<'_>, size: usize) {
+    let roots = graph::roots(&data.packages, size);
+    let least = |package: &&Package| graph::text(least_of_newest_major(package));
+    let references: Vec<String> =
+        roots.iter().map(|package| format!("{}#>={}", package.name, least(package))).collect();
+    place.write_workspace("open/", &references);
 }
 
 fn resolve(place: &Place<'_>, strategy: &str) -> Command {
@@ -62,12 +71,12 @@ fn against_go(data: &Data) {
         go::write_proxy(&proxy, &data.packages);
     }
     let place = data.place("against-go");
-    prepare(data, &place, 300, &data.web.url("graph/"));
+    prepare_open(data, &place, 300);
     let mut module = "module bench.test/root\n\ngo 1.16\n".to_owned();
     for package in graph::roots(&data.packages, 300) {
         let least = least_of_newest_major(package);
-        let name = go::module(&package.name, least[0]);
-        module.push_str(&format!("require {name} v{}\n", graph::text(least)));
+        let name = go::module(&package.name);
+        module.push_str(&format!("require {name} {}\n", go::version(least)));
     }
     place.write("go/go.mod", &module);
     let list = || {
