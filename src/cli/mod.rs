@@ -14,6 +14,8 @@ mod hub;
 mod init;
 mod list;
 mod login;
+#[cfg(feature = "publish")]
+mod mirror;
 mod outdated;
 #[cfg(feature = "hub")]
 mod pack;
@@ -123,6 +125,8 @@ enum Command {
     Yank(yank::Arguments),
     #[cfg(feature = "publish")]
     Tag(tag::Arguments),
+    #[cfg(feature = "publish")]
+    Mirror(mirror::Arguments),
     Login(login::Arguments),
     Logout(login::LogoutArguments),
     #[command(subcommand)]
@@ -297,6 +301,8 @@ fn start(
         Command::Yank(arguments) => yank::run(&context, &arguments),
         #[cfg(feature = "publish")]
         Command::Tag(arguments) => tag::run(&context, &arguments),
+        #[cfg(feature = "publish")]
+        Command::Mirror(arguments) => mirror::run(&context, &arguments),
         Command::Login(arguments) => login::run(&context, &arguments),
         Command::Logout(arguments) => login::run_logout(&context, &arguments),
         Command::Registry(command) => registry::run(&context, &command),

@@ -19,6 +19,8 @@ mod least;
 mod locked_universe;
 pub mod login;
 mod member;
+#[cfg(feature = "publish")]
+pub mod mirror;
 mod outcome;
 pub mod outdated;
 #[cfg(feature = "hub")]

@@ -23,6 +23,7 @@ mod json;
 mod lock;
 mod login;
 mod minimal;
+mod mirror;
 mod missing;
 mod pack;
 mod packs;

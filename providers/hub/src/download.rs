@@ -37,6 +37,15 @@ pub(crate) enum Archive {
 }
 
 impl Archive {
+    /// Writes it into `into`, as it is.
+    pub(crate) fn copy(self, into: &mut dyn io::Write) -> io::Result<()> {
+        match self {
+            Self::Memory(bytes) => into.write_all(&bytes),
+            Self::Partial(mut partial) => io::copy(&mut partial.reader()?, into).map(drop),
+            Self::File(mut file, _) => io::copy(&mut file, into).map(drop),
+        }
+    }
+
     /// Unpacks it.
     pub(crate) fn unpack(self, tree: &mut TreeWriter) -> Result<(), ArchiveError> {
         match self {

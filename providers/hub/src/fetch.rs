@@ -1,16 +1,20 @@
-//! Fills a tree with a release: finds out where its archive can be, and takes the first good one.
+//! Finds out where the archive of a release can be, and takes the first good one.
 //!
 //! A release from a lock says little more than version and digest. Mostly that is enough to guess the
 //! URL without asking for anything else; only if nothing is there, the hub's own files are consulted.
 
 use mu_provider::{
     ArchiveDigest, ErrorKind, Listing, Location, Progress, Provider as _, ProviderError, Release,
-    SafeUrl, TreeWriter,
+    SafeUrl,
 };
 
 use crate::HubProvider;
-use crate::download::{Download, Wanted};
+use crate::archive::ArchiveError;
+use crate::download::{Archive, Download, Wanted};
 use crate::root::Root;
+
+/// What is done with an archive whose bytes are the expected ones.
+type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;
 
 /// Places that were tried in vain, and why.
 #[derive(Default)]
@@ -24,7 +28,7 @@ impl HubProvider {
         &self,
         location: &Location,
         release: &Release,
-        tree: &mut TreeWriter,
+        take: &mut Take<'_>,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let url = location.root.as_folder();
@@ -34,7 +38,7 @@ impl HubProvider {
             None if url.scheme() == "file" => Vec::new(),
             None => Root::usual(url.clone()).archives(&location.path, release)?,
         };
-        if self.fetch_first(location, &guess, release, tree, &mut tried, progress)? {
+        if self.fetch_first(location, &guess, release, take, &mut tried, progress)? {
             return Ok(());
         }
         if let Some(failure) = tried.failure {
@@ -42,7 +46,7 @@ impl HubProvider {
         }
         let root = self.root(&url, &self.asking(location, progress))?;
         let places = root.archives(&location.path, release)?;
-        if self.fetch_first(location, &places, release, tree, &mut tried, progress)? {
+        if self.fetch_first(location, &places, release, take, &mut tried, progress)? {
             return Ok(());
         }
         if tried.failure.is_none()
@@ -51,20 +55,20 @@ impl HubProvider {
             let listed =
                 Release { archive: release.archive.clone().or(listed.archive.clone()), ..listed };
             let places = root.archives(&location.path, &listed)?;
-            if self.fetch_first(location, &places, &listed, tree, &mut tried, progress)? {
+            if self.fetch_first(location, &places, &listed, take, &mut tried, progress)? {
                 return Ok(());
             }
         }
         Err(tried.error(location, release))
     }
 
-    /// Unpacks the first archive of `places` that is there and whole.
+    /// Takes the first archive of `places` that is there and whole.
     fn fetch_first(
         &self,
         location: &Location,
         places: &[SafeUrl],
         release: &Release,
-        tree: &mut TreeWriter,
+        take: &mut Take<'_>,
         tried: &mut Tried,
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
@@ -83,7 +87,7 @@ impl HubProvider {
             match download.get(url, wanted) {
                 Ok(archive) => {
                     // The bytes are the expected ones, so no other place has better ones.
-                    archive.unpack(tree).map_err(|error| error.at(&url.to_string()))?;
+                    take(archive).map_err(|error| error.at(&url.to_string()))?;
                     if let Some(failure) = &tried.failure {
                         progress.warning(&format!("{failure}; took it from `{url}`"));
                     }

@@ -71,6 +71,23 @@ impl HubProvider {
         Self { options, roots: Roots::default() }
     }
 
+    /// Writes the archive of a release into `into`, as it is; its digest is the expected one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Provider::fetch`].
+    pub fn copy_archive(
+        &self,
+        location: &Location,
+        release: &Release,
+        into: &mut dyn std::io::Write,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let take =
+            &mut |archive: download::Archive| archive.copy(into).map_err(archive::ArchiveError::Io);
+        self.fetch_release(location, release, take, progress)
+    }
+
     fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Root>, ProviderError> {
         let asking = Asking { limit: LONGEST_HUB_FILE, ..*asking };
         let memory = Memory::new(&self.options.downloads, url);
@@ -196,7 +213,7 @@ impl Provider for HubProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        self.fetch_release(location, release, tree, progress)
+        self.fetch_release(location, release, &mut |archive| archive.unpack(tree), progress)
     }
 
     fn search(

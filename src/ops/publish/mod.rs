@@ -13,8 +13,7 @@ use mu_hub::Published;
 use serde_json::{Map, Value};
 
 use self::check::Siblings;
-pub(crate) use self::target::Target;
-use self::target::Upload;
+pub(crate) use self::target::{Target, Upload};
 use crate::lock::Lockfile;
 use crate::manifest::Manifest;
 use crate::ops::pack::{self, Making, Packed};
@@ -172,6 +171,15 @@ pub fn index_line(manifest: &Manifest) -> Map<String, Value> {
     let Value::Object(mut line) = value else { return Map::new() };
     line.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
     line
+}
+
+/// The version that a line is about, as references name it.
+pub(super) fn full_version(line: &Map<String, Value>) -> String {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
+    match text("versioning") {
+        "composite" => format!("{}-{}", text("appVersion"), text("version")),
+        _ => text("version").to_owned(),
+    }
 }
 
 /// The workspace's packages, each after those that it depends on.

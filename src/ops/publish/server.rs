@@ -9,6 +9,7 @@ use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Map, Value, json};
 
+use crate::ops::publish::full_version;
 use crate::ops::publish::target::Upload;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
@@ -206,15 +207,6 @@ impl Server {
         let reason = said.unwrap_or(&status);
         let message = format!("`{}` refuses {what}: {reason}", self.root);
         Ok(CommandError::new(code, message))
-    }
-}
-
-/// The version that a line is about, as references name it.
-fn full_version(line: &Map<String, Value>) -> String {
-    let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
-    match text("versioning") {
-        "composite" => format!("{}-{}", text("appVersion"), text("version")),
-        _ => text("version").to_owned(),
     }
 }
 

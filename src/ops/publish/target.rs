@@ -71,7 +71,12 @@ impl Target {
         }
     }
 
-    fn at(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
+    /// The hub at `to`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::find`].
+    pub(crate) fn at(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
         let kind = match to.split_once("://").map(|(scheme, _)| scheme) {
             Some("http" | "https") => {
                 let url = SafeUrl::parse(to).map_err(|error| {

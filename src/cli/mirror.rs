@@ -1,0 +1,73 @@
+//! `mu mirror`.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::{Context, Ending};
+use crate::ops::Scope;
+use crate::ops::mirror::{MirrorRequest, mirror};
+use crate::report::{GOOD, count, printable};
+
+/// Copy packages into another hub
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Copies the version that would be chosen, and those of what it depends on: archives byte for byte, so that
+locks hold there too. What is there already is not fetched again. Packages that are in no hub, such as
+those of Git repositories, stay where they are. A registry then leads a base to the mirror.
+
+Examples:
+  mu mirror acme/web --to /srv/mirror
+  mu mirror acme/web#^1.2 --to s3://acme-mirror/hub --all-versions
+  mu registry add hub.mu.com/ /srv/mirror")]
+pub(crate) struct Arguments {
+    /// The package
+    reference: String,
+    /// The hub to copy to
+    #[arg(long, value_name = "PLACE")]
+    to: String,
+    /// Leave out what the package depends on
+    #[arg(long)]
+    no_deps: bool,
+    /// Copy every version, not only the one that would be chosen
+    #[arg(long)]
+    all_versions: bool,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    let request = MirrorRequest {
+        reference: arguments.reference.clone(),
+        to: arguments.to.clone(),
+        no_deps: arguments.no_deps,
+        all_versions: arguments.all_versions,
+    };
+    let mirrored = mirror(&session, &request)?;
+    for id in &mirrored.elsewhere {
+        session.events.warning(&format!("`{id}` is in no hub, and is not copied"));
+    }
+    if context.shell.is_json() {
+        let copied: Vec<Value> = mirrored
+            .copied
+            .iter()
+            .map(|(name, version)| json!({ "name": name, "version": version }))
+            .collect();
+        let elsewhere: Vec<String> = mirrored.elsewhere.iter().map(ToString::to_string).collect();
+        context.json(&json!({
+            "place": mirrored.place,
+            "copied": copied,
+            "present": mirrored.present,
+            "elsewhere": elsewhere,
+        }))?;
+        return Ok(0);
+    }
+    for (name, version) in &mirrored.copied {
+        context.line(&format!("{GOOD}+{GOOD:#} {} {}", printable(name), printable(version)))?;
+    }
+    context.shell.status(&format!(
+        "{} copied to {}, {} there already",
+        count(mirrored.copied.len(), "version"),
+        printable(&mirrored.place),
+        mirrored.present
+    ));
+    Ok(0)
+}

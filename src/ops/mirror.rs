@@ -1,0 +1,211 @@
+//! `mirror`: copies packages of hubs into another hub, archives byte for byte, so that every lock that
+//! names them holds there too.
+//!
+//! What is there already is not fetched again, so a run that broke off goes on where it ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mu_provider::{Listing, Provider as _, Silent};
+use mu_provider_hub::{HubOptions, HubProvider};
+use serde_json::{Map, Value};
+
+use crate::index::{Candidate, Route, Universe as _};
+use crate::lock::Lockfile;
+use crate::ops::failure::unavailable;
+use crate::ops::publish::{Target, Upload, full_version};
+use crate::ops::requirements::Requirements;
+use crate::ops::resolve::resolve_from;
+use crate::ops::{Code, CommandError, Options, Scope, Session, Stage};
+use crate::reference::{PackageId, Reference};
+use crate::select::Update;
+
+/// What is copied, and where to.
+#[derive(Debug, Clone, Default)]
+pub struct MirrorRequest {
+    /// A reference.
+    pub reference: String,
+    /// The hub that is copied to.
+    pub to: String,
+    /// Whether what the package depends on is left out.
+    pub no_deps: bool,
+    /// Whether every version is copied, not only the one that would be chosen.
+    pub all_versions: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mirrored {
+    /// The hub.
+    pub place: String,
+    /// Names and versions that were copied.
+    pub copied: Vec<(String, String)>,
+    /// How many versions were there already.
+    pub present: usize,
+    /// Packages that are in no hub, and stay where they are.
+    pub elsewhere: Vec<PackageId>,
+}
+
+/// Copies a package, and what it depends on.
+///
+/// # Errors
+///
+/// When the package cannot be resolved or fetched, or the hub refuses it. What was copied before stays.
+pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, CommandError> {
+    let target = Target::at(session, &request.to, false)?;
+    let reference = Reference::parse(&request.reference)?;
+    if reference.local().is_some() {
+        let message = format!("`{reference}` is a folder, which no hub has");
+        return Err(CommandError::new(Code::Usage, message).hint("`mu publish` puts it into one"));
+    }
+    // Without the workspace's own packages: a mirror has what registries have.
+    let outside = Session::open(
+        session.environment.clone(),
+        Options { locked: false, frozen: false, ..session.options.clone() },
+        Scope::Global,
+        Arc::clone(&session.events),
+    )?;
+    let qualified = Reference::parse(&reference.qualified(&session.defaults()))?;
+    let reference = if reference.base().is_some() { reference } else { qualified };
+    let root = reference.id(&session.defaults());
+    let requirements = Requirements::collect(&outside, vec![reference.to_string()])?;
+    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Lockfile::default())?;
+    let mut versions: BTreeMap<PackageId, BTreeSet<String>> = BTreeMap::new();
+    for package in &resolved.lock.packages {
+        if !request.no_deps || package.id == root {
+            versions.entry(package.id.clone()).or_default().insert(package.version.clone());
+        }
+    }
+    let copying = Copying::new(&outside, &target, request);
+    let mirrored = copying.run(versions);
+    outside.save_index();
+    mirrored
+}
+
+struct Copying<'a> {
+    session: &'a Session,
+    target: &'a Target,
+    request: &'a MirrorRequest,
+    provider: HubProvider,
+    mirrored: Mirrored,
+}
+
+impl<'a> Copying<'a> {
+    fn new(session: &'a Session, target: &'a Target, request: &'a MirrorRequest) -> Self {
+        let downloads = session.environment.cache.join("downloads");
+        let provider = HubProvider::new(HubOptions::new(session.http(), downloads));
+        let mirrored = Mirrored { place: target.name.clone(), ..Mirrored::default() };
+        Self { session, target, request, provider, mirrored }
+    }
+
+    fn run(
+        mut self,
+        versions: BTreeMap<PackageId, BTreeSet<String>>,
+    ) -> Result<Mirrored, CommandError> {
+        let mut seen: BTreeSet<PackageId> = versions.keys().cloned().collect();
+        let mut open: Vec<PackageId> = versions.keys().rev().cloned().collect();
+        let mut done = 0;
+        while let Some(id) = open.pop() {
+            self.session.events.progress(Stage::Fetching, done, seen.len());
+            let chosen = versions.get(&id).filter(|_| !self.request.all_versions);
+            let needed = self.package(&id, chosen)?;
+            if self.request.all_versions && !self.request.no_deps {
+                open.extend(needed.into_iter().filter(|id| seen.insert(id.clone())));
+            }
+            done += 1;
+        }
+        self.mirrored.copied.sort();
+        Ok(self.mirrored)
+    }
+
+    /// Copies versions of a package: those in `chosen`, or all. Returns what they depend on.
+    fn package(
+        &mut self,
+        id: &PackageId,
+        chosen: Option<&BTreeSet<String>>,
+    ) -> Result<BTreeSet<PackageId>, CommandError> {
+        let session = self.session;
+        let index = session.index();
+        let failed = |error| unavailable(session, error);
+        let releases = index.releases(id).map_err(failed)?;
+        let mut needed = BTreeSet::new();
+        let mut lines: Option<Vec<Map<String, Value>>> = None;
+        for position in 0..releases.len() {
+            let version = releases.version(position).to_string();
+            if chosen.is_some_and(|chosen| !chosen.contains(&version)) {
+                continue;
+            }
+            let candidate = Candidate::Release(position);
+            let (route, release) = index.release(id, candidate).map_err(failed)?;
+            if route.provider.name() != "hub" {
+                self.mirrored.elsewhere.push(id.clone());
+                return Ok(needed);
+            }
+            let requirements = index.requirements(&releases, candidate).map_err(failed)?;
+            needed.extend(requirements.iter().map(|requirement| requirement.id.clone()));
+            if lines.is_none() {
+                lines = Some(self.lines(&route)?);
+            }
+            let line = lines.iter().flatten().find(|line| full_version(line) == version);
+            let Some(line) = line else { continue };
+            self.version(&route, &release, line, &version)?;
+        }
+        Ok(needed)
+    }
+
+    /// The index lines of a package as they are, with keys that are not known here.
+    fn lines(&self, route: &Route) -> Result<Vec<Map<String, Value>>, CommandError> {
+        let Listing::Found(found) = self.provider.list(&route.location, None, &Silent)? else {
+            return Ok(Vec::new());
+        };
+        let lines = found.lines.split(|byte| *byte == b'\n');
+        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    }
+
+    fn version(
+        &mut self,
+        route: &Route,
+        release: &mu_provider::Release,
+        line: &Map<String, Value>,
+        version: &str,
+    ) -> Result<(), CommandError> {
+        let name = route.location.path.clone();
+        if let Some(there) = self.target.line(&name, version)?
+            && there.get("archive").is_some_and(|archive| line.get("archive") == Some(archive))
+        {
+            self.follow_yank(&name, version, line, &there)?;
+            self.mirrored.present += 1;
+            return Ok(());
+        }
+        let mut archive = Vec::new();
+        self.provider.copy_archive(&route.location, release, &mut archive, &Silent)?;
+        let mut line = line.clone();
+        line.remove("urls");
+        line.insert("name".to_owned(), name.clone().into());
+        let version = version.to_owned();
+        let upload = Upload { name: name.clone(), version: version.clone(), line, archive };
+        self.target.publish(upload)?;
+        self.mirrored.copied.push((name, version));
+        Ok(())
+    }
+
+    /// What was withdrawn, or is no longer, since it was copied.
+    fn follow_yank(
+        &self,
+        name: &str,
+        version: &str,
+        line: &Map<String, Value>,
+        there: &Map<String, Value>,
+    ) -> Result<(), CommandError> {
+        let reason = |line: &Map<String, Value>| match line.get("yanked") {
+            Some(Value::String(reason)) => Some(reason.clone()),
+            Some(Value::Bool(true)) => Some(String::new()),
+            _ => None,
+        };
+        let wanted = reason(line);
+        if wanted != reason(there) {
+            self.target.yank(name, version, wanted.as_deref())?;
+        }
+        Ok(())
+    }
+}

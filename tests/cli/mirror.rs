@@ -1,0 +1,84 @@
+//! `mu mirror`: a copy of packages that works without the original.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Hub, Package, Sandbox};
+
+fn world() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/app"]);
+    sandbox.publish(&[
+        Package::new("aws/app", "1.0.0").needs("aws/old"),
+        Package::new("aws/app", "1.1.0").needs("aws/lib#^1").key("x-more", json!("kept")),
+        Package::new("aws/lib", "1.0.0").key("tags", json!(["first"])),
+        Package::new("aws/lib", "1.1.0"),
+        Package::new("aws/old", "1.0.0"),
+        Package::new("other/tool", "1.0.0"),
+    ]);
+    Hub::new(&sandbox.path("mirror"));
+    sandbox
+}
+
+fn copied(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
+    let arguments = [&["mirror", "--to", "../mirror", "--json"], arguments].concat();
+    let answer = sandbox.mu(&arguments).ok().json();
+    let copied = answer["copied"].as_array().expect("is a list").clone();
+    let text = |value: &Value| value.as_str().expect("is text").to_owned();
+    copied.iter().map(|one| format!("{} {}", text(&one["name"]), text(&one["version"]))).collect()
+}
+
+#[test]
+fn a_mirror_works_alone_with_the_same_lock() {
+    let mut sandbox = world();
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.lock();
+    assert_eq!(copied(&sandbox, &["aws/app"]), ["aws/app 1.1.0", "aws/lib 1.1.0"]);
+    // Again costs nothing, and what is new comes along.
+    assert!(copied(&sandbox, &["aws/app"]).is_empty());
+    sandbox.publish(&[Package::new("aws/lib", "1.2.0")]);
+    assert_eq!(copied(&sandbox, &["aws/app"]), ["aws/lib 1.2.0"]);
+    let mirror = Hub::new(&sandbox.path("mirror"));
+    let line = fs::read_to_string(mirror.index("aws/app")).expect("was copied");
+    assert!(line.contains("\"x-more\":\"kept\""), "{line}");
+    // On another machine, with the original gone.
+    fs::remove_dir_all(sandbox.path("hub")).expect("is ours");
+    let cache = sandbox.path("another-cache").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    sandbox.hub_is_at(&format!("file://{}/", mirror.folder().display()));
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
+    sandbox.mu(&["get", "aws/lib#1.1.0"]).ok();
+    let again = sandbox.lock();
+    for (index, package) in lock["packages"].as_array().expect("is a list").iter().enumerate() {
+        for key in ["id", "version", "digest", "archive"] {
+            assert_eq!(again["packages"][index][key], package[key], "{key}");
+        }
+    }
+    let place = mirror.folder().display().to_string();
+    sandbox.mu(&["hub", "check", &place]).ok();
+}
+
+#[test]
+fn as_much_as_is_asked_for() {
+    let sandbox = world();
+    assert_eq!(copied(&sandbox, &["aws/app", "--no-deps"]), ["aws/app 1.1.0"]);
+    let all = copied(&sandbox, &["aws/app", "--all-versions"]);
+    let expected = ["aws/app 1.0.0", "aws/lib 1.0.0", "aws/lib 1.1.0", "aws/old 1.0.0"];
+    assert_eq!(all, expected);
+    sandbox.mu(&["mirror", "no/such", "--to", "../mirror"]).fails();
+    sandbox.mu(&["mirror", "aws/app", "--to", "../nowhere"]).fails().says(&["mu hub init"]);
+    let run = sandbox.mu(&["mirror", "./x", "--to", "../mirror"]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+}
+
+#[test]
+fn a_yank_is_followed() {
+    let sandbox = world();
+    copied(&sandbox, &["aws/lib", "--all-versions"]);
+    sandbox.mu(&["yank", "aws/lib#1.0.0", "--reason", "bad"]).ok();
+    assert!(copied(&sandbox, &["aws/lib", "--all-versions"]).is_empty());
+    let mirror = Hub::new(&sandbox.path("mirror"));
+    let text = fs::read_to_string(mirror.index("aws/lib")).expect("was copied");
+    assert!(text.lines().next().expect("has a line").contains("\"yanked\":\"bad\""), "{text}");
+}
