@@ -128,7 +128,8 @@ fn misplaced(id: &PackageId, place: &str) -> String {
 fn is_missing(conflict: &Conflict) -> bool {
     !conflict.clashes.is_empty()
         && conflict.clashes.iter().all(|clash| {
-            clash.tried.is_some() || (clash.asked.len() == 1 && clash.rejected.is_empty())
+            let is_alone = clash.asked.len() == 1 && clash.needed.is_none();
+            clash.tried.is_some() || (is_alone && clash.rejected.is_empty())
         })
 }
 
