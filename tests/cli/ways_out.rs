@@ -364,3 +364,32 @@ fn what_a_command_asks_for_is_relaxed_too() {
     [exit 1]
     ");
 }
+
+#[test]
+fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
+    let make = || {
+        let sandbox = Sandbox::with_dependencies(&["aws/app#^1", "aws/log#^1"]);
+        sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
+        sandbox.publish(&[
+            Package::new("aws/app", "1.0.0").needs("aws/net#>=1 <2"),
+            Package::new("aws/app", "1.5.0").needs("aws/net#>=1 <3"),
+            Package::new("aws/log", "1.0.0").needs("aws/net#>=2"),
+            Package::new("aws/net", "1.0.0"),
+            Package::new("aws/net", "2.0.0"),
+        ]);
+        sandbox
+    };
+    insta::assert_snapshot!(told(make, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/log ^1
+      aws/log 1.0.0 requires aws/net >=2
+      acme/web requires aws/app ^1
+      aws/app 1.0.0 requires aws/net >=1 <2
+      aws/net 2.0.0 is needed at least, and is not >=1 <2
+
+    hint: ask for aws/app ^1.5.0 instead of ^1: `mu add aws/app#^1.5.0`
+    hint: choose newer versions, which fit together: `mu get --resolution highest`
+    [exit 1]
+    ");
+}

@@ -9,10 +9,10 @@ use pubgrub::{Dependencies, DependencyProvider, Map, PackageResolutionStatistics
 
 use super::world::{Memory, requirement};
 use crate::index::Requirement;
-use crate::select::{Highest, Request, Root, Strategy as _};
+use crate::select::{Failure, Highest, Request, Root, Strategy as _};
 
 /// A world of numbered packages whose versions are numbers: what each needs is a range of another's numbers.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Numbered {
     packages: Vec<Vec<Vec<Need>>>,
     roots: Vec<Need>,
@@ -250,4 +250,41 @@ fn new_versions_that_exclude_each_other_cost_no_more_than_with_plain_pubgrub() {
 #[test]
 fn majors_that_do_not_mix_cost_no_more_than_with_plain_pubgrub() {
     check("tangled", (0..8).map(|seed| tangled(seed, 30, 3)));
+}
+
+/// The same world with two more roots that disagree about a package, of which one has an older version that does not.
+fn disagreeing(mut world: Numbered) -> Numbered {
+    let (middle, last) = (world.packages[0].len() / 2, world.packages[0].len() - 1);
+    let count = world.packages.len();
+    world.packages.push(vec![vec![(0, 0, middle - 1)]]);
+    world.packages.push(vec![Vec::new(), vec![(0, middle, last)]]);
+    world.roots.extend([(count, 0, 0), (count + 1, 1, 1)]);
+    world
+}
+
+#[track_caller]
+fn check_telling(kind: &str, world: Numbered) {
+    let world = disagreeing(world);
+    let mut agreeing = world.clone();
+    if let Some((_, first, last)) = agreeing.roots.last_mut() {
+        (*first, *last) = (0, 0);
+    }
+    let solved = agreeing.memory();
+    assert!(Highest.select(&solved, &agreeing.request()).is_ok(), "{kind} can be solved");
+    let (memory, request) = (world.memory(), world.request());
+    let Err(Failure::Conflict(conflict)) = Highest.select(&memory, &request) else {
+        panic!("{kind}: two roots disagree")
+    };
+    assert!(!Highest.ways_out(&memory, &request, &conflict).is_empty(), "{kind} has a way out");
+    let (told, solved) = (memory.versions_read(), solved.versions_read());
+    assert!(told * 10 <= solved * 12, "{kind}: {told} versions read, and {solved} to solve it");
+}
+
+#[test]
+fn telling_a_conflict_reads_little_more_than_a_solution_does() {
+    check_telling("capped", capped(0, 50, 60));
+    check_telling("capped, many roots", capped(1, 120, 100));
+    check_telling("layered", layered(1, 10, 3, 5));
+    check_telling("tangled", tangled(0, 30, 3));
+    check_telling("quarrelling", quarrelling(0, 30, 100, 90));
 }
