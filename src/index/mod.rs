@@ -17,7 +17,7 @@ mod wire;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::catalog::Query;
@@ -51,6 +51,8 @@ pub struct IndexOptions {
     pub instead_of: HashMap<PackageId, PackageId>,
     /// Whether a package is found in the workspace, whatever registries say.
     pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
+    /// What is installed of a package, for [`Index::use_installed`].
+    pub installed: Installed,
     /// The cache folder.
     pub cache: PathBuf,
     /// Whether only the cache may be asked.
@@ -70,6 +72,9 @@ pub struct IndexOptions {
 /// More names than this are not compared with one that is not there.
 const MOST_LISTED: usize = 5000;
 
+/// Tells the releases that are installed of a package.
+pub type Installed = Box<dyn Fn(&PackageId) -> Vec<Release> + Send + Sync>;
+
 /// The index of one run.
 #[derive(Debug)]
 pub struct Index {
@@ -88,6 +93,7 @@ pub(crate) struct Shared {
     met_local: Mutex<BTreeSet<PackageId>>,
     similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     wanted: Wanted,
+    uses_installed: AtomicBool,
 }
 
 /// A registry's cache, opened when it is first needed.
@@ -121,6 +127,7 @@ impl Index {
             met_local: Mutex::default(),
             similar: Mutex::default(),
             wanted: Wanted::default(),
+            uses_installed: AtomicBool::new(false),
         });
         Self { pool: Pool::new(Arc::clone(&shared), jobs), shared }
     }
@@ -224,6 +231,13 @@ impl Index {
     /// The index does not answer for them: who asks must know of them, and ask again without.
     pub fn take_met_local(&self) -> BTreeSet<PackageId> {
         std::mem::take(&mut *lock(&self.shared.met_local))
+    }
+
+    /// From now on, takes what is installed for all there is of packages that only the network knows more of.
+    pub fn use_installed(&self) {
+        self.shared.uses_installed.store(true, Ordering::SeqCst);
+        // Whoever could not be asked is looked for again.
+        lock(&self.shared.packages).retain(|_, slot| !matches!(slot.get(), Some(Err(_))));
     }
 
     /// Writes what was learned to the cache folder.
@@ -363,6 +377,34 @@ impl Shared {
     }
 
     fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
+        match self.load_from_registry(id) {
+            Err(error) if error.is_offline() && self.uses_installed.load(Ordering::SeqCst) => {
+                self.installed(id).ok_or(error)
+            }
+            result => result,
+        }
+    }
+
+    /// The package as far as it is installed, if it is one of a hub.
+    fn installed(&self, id: &PackageId) -> Option<Package> {
+        let releases = (self.options.installed)(id);
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        let route = self.routes.presumed(id, &known)?;
+        // A commit is more than a pack tells.
+        if releases.is_empty() || route.provider.name() != "hub" {
+            return None;
+        }
+        let mut lines = Vec::new();
+        for release in releases {
+            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
+            lines.push(b'\n');
+        }
+        let location = route.location.clone();
+        let record = self.record(Found { lines, validator: None, max_age: 0, location });
+        Some(Package::new(id, route, record))
+    }
+
+    fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         let route = self.routes.find(id, &known, &*self.options.progress)?;
         if route.provider.name() == "path" {

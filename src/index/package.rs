@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Dependency, DetailedDependency, ProviderError, Release};
+use mu_provider::{Dependency, DetailedDependency, ErrorKind, ProviderError, Release};
 
 use crate::fs::FileError;
 use crate::guard::lock;
@@ -75,6 +75,11 @@ pub fn cause(error: &Unavailable) -> Cause<'_> {
 }
 
 impl PackageError {
+    /// Whether it is not known because nobody may be asked.
+    pub(super) fn is_offline(&self) -> bool {
+        matches!(self.cause(), Cause::Provider(error) if error.kind() == ErrorKind::Offline)
+    }
+
     fn cause(&self) -> Cause<'_> {
         match self {
             Self::Provider(error) | Self::Route(RouteError::Provider(error)) => {

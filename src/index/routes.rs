@@ -198,6 +198,19 @@ impl Routes {
         self.look_up(id, known, None).ok().flatten()
     }
 
+    /// The route to a package as far as it can be told without asking; a base that nobody knows is taken
+    /// for a hub, which is what a bare reference means first.
+    pub(super) fn presumed(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+    ) -> Option<Route> {
+        self.known(id, known).or_else(|| {
+            let root = self.web_root(id.base().host_port()).ok()?;
+            self.route("hub", root, id.name_str().to_owned()).ok()
+        })
+    }
+
     /// The route to a package; `None` if somebody must be asked, and there is no `progress` to tell.
     fn look_up(
         &self,

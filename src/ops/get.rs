@@ -135,9 +135,14 @@ pub(super) fn find_package(
             return Ok(true);
         }
         session.index().declare(&id, reference, &session.environment.current);
-        let releases =
-            session.index().releases(&id).map_err(|error| unavailable(session, error))?;
-        Ok(releases.tried().is_none())
+        match session.index().releases(&id) {
+            Ok(releases) => Ok(releases.tried().is_none()),
+            Err(error) => {
+                let error = unavailable(session, error);
+                // Selection goes on to what is installed.
+                if error.code == Code::Offline { Ok(true) } else { Err(error) }
+            }
+        }
     };
     if exists(reference)? {
         return Ok(reference.clone());

@@ -15,6 +15,7 @@ pub mod graph;
 #[cfg(feature = "publish")]
 pub mod hub;
 pub mod init;
+mod installed;
 mod least;
 mod locked_universe;
 pub mod login;

@@ -155,10 +155,18 @@ fn choose(
             if error.code != Code::Offline {
                 return Err(error);
             }
-            // Without the network, what is installed for the user is all there is besides the cache.
+            // Without the network, what is installed is all there is besides the cache.
+            session.index().use_installed();
             let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
             let held = LockedUniverse::new(session, &user);
-            let selection = select(session, &Highest, &held, &mut request).map_err(|_| error)?;
+            let selection = match select(session, &Highest, &held, &mut request) {
+                Ok(selection) => selection,
+                Err(failure) => {
+                    let last = failed(session, requirements, &Highest, &request, failure);
+                    // What is missing here too, or else what was missing before.
+                    return Err(if last.code == Code::Offline { last } else { error });
+                }
+            };
             return record(session, requirements, previous, &user, &selection);
         }
     };

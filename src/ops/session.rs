@@ -17,7 +17,7 @@ use crate::guard;
 use crate::index::{Index, IndexOptions, Providers};
 use crate::lock::Lockfile;
 use crate::ops::credentials::Tokens;
-use crate::ops::{Code, CommandError, Events, Places, Stage};
+use crate::ops::{Code, CommandError, Events, Places, Stage, installed};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Version};
 use crate::store::Store;
@@ -239,6 +239,7 @@ impl Session {
                 (places.id_of(reference, &defaults, root, &self.workspace), id.clone())
             })
             .collect();
+        let packs = self.places.clone();
         let events = Arc::clone(&self.events);
         let answered = Arc::clone(&self.events);
         Index::new(IndexOptions {
@@ -247,6 +248,7 @@ impl Session {
             defaults,
             instead_of,
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
+            installed: Box::new(move |id: &PackageId| installed::releases(&packs, id)),
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             allow_insecure: self.options.allow_insecure,

@@ -1,8 +1,10 @@
 //! The eight locations, each against each: the lower number wins, in all 28 pairs.
 
+use std::fs;
+
 use serde_json::json;
 
-use crate::support::{Package, Sandbox};
+use crate::support::{Package, Sandbox, digest_of};
 
 const PLACES: [&str; 8] = [
     "work/hub.mu.com/aws/ec2",
@@ -103,4 +105,45 @@ fn all_eight_at_once_are_shown_in_order() {
     warning: [DIR]/work/ec2/Mu.yaml: not used: `[DIR]/work/hub.mu.com/aws/ec2` is found first
     [exit 0]
     ");
+}
+
+/// A package in every one of the places for packs, and no hub that could be asked.
+fn without_a_hub(dependencies: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(dependencies);
+    sandbox.hub_is_at("https://hub.invalid/");
+    let elk = Package::new("aws/elk", "1.2.0").needs("aws/utils#~1.5");
+    sandbox.place("runtime/lib/packs/hub.mu.com/aws/elk", &elk);
+    sandbox.place("home/.mu/packs/aws/utils", &Package::new("aws/utils", "1.5.3"));
+    sandbox.place("runtime/lib/packs/aws/utils", &Package::new("aws/utils", "1.9.0"));
+    sandbox
+}
+
+#[test]
+fn what_is_installed_is_chosen_from_offline() {
+    let sandbox = without_a_hub(&["aws/elk#^1"]);
+    sandbox.mu(&["get", "--offline"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.2.0", "hub.mu.com/aws/utils 1.5.3"]);
+    let lock = sandbox.lock();
+    assert_eq!(lock["packages"][0]["source"], "hub+https://hub.invalid/");
+    let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws/elk");
+    assert_eq!(lock["packages"][0]["digest"], digest_of(&pack));
+    sandbox.mu(&["verify"]).ok();
+    // The packs of the workspace are as good, with cache and lock gone.
+    for folder in ["cache", "runtime/lib", "home/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("was there");
+    }
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    sandbox.mu(&["get", "--offline"]).ok();
+    assert_eq!(sandbox.lock(), lock);
+}
+
+#[test]
+fn what_is_not_installed_is_named_offline() {
+    let sandbox = without_a_hub(&[]);
+    sandbox.mu(&["get", "aws/elk", "--offline"]).ok();
+    let error = sandbox.mu(&["get", "aws/ec2", "--offline", "--json"]).fails_with("offline");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("aws/ec2")), "{error}");
+    // What is there and does not do is no help either.
+    let error = sandbox.mu(&["get", "aws/elk#^2", "--offline", "--json"]).fails_with("offline");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("aws/elk")), "{error}");
 }
