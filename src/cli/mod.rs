@@ -44,6 +44,7 @@ mod yank;
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::global::Global;
@@ -213,7 +214,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &arguments),
+        Err(mut error) => {
+            suggest(&mut error, &arguments);
+            return usage(&error, &arguments);
+        }
     };
     let environment = Environment::from_process();
     let log = environment.as_ref().ok().and_then(|environment| environment.variable("MU_LOG"));
@@ -232,6 +236,30 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             );
             1
         }
+    }
+}
+
+/// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.
+fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
+    const FARTHEST: usize = 2;
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let first = arguments.iter().skip(1).find(|text| !text.to_string_lossy().starts_with('-'));
+    if first.is_none_or(|first| first != word.as_str()) {
+        return;
+    }
+    let program = Cli::command();
+    let names = program
+        .get_subcommands()
+        .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
+    let nearest = names
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .filter(|(distance, name)| *distance <= FARTHEST && *distance < name.len())
+        .min();
+    if let Some((_, name)) = nearest {
+        let name = ContextValue::Strings(vec![name.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, name);
     }
 }
 

@@ -143,3 +143,15 @@ fn a_wrong_command_line_exits_with_2() {
     let run = sandbox.mu(&["gett"]);
     run.says(&["unrecognized subcommand 'gett'", "get"]);
 }
+
+#[test]
+fn a_misspelt_command_is_known_by_its_letters() {
+    let sandbox = Sandbox::new();
+    for (misspelt, meant) in
+        [("gte", "get"), ("instal", "install"), ("updaet", "update"), ("lsit", "list")]
+    {
+        let run = sandbox.mu(&[misspelt]);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&[&format!("'{meant}'")]);
+    }
+}
