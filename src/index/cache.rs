@@ -430,6 +430,7 @@ impl<'bytes> Reader<'bytes> {
             folder: self.option()?.map(str::to_owned),
             insecure: self.flag()?,
             lenient: self.flag()?,
+            dated: false,
         };
         let count = self.number()? as usize;
         let mut heads = Vec::with_capacity(count.min(self.bytes.len()));

@@ -59,6 +59,8 @@ pub struct IndexOptions {
     pub offline: bool,
     /// Whether plain http to other machines is allowed.
     pub allow_insecure: bool,
+    /// Whether it matters when versions were published.
+    pub dated: bool,
     /// Now, in seconds since 1970.
     pub now: i64,
     /// How many questions are asked at once.
@@ -115,6 +117,7 @@ impl Index {
             std::mem::take(&mut options.providers),
             std::mem::take(&mut options.registries),
             options.allow_insecure,
+            options.dated,
         );
         let jobs = options.jobs;
         let shared = Arc::new(Shared {

@@ -84,6 +84,7 @@ pub(super) struct Routes {
     providers: Providers,
     registries: Vec<Registry>,
     allow_insecure: bool,
+    dated: bool,
     hints: Mutex<HashMap<PackageId, Hint>>,
     /// Bases that some reference says to be served over plain http.
     plain: Mutex<HashSet<String>>,
@@ -105,6 +106,7 @@ impl Routes {
         providers: Providers,
         mut registries: Vec<Registry>,
         allow_insecure: bool,
+        dated: bool,
     ) -> Self {
         // Longest first, so that the first match is the one that counts.
         registries.sort_by_key(|registry| std::cmp::Reverse(registry.prefix.len()));
@@ -112,6 +114,7 @@ impl Routes {
             providers,
             registries,
             allow_insecure,
+            dated,
             hints: Mutex::default(),
             plain: Mutex::default(),
             bases: Mutex::default(),
@@ -251,6 +254,7 @@ impl Routes {
     fn route(&self, provider: &str, root: SafeUrl, path: String) -> Result<Route, RouteError> {
         let mut location = Location::new(root, path);
         location.insecure = self.allow_insecure;
+        location.dated = self.dated;
         Ok(Route { provider: self.providers.get(provider)?, location })
     }
 

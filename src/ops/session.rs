@@ -252,6 +252,8 @@ impl Session {
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             allow_insecure: self.options.allow_insecure,
+            dated: self.options.published_before.is_some()
+                || self.workspace.settings.minimum_release_age.is_some(),
             now: self.environment.now,
             jobs: self.network_jobs(),
             progress: Arc::new(IndexProgress(events)),

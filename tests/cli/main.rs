@@ -12,6 +12,7 @@ mod find;
 mod flags;
 mod get;
 mod git;
+mod git_dates;
 mod git_ssh;
 mod git_stopped;
 mod help;

@@ -25,12 +25,21 @@ pub struct Location {
     pub insecure: bool,
     /// Whether `v1` and `1.28` count as versions (`versions: lenient`).
     pub lenient: bool,
+    /// Whether it matters when versions were published, even where finding out takes asking for more.
+    pub dated: bool,
 }
 
 impl Location {
     /// A location with no special permissions, whose repository root (if it is Git's) is not yet known.
     pub fn new(root: SafeUrl, path: impl Into<String>) -> Self {
-        Self { root, path: path.into(), folder: None, insecure: false, lenient: false }
+        Self {
+            root,
+            path: path.into(),
+            folder: None,
+            insecure: false,
+            lenient: false,
+            dated: false,
+        }
     }
 
     /// The location as a person would write it, for messages.

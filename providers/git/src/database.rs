@@ -15,6 +15,7 @@ use git2::{ErrorCode, Indexer, ObjectType, Odb, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 use sha1::{Digest as _, Sha1};
 
+use crate::dates;
 use crate::transport::ReceiveError;
 use crate::wire::{Advertisement, Boundary};
 
@@ -115,6 +116,12 @@ impl Database {
             }
             Ok(with(object.data()))
         })
+    }
+
+    /// The date of a tag or commit that is here, in seconds since 1970.
+    pub(crate) fn date(&self, oid: Oid) -> Option<i64> {
+        let read = |kind| self.read(oid, kind, &mut |data| dates::parse(data)).ok().flatten();
+        read(ObjectType::Commit).or_else(|| read(ObjectType::Tag))
     }
 
     /// How many bytes an object has, 0 if it cannot be read.

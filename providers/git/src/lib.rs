@@ -18,6 +18,7 @@
 
 mod commit;
 mod database;
+mod dates;
 mod export;
 mod failure;
 mod gitmodules;

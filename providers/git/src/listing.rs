@@ -22,18 +22,20 @@ const FORMAT: &str = "mu git listing 1";
 pub(crate) struct Package<'call> {
     folder: &'call str,
     lenient: bool,
+    dated: bool,
 }
 
 impl<'call> Package<'call> {
     /// The package in `folder`, with what `location` says of its versions.
     pub(crate) fn new(folder: &'call str, location: &Location) -> Self {
-        Self { folder, lenient: location.lenient }
+        Self { folder, lenient: location.lenient, dated: location.dated }
     }
 
     /// What a listing depends on, in short.
     pub(crate) fn validator(self, listed: &Advertisement) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{FORMAT}\n{}\n{}\n", self.folder, self.lenient));
+        hash.update(if self.dated { "dated\n" } else { "" });
         hash.update(listed.to_text());
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -67,6 +69,16 @@ impl<'call> Package<'call> {
             sorted.add_branch(branch, listed.default_branch());
         }
         sorted.finish(listed)
+    }
+
+    /// The same package, where it matters when its versions were published.
+    pub(crate) fn dated(self) -> Self {
+        Self { dated: true, ..self }
+    }
+
+    /// The same package, where it does not.
+    pub(crate) fn undated(self) -> Self {
+        Self { dated: false, ..self }
     }
 
     /// The commits of the other versions, the nearest to that of `commit` first.

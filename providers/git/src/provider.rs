@@ -13,6 +13,7 @@ use mu_provider::{
 
 use crate::commit;
 use crate::database::Bounds;
+use crate::dates;
 use crate::export::Export;
 use crate::listing::Package;
 use crate::manifest;
@@ -20,7 +21,6 @@ use crate::programs::Programs;
 use crate::repositories::{Repositories, Settled};
 use crate::snapshot::Snapshot;
 use crate::transport::Transports;
-use crate::wire::Advertisement;
 
 /// What the provider needs to know of the world.
 #[derive(Clone)]
@@ -128,11 +128,26 @@ impl Provider for GitProvider {
             }
             Err(error) => return Err(error),
         };
-        let now = Package::new(&settled.folder, location).validator(&listed);
-        if validator == Some(now.as_str()) {
+        let package = Package::new(&settled.folder, location);
+        let is_known = |package: Package<'_>| validator == Some(&*package.validator(&listed));
+        // Dates that nobody wants to know do no harm.
+        let dated = package.dated();
+        if is_known(package) || is_known(dated) {
             return Ok(Listing::Unchanged { max_age: 0, validator: None });
         }
-        Ok(Listing::Found(found(&settled, location, &listed)))
+        let mut releases = package.releases(&listed);
+        let is_dated =
+            location.dated && dates::add(&settled.repository, &listed, &mut releases, progress)?;
+        if location.dated && !is_dated {
+            let remote = settled.repository.remote();
+            progress.warning(&format!(
+                "nobody knows how old the versions of `{remote}` are, so all count as old enough: its server \
+                 gives no commits without their files"
+            ));
+        }
+        // Where dates are missing, they are asked for again next time.
+        let validator = if is_dated { dated } else { package.undated() }.validator(&listed);
+        Ok(Listing::Found(found(&settled, location, &releases, validator)))
     }
 
     fn recall(
@@ -145,7 +160,9 @@ impl Provider for GitProvider {
             commits.iter().map(|commit| commit::parse(Some(commit))).collect();
         let settled = self.repositories.recall(location, &commits?, progress)?;
         let listed = settled.repository.known_advertisement()?;
-        Some(found(&settled, location, &listed))
+        let package = Package::new(&settled.folder, location).undated();
+        let validator = package.validator(&listed);
+        Some(found(&settled, location, &package.releases(&listed), validator))
     }
 
     fn resolve(
@@ -191,18 +208,13 @@ impl Provider for GitProvider {
     }
 }
 
-/// What a repository's refs are for the package at `location`.
-fn found(settled: &Settled, location: &Location, listed: &Advertisement) -> Found {
-    let package = Package::new(&settled.folder, location);
+/// The answer that these releases are.
+fn found(settled: &Settled, location: &Location, releases: &[Release], validator: String) -> Found {
     let mut lines = Vec::new();
-    for release in package.releases(listed) {
-        serde_json::to_writer(&mut lines, &release).expect("a release is only text and numbers");
+    for release in releases {
+        serde_json::to_writer(&mut lines, release).expect("a release is only text and numbers");
         lines.push(b'\n');
     }
-    Found {
-        lines,
-        validator: Some(package.validator(listed)),
-        max_age: 0,
-        location: settled.location(location),
-    }
+    let location = settled.location(location);
+    Found { lines, validator: Some(validator), max_age: 0, location }
 }

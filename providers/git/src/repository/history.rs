@@ -1,7 +1,7 @@
 //! Fetching the history of all branches and tags: to find a commit by its first digits, or one that
 //! the server does not give by itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use git2::Oid;
 use mu_provider::{Progress, ProviderError};
@@ -21,6 +21,41 @@ impl Repository {
         let mut talk = self.talk();
         let history = self.fetch_history(&mut talk, progress)?;
         Ok(history.commits_beginning(prefix))
+    }
+
+    /// When tags and commits were made, in seconds since 1970, as far as that can be found out without fetching files.
+    pub(crate) fn dates(
+        &self,
+        targets: &[Oid],
+        progress: &dyn Progress,
+    ) -> Result<HashMap<Oid, i64>, ProviderError> {
+        // Not those that came with files: what is known must not depend on what was fetched before.
+        let date = |target: Oid| self.history.date(target);
+        let mut dates: HashMap<Oid, i64> = HashMap::new();
+        let mut missing = Vec::new();
+        for target in targets {
+            match date(*target) {
+                Some(date) => drop(dates.insert(*target, date)),
+                None => missing.push(*target),
+            }
+        }
+        if missing.is_empty() || self.offline {
+            return Ok(dates);
+        }
+        let mut talk = self.talk();
+        if !self.with_session(&mut talk, progress, |session| Ok(session.gives_commits_only()))? {
+            return Ok(dates);
+        }
+        let lock = self.lock(&self.history, progress)?;
+        self.history.prepare(&lock, &self.remote.to_string())?;
+        let request = FetchRequest {
+            wants: missing.clone(),
+            commits_only: true,
+            ..self.request(&self.history)
+        };
+        self.receive(&mut talk, &self.history, &lock, &request, &[], progress)?;
+        dates.extend(missing.iter().filter_map(|target| Some((*target, date(*target)?))));
+        Ok(dates)
     }
 
     /// Fetches the history of all branches and tags, without files where the server can leave them

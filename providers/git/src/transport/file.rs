@@ -23,7 +23,11 @@ pub(super) fn open(
     let folder = Some(path).filter(|folder| is_repository(folder));
     let folder = folder.ok_or_else(|| not_a_repository(remote))?;
     let mut command = programs.command("git");
-    command.arg("upload-pack").arg(&folder).env("GIT_PROTOCOL", "version=2");
+    // Whoever can read all of it can leave files out.
+    command
+        .args(["-c", "uploadpack.allowFilter=true", "upload-pack"])
+        .arg(&folder)
+        .env("GIT_PROTOCOL", "version=2");
     match pipe::open(remote, command, explain) {
         Ok(session) => session,
         Err(error) if error.kind() == io::ErrorKind::NotFound => without_git::open(remote, &folder),
