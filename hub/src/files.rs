@@ -13,8 +13,8 @@ use futures_util::TryStreamExt as _;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
-    UpdateVersion,
+    Error, GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode,
+    PutOptions, UpdateVersion,
 };
 
 use crate::HubError;
@@ -52,6 +52,17 @@ pub(crate) enum Version {
     Absent,
     /// It was this one.
     Seen(UpdateVersion),
+}
+
+/// What came of reading under conditions.
+#[derive(Debug)]
+pub(crate) enum Got {
+    /// The file.
+    Found(Box<GetResult>),
+    /// It is as the one who asks knows it.
+    Unchanged,
+    /// There is none.
+    Absent,
 }
 
 /// The turn of one writer; it ends when this is dropped.
@@ -127,6 +138,16 @@ impl Files {
         });
         let bytes = result.bytes().await.map_err(|error| self.failed("read", path, error))?;
         Ok(Some(Read { bytes, version }))
+    }
+
+    /// Reads a file, or a part of it, under conditions.
+    pub(crate) async fn get(&self, path: &str, options: GetOptions) -> Result<Got, HubError> {
+        match self.store.get_opts(&self.path(path)?, options).await {
+            Ok(found) => Ok(Got::Found(Box::new(found))),
+            Err(Error::NotFound { .. }) => Ok(Got::Absent),
+            Err(Error::NotModified { .. }) => Ok(Got::Unchanged),
+            Err(error) => Err(self.failed("read", path, error)),
+        }
     }
 
     /// What the place says of a file, if it is there.
@@ -236,7 +257,7 @@ impl Files {
         Path::parse(path).map_err(|error| self.failed("name", path, error.into()))
     }
 
-    fn failed(&self, action: &'static str, path: &str, source: Error) -> HubError {
+    pub(crate) fn failed(&self, action: &'static str, path: &str, source: Error) -> HubError {
         let (path, place) = (path.to_owned(), self.name.to_string());
         HubError::Store { action, path, place, source: Box::new(source) }
     }

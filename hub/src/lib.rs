@@ -4,7 +4,8 @@
 //! of processes, on any number of machines, may write to one at the same time. [`Hub`] is the door;
 //! `writer.rs` has the order of writes that makes this safe, `files.rs` the conditional writes beneath
 //! it, `lines.rs` an index file, `derived.rs` and `log.rs` what follows from the index, `pending.rs` how
-//! what broke off is completed, `check.rs` finds what is wrong. What the files look like to readers is
+//! what broke off is completed, `check.rs` finds what is wrong, `tokens.rs` knows who may change it, `serve/`
+//! is the server. What the files look like to readers is
 //! `mu_provider_hub::wire`'s.
 
 mod archive;
@@ -18,6 +19,8 @@ mod names;
 mod pending;
 mod place;
 mod root;
+pub mod serve;
+mod tokens;
 mod writer;
 
 use bytes::Bytes;
@@ -30,6 +33,7 @@ use crate::files::Files;
 use crate::lines::Line;
 pub use crate::place::Place;
 use crate::root::Root;
+pub use crate::tokens::{Can, NewToken, Token};
 use crate::writer::Writer;
 pub use crate::writer::{Published, Tags};
 

@@ -44,6 +44,11 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("goes to memory")
 }
 
+/// An archive of every hostile tree, with what is wrong with it.
+pub(crate) fn archives() -> Vec<(String, Vec<u8>)> {
+    trees().iter().map(|hostile| (hostile.name.to_string(), gzip(&tar(hostile)))).collect()
+}
+
 /// Puts an archive in the place of the published one, with an index line that agrees with it.
 fn publish_archive(sandbox: &Sandbox, name: &str, archive: &[u8]) {
     let hub = sandbox.hub();

@@ -20,6 +20,8 @@ mod hostile;
 mod hub;
 mod hub_check;
 mod hub_faults;
+mod hub_round_trip;
+mod hub_serve;
 mod json;
 mod lock;
 mod login;

@@ -5,7 +5,9 @@
 mod files;
 mod hub;
 mod run;
+mod s3;
 mod sandbox;
+mod served;
 mod ssh;
 
 #[path = "../../providers/git/tests/git/support/mod.rs"]
@@ -19,5 +21,7 @@ pub(crate) use self::files::{digest_of, hex, tree, write};
 pub(crate) use self::hub::{Hub, Package};
 pub(crate) use self::nginx::Nginx;
 pub(crate) use self::run::Run;
+pub(crate) use self::s3::S3Server;
 pub(crate) use self::sandbox::Sandbox;
+pub(crate) use self::served::Served;
 pub(crate) use self::ssh::SshServer;

@@ -1,4 +1,7 @@
-//! `mu hub`.
+//! `mu hub`: made, checked and served; `token.rs` has who may change one.
+
+mod serve;
+mod token;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -15,7 +18,8 @@ AWS_ENDPOINT_URL in the environment.
 
 Examples:
   mu hub init /srv/hub
-  mu hub check /srv/hub
+  mu hub token add /srv/hub ada --namespace acme
+  mu hub serve /srv/hub --listen 127.0.0.1:8080
   mu hub check s3://acme-packages/hub --repair")]
 pub(crate) enum Command {
     /// Make a hub without packages; one that is there stays as it is
@@ -29,6 +33,9 @@ Examples:
   mu hub check /srv/hub
   mu hub check s3://acme-packages/hub --repair")]
     Check(CheckArguments),
+    Serve(serve::Arguments),
+    #[command(subcommand)]
+    Token(token::Command),
 }
 
 #[derive(Debug, Args)]
@@ -52,6 +59,8 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     match command {
         Command::Init(arguments) => init(context, &arguments.place),
         Command::Check(arguments) => check(context, arguments),
+        Command::Serve(arguments) => serve::run(context, arguments),
+        Command::Token(command) => token::run(context, command),
     }
 }
 

@@ -1,0 +1,155 @@
+//! Sockets and TLS: who may connect, how long they may take, and how the server ends.
+//!
+//! What is asked and answered is not known here.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+
+use super::{Server, routes};
+use crate::HubError;
+
+/// How many connections are open at the same time. Whoever comes then waits to be accepted.
+const CONNECTIONS: usize = 4_096;
+
+/// How long a client may take for a TLS handshake, and for the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// How many requests of one HTTP/2 connection are answered at the same time.
+const STREAMS: u32 = 256;
+
+/// How long requests may go on after the server was asked to end.
+const ENDING: Duration = Duration::from_secs(30);
+
+/// The address of a client.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+/// What TLS needs, from its files.
+pub(super) fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, HubError> {
+    let failed = |path: &Path, reason: String| HubError::Io {
+        action: format!("use `{}` for TLS", path.display()),
+        source: io::Error::new(io::ErrorKind::InvalidData, reason),
+    };
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(chain)
+        .and_then(Iterator::collect)
+        .map_err(|error| failed(chain, error.to_string()))?;
+    let private =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, error.to_string()))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, private))
+        .map_err(|error| failed(chain, error.to_string()))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Accepts connections until the process is asked to end.
+pub(super) async fn listen(
+    server: Arc<Server>,
+    tls: Option<TlsAcceptor>,
+    started: impl FnOnce(SocketAddr),
+) -> Result<(), HubError> {
+    let address = server.serving.listen;
+    let failed = |source| HubError::Io { action: format!("listen at {address}"), source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let mut end = ending().map_err(failed)?;
+    started(listener.local_addr().map_err(failed)?);
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { break };
+        let (socket, peer) = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                // The client is gone again, or this process has no file descriptors left for now.
+                Err(_) => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+            _ = end.changed() => break,
+        };
+        let _ = socket.set_nodelay(true);
+        let (server, tls, watcher) = (Arc::clone(&server), tls.clone(), graceful.watcher());
+        tokio::spawn(async move {
+            let _place = place;
+            match tls {
+                None => speak(server, TokioIo::new(socket), peer, watcher).await,
+                Some(tls) => {
+                    let accepted = tokio::time::timeout(HEAD, tls.accept(socket)).await;
+                    if let Ok(Ok(socket)) = accepted {
+                        speak(server, TokioIo::new(socket), peer, watcher).await;
+                    }
+                }
+            }
+        });
+    }
+    drop(listener);
+    tokio::select! {
+        _ = tokio::time::timeout(ENDING, graceful.shutdown()) => {}
+        // Whoever asks twice does not want to wait.
+        _ = end.changed() => {}
+    }
+    Ok(())
+}
+
+/// Answers the requests of one connection.
+async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    server: Arc<Server>,
+    socket: TokioIo<S>,
+    peer: SocketAddr,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .keep_alive_interval(HEAD)
+        .keep_alive_timeout(HEAD);
+    let router = routes::router(server).layer(Extension(Peer(peer)));
+    let connection = builder.serve_connection(socket, TowerToHyperService::new(router));
+    // That a client went away is no error of the server's.
+    let _ = watcher.watch(connection.into_owned()).await;
+}
+
+/// Changes when the process is asked to end.
+#[cfg(unix)]
+fn ending() -> io::Result<tokio::sync::watch::Receiver<u32>> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let (tell, told) = tokio::sync::watch::channel(0);
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            tell.send_modify(|times| *times += 1);
+        }
+    });
+    Ok(told)
+}
+
+/// Never changes: here the system ends a process without asking it.
+#[cfg(not(unix))]
+fn ending() -> io::Result<tokio::sync::watch::Receiver<u32>> {
+    let (tell, told) = tokio::sync::watch::channel(0);
+    std::mem::forget(tell);
+    Ok(told)
+}

@@ -1,0 +1,107 @@
+//! Errors as answers: problem details.
+//!
+//! Source of the format: RFC 9457.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::HubError;
+
+/// Why a request is not answered as its client wishes.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    detail: String,
+    /// After how many seconds to ask again.
+    retry_after: Option<u64>,
+    /// What only the server's log says.
+    cause: Option<String>,
+}
+
+/// The cause of a problem, for the log. Goes with the answer, but not to the client.
+#[derive(Debug, Clone)]
+pub(super) struct Cause(pub(super) String);
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), retry_after: None, cause: None }
+    }
+
+    pub(super) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is no such file in this hub")
+    }
+
+    pub(super) fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+}
+
+impl From<HubError> for Problem {
+    fn from(error: HubError) -> Self {
+        let status = match &error {
+            HubError::Exists { .. } => StatusCode::CONFLICT,
+            HubError::Refused { .. } | HubError::Archive { .. } | HubError::Mismatch { .. } => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            HubError::NotFound { package, .. } => {
+                return Self::new(StatusCode::NOT_FOUND, format!("this hub has no {package}"));
+            }
+            HubError::Busy { .. } => {
+                return Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "too many change this package at the same time",
+                )
+                .retry_after(1);
+            }
+            // What they say of the server's disks and buckets is nobody else's business.
+            _ => {
+                let mut problem = Self::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the server could not read or write the hub; its log says more",
+                );
+                problem.cause = Some(chain(&error));
+                return problem;
+            }
+        };
+        Self::new(status, chain(&error))
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let title = self.status.canonical_reason().unwrap_or_default();
+        let body = json!({ "title": title, "status": self.status.as_u16(), "detail": self.detail });
+        let mut response = Response::new(Body::from(format!("{body}\n")));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if let Some(cause) = self.cause {
+            response.extensions_mut().insert(Cause(cause));
+        }
+        response
+    }
+}

@@ -1,0 +1,206 @@
+//! The static files: whole, in part, or only if they have changed.
+//!
+//! Served is what belongs to a hub and nothing else that lies beside it: no tokens, no markers of writers.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use object_store::{GetOptions, GetRange, ObjectMeta};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::Server;
+use super::problem::Problem;
+use crate::files::Got;
+use crate::root::HUB_FILE;
+
+/// Up to this size, in bytes, a file is read at once.
+const SMALL: u64 = 1 << 20;
+
+/// An archive never changes, so nobody needs to ask for it twice.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// What changes may be kept, but is asked for again.
+const ASK_AGAIN: &str = "no-cache";
+
+/// Where changes go, as `hub.json` says.
+pub(super) const API: &str = "api/v1/";
+
+/// Answers with the file at `path`, which is slash-separated and relative to the hub.
+pub(super) async fn file(
+    server: &Server,
+    method: &Method,
+    headers: &HeaderMap,
+    path: &str,
+) -> Result<Response, Problem> {
+    if path == HUB_FILE {
+        return hub_file(server, method, headers).await;
+    }
+    let Some(caching) = caching(server, path) else { return Err(Problem::not_found()) };
+    let mut options = GetOptions { head: method == Method::HEAD, ..GetOptions::default() };
+    let mut part = None;
+    if let Some(range) = text(headers, header::RANGE) {
+        let Some(meta) = server.files.head(path).await? else { return Err(Problem::not_found()) };
+        match range_of(range, headers, &meta) {
+            Asked::Whole => {}
+            Asked::Part(start, end) => {
+                options.range = Some(GetRange::Bounded(start..end));
+                part = Some((start, end, meta.size));
+            }
+            Asked::Nothing => return Ok(nothing_of(meta.size)),
+        }
+    }
+    options.if_none_match = text(headers, header::IF_NONE_MATCH).map(str::to_owned);
+    let found = match server.files.get(path, options).await? {
+        Got::Absent => return Err(Problem::not_found()),
+        Got::Unchanged => return Ok(unchanged(headers, caching)),
+        Got::Found(found) => *found,
+    };
+    let (meta, range) = (found.meta.clone(), found.range.clone());
+    let length = range.end - range.start;
+    let body = if method == Method::HEAD {
+        Body::empty()
+    } else if length <= SMALL {
+        let read = found.bytes().await;
+        Body::from(read.map_err(|error| server.files.failed("read", path, error))?)
+    } else {
+        Body::from_stream(found.into_stream().map_err(std::io::Error::from))
+    };
+    let mut response = Response::new(body);
+    let answer = response.headers_mut();
+    if let Some((start, end, size)) = part {
+        let range = format!("bytes {start}-{}/{size}", end - 1);
+        answer.insert(header::CONTENT_RANGE, value(&range));
+    }
+    let length = if method == Method::HEAD && part.is_none() { meta.size } else { length };
+    answer.insert(header::CONTENT_LENGTH, length.into());
+    answer.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(path)));
+    answer
+        .insert(header::LAST_MODIFIED, value(&httpdate::fmt_http_date(meta.last_modified.into())));
+    if let Some(e_tag) = &meta.e_tag {
+        answer.insert(header::ETAG, value(e_tag));
+    }
+    if part.is_some() {
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    }
+    Ok(response)
+}
+
+/// `hub.json`, with where changes go: the files alone do not know that they are served.
+async fn hub_file(
+    server: &Server,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let Some(read) = server.files.read(HUB_FILE).await? else { return Err(Problem::not_found()) };
+    let mut map: Map<String, Value> = serde_json::from_slice(&read.bytes)
+        .map_err(|error| server.files.broken(HUB_FILE, error.to_string()))?;
+    map.insert("api".to_owned(), API.into());
+    let text = format!("{}\n", Value::Object(map));
+    let digest = Sha256::digest(text.as_bytes());
+    let e_tag: String = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+    let e_tag = format!("\"{e_tag}\"");
+    let known = self::text(headers, header::IF_NONE_MATCH).unwrap_or_default();
+    if known.split(',').any(|one| one.trim().trim_start_matches("W/") == e_tag) {
+        return Ok(unchanged(headers, ASK_AGAIN));
+    }
+    let length = text.len();
+    let body = if method == Method::HEAD { Body::empty() } else { Body::from(Bytes::from(text)) };
+    let mut response = Response::new(body);
+    let answer = response.headers_mut();
+    answer.insert(header::CONTENT_LENGTH, length.into());
+    answer.insert(header::ETAG, value(&e_tag));
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(ASK_AGAIN));
+    answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type(HUB_FILE)));
+    Ok(response)
+}
+
+/// How long the file at `path` may be kept; `None` if it is none of a hub's.
+fn caching(server: &Server, path: &str) -> Option<&'static str> {
+    let is_segment = |segment: &str| {
+        let fits =
+            |character: char| character.is_ascii_alphanumeric() || "._-+~".contains(character);
+        segment.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+            && segment.chars().all(fits)
+    };
+    if !path.split('/').all(is_segment) {
+        return None;
+    }
+    let root = &server.root;
+    if path.starts_with(&root.packs_folder()) {
+        return path.ends_with(".tgz").then_some(FOREVER);
+    }
+    let is_file = ["catalog.jsonl", "snapshot.jsonl.gz", "snapshot.digests"].contains(&path);
+    let folders = [root.index_folder(), root.log_folder()];
+    let is_inside = folders.iter().any(|folder| path.starts_with(folder))
+        || ["capabilities/", "closures/"].iter().any(|folder| path.starts_with(folder));
+    (is_file || is_inside).then_some(ASK_AGAIN)
+}
+
+fn content_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
+        Some("json") => "application/json",
+        Some("jsonl") => "application/x-ndjson",
+        Some("tgz" | "gz") => "application/gzip",
+        Some("txt") => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}
+
+/// What a `Range` header asks for.
+enum Asked {
+    /// All: it is no range of bytes, several ranges, or of another content.
+    Whole,
+    /// From the first position to behind the last.
+    Part(u64, u64),
+    /// What lies behind the end.
+    Nothing,
+}
+
+fn range_of(range: &str, headers: &HeaderMap, meta: &ObjectMeta) -> Asked {
+    if text(headers, header::IF_RANGE).is_some_and(|tag| Some(tag) != meta.e_tag.as_deref()) {
+        return Asked::Whole;
+    }
+    let bounds = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-'));
+    let Some((first, last)) = bounds else { return Asked::Whole };
+    let size = meta.size;
+    let (start, end) = match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => (first, last.saturating_add(1).min(size)),
+        (Ok(first), _) if last.is_empty() => (first, size),
+        (_, Ok(last)) if first.is_empty() => (size.saturating_sub(last), size),
+        _ => return Asked::Whole,
+    };
+    if start < end { Asked::Part(start, end) } else { Asked::Nothing }
+}
+
+fn nothing_of(size: u64) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+    response.headers_mut().insert(header::CONTENT_RANGE, value(&format!("bytes */{size}")));
+    response
+}
+
+fn unchanged(headers: &HeaderMap, caching: &'static str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    let answer = response.headers_mut();
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    let known =
+        headers.get(header::IF_NONE_MATCH).filter(|known| !known.as_bytes().contains(&b','));
+    if let Some(known) = known {
+        answer.insert(header::ETAG, known.clone());
+    }
+    response
+}
+
+fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}

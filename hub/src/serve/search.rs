@@ -1,0 +1,68 @@
+//! `GET api/v1/search`: the catalog, kept in memory and asked for again only as a question whether it changed.
+//!
+//! How well a package answers is `mu_provider::catalog`'s.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use mu_provider::catalog::{Query, SearchAnswer};
+use object_store::GetOptions;
+
+use super::Server;
+use super::problem::Problem;
+use crate::derived::CATALOG_FILE;
+use crate::files::Got;
+
+/// How many packages are answered where nothing is said.
+const USUAL: usize = 50;
+
+/// How many packages are answered at most.
+const MOST: usize = 500;
+
+/// The longest question, in bytes.
+const LONGEST: usize = 1_000;
+
+/// The catalog as it was last read.
+#[derive(Debug, Default)]
+pub(super) struct Catalog(Mutex<Option<(String, Bytes)>>);
+
+impl Catalog {
+    /// The catalog as it is now; empty if there is none.
+    pub(super) async fn read(&self, server: &Server) -> Result<Bytes, Problem> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let if_none_match = known.as_ref().map(|(e_tag, _)| e_tag.clone());
+        let options = GetOptions { if_none_match, ..GetOptions::default() };
+        let found = match server.files.get(CATALOG_FILE, options).await? {
+            Got::Absent => return Ok(Bytes::new()),
+            Got::Unchanged => return Ok(known.map(|(_, bytes)| bytes).unwrap_or_default()),
+            Got::Found(found) => *found,
+        };
+        let e_tag = found.meta.e_tag.clone();
+        let read = found.bytes().await;
+        let bytes = read.map_err(|error| server.files.failed("read", CATALOG_FILE, error))?;
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = e_tag.map(|e_tag| (e_tag, bytes.clone()));
+        Ok(bytes)
+    }
+}
+
+/// Answers a search; `query` is that of the URL.
+pub(super) async fn search(server: Arc<Server>, query: &str) -> Result<SearchAnswer, Problem> {
+    let (mut words, mut limit) = (String::new(), USUAL);
+    for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match &*key {
+            "q" => words = value.into_owned(),
+            "limit" => limit = value.parse().unwrap_or(USUAL).clamp(1, MOST),
+            _ => {}
+        }
+    }
+    if words.len() > LONGEST {
+        let detail = format!("a search may be {LONGEST} bytes long");
+        return Err(Problem::new(axum::http::StatusCode::BAD_REQUEST, detail));
+    }
+    let catalog = server.catalog.read(&server).await?;
+    // A large catalog takes some milliseconds, in which other requests go on.
+    let hits = tokio::task::spawn_blocking(move || Query::new(&words, limit).search(&*catalog));
+    let hits = hits.await.ok().and_then(Result::ok).unwrap_or_default();
+    Ok(SearchAnswer { total: Some(hits.total), packages: hits.packages })
+}

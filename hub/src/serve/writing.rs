@@ -1,0 +1,296 @@
+//! Changes: `PUT` publishes a version, `PATCH` changes what may change of one. Each needs a token that allows it.
+//!
+//! An archive is unpacked and read as everybody reads it who installs it, before anything is written; the index
+//! line is made of the manifest in it, not of what the client says.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use super::Server;
+use super::connection::Peer;
+use super::metrics::count;
+use super::problem::Problem;
+use super::routes::{Asker, decoded, json, too_many};
+use crate::archive::{self, Unpacked};
+use crate::lines::Line;
+use crate::tokens::{Can, Token, Tokens};
+use crate::writer::{Published, Tags, Writer};
+use crate::{HubError, names};
+
+/// The largest body of a `PATCH`, in bytes.
+const LARGEST_CHANGE: u64 = 64 << 10;
+
+/// How long a client may be silent in the middle of a body.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// How long a whole body may take.
+const WHOLE_BODY: Duration = Duration::from_secs(900);
+
+/// Answers a request to `api/…`.
+pub(super) async fn answer(
+    State(server): State<Arc<Server>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    request: Request,
+) -> Response {
+    if let Err(wait) = server.changes.take(peer.ip(), Instant::now()) {
+        count(&server.metrics.limited);
+        return too_many(wait).into_response();
+    }
+    let token = match token(&server, request.headers()).await {
+        Ok(token) => token,
+        Err(problem) => {
+            count(&server.metrics.unauthorized);
+            return problem.into_response();
+        }
+    };
+    let asker = Asker(token.name.clone());
+    let mut response = change(server, token, request).await.unwrap_or_else(Problem::into_response);
+    response.extensions_mut().insert(asker);
+    response
+}
+
+/// The token of a request, which is known and has not ended.
+async fn token(server: &Server, headers: &HeaderMap) -> Result<Token, Problem> {
+    let refuse = |detail| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return refuse("changes need a token: `Authorization: Bearer TOKEN`");
+    };
+    let secret = value.to_str().ok().and_then(|value| {
+        let (scheme, secret) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+    });
+    let Some(secret) = secret else { return refuse("expected `Authorization: Bearer TOKEN`") };
+    let tokens = Tokens::read(&server.files).await?;
+    match tokens.find(secret) {
+        None => refuse("this hub does not know the token; it may have been revoked"),
+        Some(token) if token.has_ended(jiff::Timestamp::now()) => refuse("the token has expired"),
+        Some(token) => Ok(token.clone()),
+    }
+}
+
+async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<Response, Problem> {
+    let path = decoded(request.uri().path()).ok_or_else(Problem::not_found)?;
+    let package = path.strip_prefix("/api/v1/packages/").and_then(|rest| rest.rsplit_once('/'));
+    let Some((name, version)) = package else {
+        return Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "expected `api/v1/packages/NAME/VERSION` or `api/v1/search`",
+        ));
+    };
+    names::check_name(name)?;
+    match *request.method() {
+        Method::PUT => {
+            allow(&server, &token, name, Can::Publish)?;
+            publish(server, name, version, request).await
+        }
+        Method::PATCH => patch(server, token, name, version, request).await,
+        _ => Err(Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "expected PUT with an archive, or PATCH with what to change",
+        )),
+    }
+}
+
+/// Whether a token is for this package and this kind of change.
+fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Problem> {
+    if token.allows(name, can) {
+        return Ok(());
+    }
+    count(&server.metrics.unauthorized);
+    let detail = format!("the token `{}` does not allow to {} `{name}`", token.name, can.as_str());
+    Err(Problem::new(StatusCode::FORBIDDEN, detail))
+}
+
+async fn publish(
+    server: Arc<Server>,
+    name: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Problem> {
+    let largest = server.serving.largest_archive;
+    too_large(request.headers(), largest)?;
+    // Each archive is in memory, so only some come in at the same time.
+    let _room = server.uploads.acquire().await.ok();
+    let bytes = body(request.into_body(), largest).await?;
+    let described = format!("{} {}", names::printable(name), names::printable(version));
+    let read_line = Arc::clone(&server.serving.read_line);
+    let (archive, what) = (bytes.clone(), described.clone());
+    let unpacking = tokio::task::spawn_blocking(move || -> Result<(Line, Unpacked), HubError> {
+        let unpacked = archive::unpack(&archive, &what)?;
+        let refused = |reason: String| names::refused(&what, &reason);
+        let mut map = read_line(unpacked.folder.path()).map_err(refused)?;
+        let published = jiff::Timestamp::now().round(jiff::Unit::Second);
+        if let Ok(published) = published {
+            map.insert("published".to_owned(), published.to_string().into());
+        }
+        let line = Line::new(map);
+        line.check()?;
+        unpacked.check(&line)?;
+        Ok((line, unpacked))
+    });
+    let (line, unpacked) = match unpacking.await {
+        Ok(result) => result?,
+        Err(_) => {
+            let detail = "the archive could not be read";
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+        }
+    };
+    let is_it = line.name() == name && line.full_version() == version;
+    if !is_it {
+        let reason = format!("its manifest is of {}", line.describe());
+        return Err(names::refused(&described, &reason).into());
+    }
+    let answer = json!({
+        "name": name,
+        "version": version,
+        "digest": unpacked.content.to_string(),
+        "archive": unpacked.archive.to_string(),
+        "size": unpacked.size,
+    });
+    let published =
+        write(&server, async move |writer| writer.publish(line, bytes, &unpacked).await).await?;
+    let status = match published {
+        Published::New => {
+            count(&server.metrics.published);
+            StatusCode::CREATED
+        }
+        Published::Same => StatusCode::OK,
+    };
+    Ok(json(status, &answer))
+}
+
+/// What `PATCH` changes. A key that is not there changes nothing.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Patch {
+    yanked: Option<Value>,
+    tags: Option<Vec<String>>,
+    /// `null` takes back that the package moved.
+    #[serde(default, with = "present")]
+    moved_to: Option<Option<String>>,
+}
+
+/// Tells `null` from a key that is not there.
+mod present {
+    use serde::{Deserialize, Deserializer};
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Option<String>>, D::Error> {
+        Option::deserialize(deserializer).map(Some)
+    }
+}
+
+async fn patch(
+    server: Arc<Server>,
+    token: Token,
+    name: &str,
+    version: &str,
+    request: Request,
+) -> Result<Response, Problem> {
+    too_large(request.headers(), LARGEST_CHANGE)?;
+    let bytes = body(request.into_body(), LARGEST_CHANGE).await?;
+    let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
+        Problem::new(StatusCode::BAD_REQUEST, format!("the body is no such change: {error}"))
+    })?;
+    if patch.yanked.is_some() {
+        allow(&server, &token, name, Can::Yank)?;
+    }
+    if patch.tags.is_some() || patch.moved_to.is_some() {
+        allow(&server, &token, name, Can::Publish)?;
+    }
+    let yanked = match patch.yanked {
+        None => None,
+        Some(Value::Bool(false)) => Some(None),
+        Some(Value::Bool(true)) => Some(Some(String::new())),
+        Some(Value::String(reason)) => Some(Some(reason)),
+        Some(_) => {
+            let detail = "`yanked` is false, true or a reason";
+            return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+        }
+    };
+    let (name, version) = (name.to_owned(), version.to_owned());
+    let changed = write(&server, async move |writer| {
+        let mut changed = false;
+        if let Some(tags) = patch.tags {
+            changed |= writer.tag(&name, &version, &Tags::Set(tags)).await?;
+        }
+        if let Some(yanked) = yanked {
+            changed |= writer.yank(&name, &version, yanked.as_deref()).await?;
+        }
+        if let Some(to) = patch.moved_to {
+            changed |= writer.moved(&name, to.as_deref()).await?;
+        }
+        Ok(changed)
+    })
+    .await?;
+    if changed {
+        count(&server.metrics.changed);
+    }
+    Ok(json(StatusCode::OK, &json!({ "changed": changed })))
+}
+
+/// Changes the hub on a thread of its own. The client may go away meanwhile: what was begun is ended.
+async fn write<T: Send + 'static>(
+    server: &Server,
+    change: impl AsyncFnOnce(Writer) -> Result<T, HubError> + Send + 'static,
+) -> Result<T, Problem> {
+    let (writer, runtime) = (server.writer.clone(), Handle::current());
+    let writing = tokio::task::spawn_blocking(move || runtime.block_on(change(writer)));
+    match writing.await {
+        Ok(result) => Ok(result?),
+        Err(_) => Err(Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the change broke off; try it again",
+        )),
+    }
+}
+
+fn too_large(headers: &HeaderMap, largest: u64) -> Result<(), Problem> {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let length = length.and_then(|length| length.parse::<u64>().ok());
+    if length.is_some_and(|length| length > largest) { Err(larger_than(largest)) } else { Ok(()) }
+}
+
+fn larger_than(largest: u64) -> Problem {
+    let detail = format!("the body is larger than the {largest} bytes that are taken");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+}
+
+/// Reads a body of at most `largest` bytes, from a client that keeps sending.
+async fn body(mut body: Body, largest: u64) -> Result<Bytes, Problem> {
+    let reading = async {
+        let mut bytes = BytesMut::new();
+        loop {
+            let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
+                Err(_) => return Err(slow()),
+                Ok(None) => return Ok(bytes.freeze()),
+                Ok(Some(Err(_))) => {
+                    let detail = "the body broke off";
+                    return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+                }
+                Ok(Some(Ok(frame))) => frame,
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            if (bytes.len() + data.len()) as u64 > largest {
+                return Err(larger_than(largest));
+            }
+            bytes.extend_from_slice(&data);
+        }
+    };
+    tokio::time::timeout(WHOLE_BODY, reading).await.unwrap_or_else(|_| Err(slow()))
+}
+
+fn slow() -> Problem {
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly")
+}

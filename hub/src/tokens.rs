@@ -1,0 +1,256 @@
+//! Who may change a hub: tokens, kept in the hub as hashes.
+//!
+//! A token is 256 random bits, so a plain SHA-256 of it gives nothing away that could be guessed. The server does
+//! not serve the file; where a web server does, only names and namespaces are seen.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::files::Files;
+use crate::names::{self, refused};
+use crate::{Hub, HubError};
+
+/// The file of the tokens.
+pub(crate) const TOKENS_FILE: &str = "private/tokens.json";
+
+/// What a token begins with, so that one that leaked is found by those who look for such.
+const PREFIX: &str = "mu_";
+
+/// What one can be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Can {
+    /// Publish versions, tag them, and say where a package moved.
+    Publish,
+    /// Withdraw versions, and take that back.
+    Yank,
+}
+
+impl Can {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Publish => "publish",
+            Self::Yank => "yank",
+        }
+    }
+}
+
+/// What is known of a token.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Token {
+    /// What its owner calls it; no two are called the same.
+    pub name: String,
+    /// `sha256:HEX` of the token.
+    hash: String,
+    /// For which packages: those in these namespaces, or so named. `*` is every package.
+    pub namespaces: Vec<String>,
+    /// For what.
+    pub can: Vec<Can>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it ends; never, if it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
+}
+
+/// A token to be made.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// What its owner calls it.
+    pub name: String,
+    /// For which packages.
+    pub namespaces: Vec<String>,
+    /// For what.
+    pub can: Vec<Can>,
+    /// Now.
+    pub created: Timestamp,
+    /// When it ends.
+    pub expires: Option<Timestamp>,
+}
+
+/// All tokens of a hub.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Tokens {
+    tokens: Vec<Token>,
+}
+
+impl Token {
+    /// Whether it has ended.
+    pub fn has_ended(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Whether it is for this package and this kind of change.
+    pub fn allows(&self, name: &str, can: Can) -> bool {
+        let is_inside = |namespace: &String| {
+            namespace == "*"
+                || name
+                    .strip_prefix(namespace.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.can.contains(&can) && self.namespaces.iter().any(is_inside)
+    }
+}
+
+impl Tokens {
+    /// Reads the tokens of a hub; none if there never was one.
+    pub(crate) async fn read(files: &Files) -> Result<Self, HubError> {
+        match files.read(TOKENS_FILE).await? {
+            None => Ok(Self::default()),
+            Some(read) => Self::parse(files, &read.bytes),
+        }
+    }
+
+    /// The token that `secret` is.
+    pub(crate) fn find(&self, secret: &str) -> Option<&Token> {
+        let hash = hash(secret);
+        self.tokens.iter().find(|token| token.hash == hash)
+    }
+
+    fn parse(files: &Files, bytes: &[u8]) -> Result<Self, HubError> {
+        serde_json::from_slice(bytes).map_err(|error| files.broken(TOKENS_FILE, error.to_string()))
+    }
+}
+
+impl Hub {
+    /// Makes a token and returns it: the only time that anybody sees it.
+    ///
+    /// # Errors
+    ///
+    /// When one of that name is there already, a namespace cannot be one, or the place refuses.
+    pub fn add_token(&self, new: &NewToken) -> Result<String, HubError> {
+        let what = format!("the token `{}`", names::printable(&new.name));
+        if new.name.is_empty() || new.name.len() > 100 || new.name.chars().any(char::is_control) {
+            return Err(refused(&what, "a name has 1 to 100 characters"));
+        }
+        for namespace in new.namespaces.iter().filter(|namespace| *namespace != "*") {
+            names::check_name(namespace)?;
+        }
+        let io = |source: getrandom::Error| HubError::Io {
+            action: "draw a random token".to_owned(),
+            source: source.into(),
+        };
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(io)?;
+        let secret = format!("{PREFIX}{}", hex(&bytes));
+        let token = Token {
+            name: new.name.clone(),
+            hash: hash(&secret),
+            namespaces: new.namespaces.clone(),
+            can: new.can.clone(),
+            created: new.created,
+            expires: new.expires,
+        };
+        self.change_tokens(|tokens| {
+            if tokens.tokens.iter().any(|other| other.name == token.name) {
+                return Err(refused(&what, "there is one of that name; revoke it first"));
+            }
+            tokens.tokens.push(token.clone());
+            Ok(true)
+        })?;
+        Ok(secret)
+    }
+
+    /// All tokens, in the order in which they were made.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    pub fn tokens(&self) -> Result<Vec<Token>, HubError> {
+        Ok(self.runtime.block_on(Tokens::read(&self.writer.files))?.tokens)
+    }
+
+    /// Ends a token at once; returns whether there was one of that name.
+    ///
+    /// # Errors
+    ///
+    /// When the place refuses.
+    pub fn revoke_token(&self, name: &str) -> Result<bool, HubError> {
+        self.change_tokens(|tokens| {
+            let before = tokens.tokens.len();
+            tokens.tokens.retain(|token| token.name != name);
+            Ok(tokens.tokens.len() < before)
+        })
+    }
+
+    fn change_tokens(
+        &self,
+        mut change: impl FnMut(&mut Tokens) -> Result<bool, HubError>,
+    ) -> Result<bool, HubError> {
+        let files = &self.writer.files;
+        self.runtime.block_on(async {
+            let _turn = files.turn().await?;
+            files
+                .change(TOKENS_FILE, async |bytes| {
+                    let mut tokens = match bytes {
+                        Some(bytes) => Tokens::parse(files, bytes)?,
+                        None => Tokens::default(),
+                    };
+                    let changed = change(&mut tokens)?;
+                    let mut text = serde_json::to_string_pretty(&tokens)
+                        .expect("tokens can be printed as JSON");
+                    text.push('\n');
+                    Ok((changed.then(|| text.into()), changed))
+                })
+                .await
+        })
+    }
+}
+
+fn hash(secret: &str) -> String {
+    format!("sha256:{}", hex(&Sha256::digest(secret.as_bytes())))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_for_its_namespaces_and_changes_alone() {
+        let token = |namespaces: &[&str], can: &[Can]| Token {
+            name: "x".to_owned(),
+            hash: hash("x"),
+            namespaces: namespaces.iter().map(ToString::to_string).collect(),
+            can: can.to_vec(),
+            created: Timestamp::UNIX_EPOCH,
+            expires: None,
+        };
+        let one = token(&["acme", "lib/web"], &[Can::Publish]);
+        for (name, expected) in [
+            ("acme", true),
+            ("acme/a/b", true),
+            ("acmeco/a", false),
+            ("lib", false),
+            ("lib/web", true),
+            ("lib/web/x", true),
+            ("lib/webs", false),
+        ] {
+            assert_eq!(one.allows(name, Can::Publish), expected, "{name}");
+            assert!(!one.allows(name, Can::Yank), "{name}");
+        }
+        assert!(token(&["*"], &[Can::Yank]).allows("anything/at/all", Can::Yank));
+        assert!(!token(&[], &[Can::Yank]).allows("a", Can::Yank));
+    }
+
+    #[test]
+    fn a_token_ends_at_its_time() {
+        let at = |seconds| Timestamp::from_second(seconds).expect("is a time");
+        let token = Token {
+            name: "x".to_owned(),
+            hash: hash("x"),
+            namespaces: Vec::new(),
+            can: Vec::new(),
+            created: at(0),
+            expires: Some(at(100)),
+        };
+        assert!(!token.has_ended(at(99)));
+        assert!(token.has_ended(at(100)));
+    }
+}

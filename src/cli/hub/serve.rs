@@ -1,0 +1,69 @@
+//! `mu hub serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::cli::{Context, Ending};
+use crate::ops::hub::{ServeRequest, serve};
+
+/// Serve a hub over HTTP, and take what is published to it
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Everybody reads; changes need a token (`mu hub token add`). All state is in PLACE, so any number
+of servers can stand in front of one, and any web server can serve the same files for reading.
+
+The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub
+can be read, `/metrics` counts for Prometheus. Clients refuse plain http beyond their own machine:
+use TLS here, or put this behind a proxy that speaks it. Limits count by the address that
+connects, which behind a proxy is the proxy's. Ctrl-C ends the server when what is under way is
+done, a second one at once.
+
+Examples:
+  mu hub serve /srv/hub
+  mu hub serve s3://acme-packages/hub --listen 0.0.0.0:443 \\
+    --tls-certificate chain.pem --tls-key key.pem")]
+pub(crate) struct Arguments {
+    /// A folder, or s3://BUCKET/PREFIX
+    #[arg(value_name = "PLACE")]
+    place: String,
+    /// Address and port; port 0 takes one that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// The certificate and those that signed it, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The certificate's private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// The largest archive that is taken, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    largest_archive: u64,
+    /// How many changes one client address may ask for in a minute
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    changes_per_minute: u32,
+    /// How many requests one client address may make in a second; 0 for any number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    requests_per_second: u32,
+}
+
+pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let shell = Arc::clone(&context.shell);
+    let request = ServeRequest {
+        place: arguments.place.clone(),
+        listen: arguments.listen,
+        tls: arguments.tls_certificate.clone().zip(arguments.tls_key.clone()),
+        largest_archive: arguments.largest_archive << 20,
+        changes_per_minute: arguments.changes_per_minute,
+        requests_per_second: arguments.requests_per_second,
+        // That nobody reads the log any more is no reason to stop serving.
+        log: Arc::new(move |line| drop(shell.line(line))),
+    };
+    let scheme = if request.tls.is_some() { "https" } else { "http" };
+    serve(&context.environment, request, |address| {
+        context.shell.status(&format!("serving {} at {scheme}://{address}/", arguments.place));
+    })?;
+    Ok(0)
+}

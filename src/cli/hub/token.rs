@@ -1,0 +1,157 @@
+//! `mu hub token`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+
+use crate::cli::{Context, Ending};
+use crate::ops::hub::{Can, NewToken, add_token, revoke_token, tokens};
+use crate::ops::{Code, CommandError};
+use crate::report::Table;
+use crate::workspace::Cutoff;
+
+/// Say who may change a hub
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+The hub keeps only a hash of each token, in PLACE/private/, which `mu hub serve` does not serve.
+
+Examples:
+  mu hub token add /srv/hub ada --namespace acme
+  mu hub token add /srv/hub ci --namespace acme/web --can publish --expires \"90 days\"
+  mu hub token list /srv/hub
+  mu hub token revoke /srv/hub ci")]
+pub(crate) enum Command {
+    /// Make a token and print it; it is shown only now
+    Add(AddArguments),
+    /// List the tokens: their names, and what they allow
+    List(ListArguments),
+    /// End a token at once
+    Revoke(RevokeArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArguments {
+    /// A folder, or s3://BUCKET/PREFIX
+    #[arg(value_name = "PLACE")]
+    place: String,
+    /// What to call the token, such as who has it
+    name: String,
+    /// A namespace (or one package) that it is for, such as `acme`; repeat for more, `*` for all
+    #[arg(long, value_name = "NAMESPACE", required = true)]
+    namespace: Vec<String>,
+    /// What it is for; both, if this is left out
+    #[arg(long, value_delimiter = ',')]
+    can: Vec<What>,
+    /// When it ends: an age such as `90 days`, or a date
+    #[arg(long, value_name = "WHEN")]
+    expires: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// A folder, or s3://BUCKET/PREFIX
+    #[arg(value_name = "PLACE")]
+    place: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArguments {
+    /// A folder, or s3://BUCKET/PREFIX
+    #[arg(value_name = "PLACE")]
+    place: String,
+    /// The token's name
+    name: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum What {
+    /// Publish, tag and move
+    Publish,
+    /// Yank, and take that back
+    Yank,
+}
+
+pub(super) fn run(context: &Context, command: &Command) -> Ending {
+    match command {
+        Command::Add(arguments) => add(context, arguments),
+        Command::List(arguments) => list(context, &arguments.place),
+        Command::Revoke(arguments) => revoke(context, arguments),
+    }
+}
+
+fn add(context: &Context, arguments: &AddArguments) -> Ending {
+    let mut can: Vec<Can> = arguments
+        .can
+        .iter()
+        .map(|what| match what {
+            What::Publish => Can::Publish,
+            What::Yank => Can::Yank,
+        })
+        .collect();
+    if can.is_empty() {
+        can = vec![Can::Publish, Can::Yank];
+    }
+    let expires = arguments.expires.as_deref().map(Cutoff::parse).transpose();
+    let expires = expires.map_err(|problem| {
+        let message = format!("--expires: {}", problem.message);
+        CommandError::new(Code::Usage, message)
+            .hint("write `90 days`, or a date such as `2027-11-01`")
+    })?;
+    let new = NewToken {
+        name: arguments.name.clone(),
+        namespaces: arguments.namespace.clone(),
+        can,
+        expires,
+    };
+    let token = add_token(&context.environment, &arguments.place, new)?;
+    if context.shell.is_json() {
+        context.json(&json!({ "name": arguments.name, "token": token }))?;
+        return Ok(0);
+    }
+    context.line(&token)?;
+    context.shell.status("keep it now: it is not shown again");
+    Ok(0)
+}
+
+fn list(context: &Context, place: &str) -> Ending {
+    let tokens = tokens(&context.environment, place)?;
+    let can = |can: &[Can]| can.iter().map(|can| can.as_str()).collect::<Vec<_>>();
+    if context.shell.is_json() {
+        let list: Vec<_> = tokens
+            .iter()
+            .map(|token| {
+                json!({
+                    "name": token.name,
+                    "namespaces": token.namespaces,
+                    "can": can(&token.can),
+                    "created": token.created.to_string(),
+                    "expires": token.expires.map(|expires| expires.to_string()),
+                })
+            })
+            .collect();
+        context.json(&json!({ "tokens": list }))?;
+        return Ok(0);
+    }
+    let mut table = Table::new(&["name", "namespaces", "can", "created", "expires"]);
+    for token in &tokens {
+        let plain = anstyle::Style::new();
+        table.row([
+            (plain, token.name.clone()),
+            (plain, token.namespaces.join(", ")),
+            (plain, can(&token.can).join(", ")),
+            (plain, token.created.to_string()),
+            (plain, token.expires.map_or("never".to_owned(), |expires| expires.to_string())),
+        ]);
+    }
+    context.print(&table.render())?;
+    Ok(0)
+}
+
+fn revoke(context: &Context, arguments: &RevokeArguments) -> Ending {
+    revoke_token(&context.environment, &arguments.place, &arguments.name)?;
+    if context.shell.is_json() {
+        context.json(&json!({ "revoked": arguments.name }))?;
+    } else {
+        context.line(&format!("`{}` is worth nothing any more", arguments.name))?;
+    }
+    Ok(0)
+}

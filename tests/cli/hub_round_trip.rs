@@ -1,0 +1,141 @@
+//! The same packages, published to a folder, through a server, and into a bucket: everybody gets the same.
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Nginx, S3Server, Sandbox, Served, write};
+
+/// Two packages at `author/`, of which one needs the other.
+fn author(sandbox: &Sandbox) {
+    let folder = sandbox.path("author");
+    write(&folder, ".mu/workspace.yaml", "");
+    write(&folder, "lib/Mu.yaml", "name: acme/lib\nversion: 1.2.0\ndescription: A library\n");
+    write(&folder, "lib/bin/run*", "#!/bin/sh\n");
+    let site = "name: acme/site\nversion: 1.0.0\ndependencies: [acme/lib#^1]\n";
+    write(&folder, "site/Mu.yaml", site);
+    write(&folder, "site/pages/index.html", "<h1>Hello</h1>\n");
+}
+
+/// What a workspace without anything locks when its hub is at `url`.
+fn digests(sandbox: &mut Sandbox, number: usize, url: &str) -> Vec<Value> {
+    sandbox.hub_is_at(url);
+    let cache = sandbox.path(&format!("cache-{number}")).display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    for part in ["work/.mu/packs", "work/Mu.lock"] {
+        let path = sandbox.path(part);
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    let lock = sandbox.lock();
+    let packages = lock["packages"].as_array().expect("is a list").clone();
+    assert_eq!(packages.len(), 2);
+    packages.iter().map(|package| package["digest"].clone()).collect()
+}
+
+#[test]
+fn the_same_digests_from_a_folder_nginx_the_server_and_a_bucket() {
+    let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    author(&sandbox);
+    let publish = |sandbox: &Sandbox, to: &str| {
+        let run = sandbox.mu_in("author", &["publish", "--all", "--to", to]).ok();
+        run.says(&["published hub.mu.com/acme/lib 1.2.0", "published hub.mu.com/acme/site 1.0.0"]);
+    };
+
+    sandbox.mu(&["hub", "init", "../folder"]).ok();
+    let folder = sandbox.path("folder").display().to_string();
+    publish(&sandbox, &folder);
+    let expected = digests(&mut sandbox, 1, &format!("file://{folder}/"));
+
+    let nginx = Nginx::serve(&sandbox.path("folder"), "");
+    let url = nginx.url("").as_url().to_string();
+    assert_eq!(digests(&mut sandbox, 2, &url), expected);
+
+    sandbox.mu(&["hub", "init", "../served"]).ok();
+    let add = ["hub", "token", "add", "../served", "ada", "--namespace", "acme", "--json"];
+    let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is a token").to_owned();
+    let served = Served::start(&sandbox, "../served", &[]);
+    sandbox
+        .mu_in("author", &["publish", "--all", "--to", &served.url(), "--json"])
+        .fails_with("auth");
+    sandbox.set("MU_TOKEN_127_0_0_1", &token);
+    publish(&sandbox, &served.url());
+    assert_eq!(digests(&mut sandbox, 3, &served.url()), expected);
+
+    let s3 = S3Server::start();
+    s3.reached_from(&mut sandbox);
+    sandbox.mu(&["hub", "init", "s3://packages/hub"]).ok();
+    publish(&sandbox, "s3://packages/hub");
+    let in_front = Served::start(&sandbox, "s3://packages/hub", &[]);
+    assert_eq!(digests(&mut sandbox, 4, &in_front.url()), expected);
+    let checked = sandbox.mu(&["hub", "check", "s3://packages/hub", "--json"]).ok().json();
+    assert_eq!(checked["findings"], serde_json::json!([]));
+
+    let archive = |path: std::path::PathBuf| {
+        fs::read(path.join("packs/acme/site/site-1.0.0.tgz")).expect("was published")
+    };
+    let expected = archive(sandbox.path("folder"));
+    assert_eq!(archive(sandbox.path("served")), expected);
+    assert_eq!(archive(s3.bucket().join("hub")), expected);
+}
+
+#[test]
+fn two_servers_in_front_of_one_bucket_lose_nothing() {
+    let mut sandbox = Sandbox::new();
+    let s3 = S3Server::start();
+    s3.reached_from(&mut sandbox);
+    sandbox.mu(&["hub", "init", "s3://packages"]).ok();
+    let add = ["hub", "token", "add", "s3://packages", "ada", "--namespace", "*", "--json"];
+    let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is a token").to_owned();
+    let servers = [(); 2].map(|()| Served::start(&sandbox, "s3://packages", &[]));
+    let archives: Vec<(String, Vec<u8>)> = (0..20)
+        .map(|number| {
+            let version = format!("1.{number}.0");
+            sandbox.hub().release("acme/web", &version);
+            let bytes = fs::read(sandbox.hub().archive("acme/web", &version)).expect("is there");
+            (format!("acme/web/{version}"), bytes)
+        })
+        .collect();
+    std::thread::scope(|scope| {
+        for (number, (package, bytes)) in archives.iter().enumerate() {
+            let (served, token) = (&servers[number % 2], &token);
+            scope.spawn(move || served.put(token, package, bytes).is(201));
+        }
+    });
+    let index = servers[0].ask("GET", "/index/acme/web.jsonl", &[], &[]).is(200).text();
+    let versions: std::collections::BTreeSet<&str> = index.lines().collect();
+    assert_eq!(versions.len(), 20);
+    let checked = sandbox.mu(&["hub", "check", "s3://packages", "--json"]).ok().json();
+    assert_eq!(checked["versions"], 20);
+    assert_eq!(checked["findings"], serde_json::json!([]));
+}
+
+#[test]
+fn twenty_processes_publish_into_one_folder() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    for number in 0..20 {
+        let folder = sandbox.path(&format!("author-{number}"));
+        write(&folder, ".mu/workspace.yaml", "");
+        let name = if number < 10 { "one".to_owned() } else { format!("many-{number}") };
+        write(&folder, "Mu.yaml", format!("name: acme/{name}\nversion: 1.{number}.0\n"));
+    }
+    let to = sandbox.path("srv").display().to_string();
+    let started: Vec<Child> = (0..20)
+        .map(|number| {
+            let mut command = sandbox.command(&["publish", "--to", &to]);
+            command.current_dir(sandbox.path(&format!("author-{number}")));
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().expect("mu runs")
+        })
+        .collect();
+    for process in started {
+        let output = process.wait_with_output().expect("is a child");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let checked = sandbox.mu(&["hub", "check", "../srv", "--json"]).ok().json();
+    assert_eq!((&checked["packages"], &checked["versions"]), (&11.into(), &20.into()));
+    assert_eq!(checked["findings"], serde_json::json!([]));
+}

@@ -1,0 +1,456 @@
+//! `mu hub serve`: what it serves, what it takes, from whom, and what it refuses.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::support::{Package, Sandbox, Served};
+
+/// A workspace beside an empty hub in `srv`.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    sandbox
+}
+
+/// A token that may do everything in `acme`.
+fn token(sandbox: &Sandbox) -> String {
+    token_for(sandbox, "ada", &["--namespace", "acme"])
+}
+
+fn token_for(sandbox: &Sandbox, name: &str, more: &[&str]) -> String {
+    let arguments = ["hub", "token", "add", "../srv", name, "--json"];
+    let run = sandbox.mu(&[&arguments[..], more].concat()).ok();
+    run.json()["token"].as_str().expect("is a token").to_owned()
+}
+
+/// The archive of a package.
+fn archive(sandbox: &Sandbox, package: &Package, name: &str, version: &str) -> Vec<u8> {
+    sandbox.hub().publish(package);
+    fs::read(sandbox.hub().archive(name, version)).expect("was published")
+}
+
+fn simple(sandbox: &Sandbox, name: &str, version: &str) -> Vec<u8> {
+    archive(sandbox, &Package::new(name, version), name, version)
+}
+
+#[test]
+fn files_are_served_whole_in_part_and_only_if_they_changed() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    served.put(&token(&sandbox), "acme/web/1.0.0", &bytes).is(201);
+
+    let path = "/packs/acme/web/web-1.0.0.tgz";
+    let whole = served.ask("GET", path, &[], &[]).is(200);
+    assert_eq!(whole.body, bytes);
+    assert_eq!(whole.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    assert_eq!(whole.header("x-content-type-options"), Some("nosniff"));
+    let e_tag = whole.header("etag").expect("has an ETag").to_owned();
+    let unchanged = served.ask("GET", path, &[&format!("if-none-match: {e_tag}")], &[]).is(304);
+    assert_eq!(unchanged.body, b"");
+
+    let head = served.ask("HEAD", path, &[], &[]).is(200);
+    assert_eq!(head.header("content-length"), Some(bytes.len().to_string().as_str()));
+    assert_eq!(head.body, b"");
+
+    let part = served.ask("GET", path, &["range: bytes=3-6"], &[]).is(206);
+    assert_eq!(part.body, bytes[3..7]);
+    assert_eq!(part.header("content-range"), Some(&*format!("bytes 3-6/{}", bytes.len())));
+    let last = served.ask("GET", path, &["range: bytes=-5"], &[]).is(206);
+    assert_eq!(last.body, bytes[bytes.len() - 5..]);
+    let rest = served.ask("GET", path, &["range: bytes=10-", &format!("if-range: {e_tag}")], &[]);
+    assert_eq!(rest.is(206).body, bytes[10..]);
+    let other = served.ask("GET", path, &["range: bytes=10-", "if-range: \"other\""], &[]);
+    assert_eq!(other.is(200).body, bytes);
+    served.ask("GET", path, &["range: bytes=999999-"], &[]).is(416);
+
+    let index = served.ask("GET", "/index/acme/web.jsonl", &[], &[]).is(200);
+    assert_eq!(index.header("cache-control"), Some("no-cache"));
+    let line: Value = serde_json::from_slice(&index.body).expect("is one line");
+    assert_eq!(line["version"], "1.0.0");
+    let hub = served.ask("GET", "/hub.json", &[], &[]).is(200);
+    assert_eq!(hub.json()["api"], "api/v1/");
+    let known = format!("if-none-match: {}", hub.header("etag").expect("has an ETag"));
+    served.ask("GET", "/hub.json", &[&known], &[]).is(304);
+}
+
+#[test]
+fn nothing_but_the_hub_is_served() {
+    let sandbox = sandbox();
+    token(&sandbox);
+    fs::write(sandbox.path("srv/index/.hidden"), "x")
+        .or_else(|_| {
+            fs::create_dir_all(sandbox.path("srv/index"))?;
+            fs::write(sandbox.path("srv/index/.hidden"), "x")
+        })
+        .expect("is ours");
+    fs::write(sandbox.path("secret"), "x").expect("is ours");
+    let served = Served::start(&sandbox, "../srv", &[]);
+    for path in [
+        "/private/tokens.json",
+        "/hub.lock",
+        "/pending/x.txt",
+        "/index/.hidden",
+        "/index/../private/tokens.json",
+        "/index/%2e%2e/private/tokens.json",
+        "/index/..%2fprivate%2ftokens.json",
+        "/index//private",
+        "/../secret",
+        "/%2e%2e/secret",
+        "/packs/x.html",
+        "/index/a%00b",
+        "/index/\u{e9}",
+        "/",
+        "/%zz",
+    ] {
+        let answer = served.ask("GET", path, &[], &[]);
+        assert!([400, 404].contains(&answer.status), "{path}: {}", answer.text());
+    }
+    let problem = served.ask("GET", "/nothing", &[], &[]).is(404);
+    assert_eq!(problem.header("content-type"), Some("application/problem+json"));
+    assert_eq!(problem.json()["status"], 404);
+    served.ask("DELETE", "/hub.json", &[], &[]).is(405);
+}
+
+#[test]
+fn what_is_published_to_a_server_is_got_from_it() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    let package = Package::new("acme/web", "1.0.0").manifest(
+        "description: The web server\nkeywords: [http]\nprovides: [net.mu.com/v1/Server]\n",
+    );
+    let bytes = archive(&sandbox, &package, "acme/web", "1.0.0");
+    let answer = served.put(&token, "acme/web/1.0.0", &bytes).is(201).json();
+    served.put(&token, "acme/web/1.0.0", &bytes).is(200);
+
+    sandbox.asks_for(&["acme/web#^1"]);
+    sandbox.mu(&["get"]).ok();
+    let from_files = sandbox.lock()["packages"][0]["digest"].clone();
+    assert_eq!(answer["digest"], from_files);
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was written");
+    sandbox.hub_is_at(&served.url());
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["digest"], from_files);
+
+    let found = served.ask("GET", "/api/v1/search?q=HTTP+web", &[], &[]).is(200).json();
+    assert_eq!(found["packages"][0]["name"], "acme/web");
+    assert_eq!(found["total"], 1);
+    let found = served.ask("GET", "/api/v1/search?q=database", &[], &[]).is(200).json();
+    assert_eq!(found["packages"], json!([]));
+    let capability = served.ask("GET", "/capabilities/net.mu.com/v1/Server.json", &[], &[]).is(200);
+    assert_eq!(capability.json()["packages"], json!(["acme/web"]));
+    let other = package.file("more.txt", "other content");
+    let bytes = archive(&sandbox, &other, "acme/web", "1.0.0");
+    let problem = served.put(&token, "acme/web/1.0.0", &bytes).is(409).json();
+    assert!(problem["detail"].as_str().is_some_and(|why| why.contains("published already")));
+}
+
+#[test]
+fn what_may_change_of_a_version_changes() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    for version in ["1.0.0", "1.1.0"] {
+        let bytes = simple(&sandbox, "acme/web", version);
+        served.put(&token, &format!("acme/web/{version}"), &bytes).is(201);
+    }
+    let line = |version: &str| -> Value {
+        let index = served.ask("GET", "/index/acme/web.jsonl", &[], &[]).is(200).text();
+        let mut lines = index.lines().map(serde_json::from_str::<Value>);
+        lines
+            .find_map(|line| line.ok().filter(|line| line["version"] == version))
+            .expect("is there")
+    };
+    let change = |change: &str| served.patch(&token, "acme/web/1.1.0", change).is(200).json();
+    assert_eq!(change(r#"{"yanked": "broken"}"#)["changed"], true);
+    assert_eq!(line("1.1.0")["yanked"], "broken");
+    assert_eq!(change(r#"{"yanked": "broken"}"#)["changed"], false);
+    change(r#"{"yanked": false, "tags": ["stable", "lts"]}"#);
+    assert_eq!(line("1.1.0")["yanked"], Value::Null);
+    assert_eq!(line("1.1.0")["tags"], json!(["stable", "lts"]));
+    served.patch(&token, "acme/web/1.0.0", r#"{"tags": ["lts"]}"#).is(200);
+    assert_eq!(line("1.1.0")["tags"], json!(["stable"]));
+    change(r#"{"movedTo": "hub.mu.com/acme/site"}"#);
+    assert_eq!(line("1.0.0")["movedTo"], "hub.mu.com/acme/site");
+    change(r#"{"movedTo": null}"#);
+    assert_eq!(line("1.0.0")["movedTo"], Value::Null);
+
+    served.patch(&token, "acme/web/9.0.0", r#"{"yanked": true}"#).is(404);
+    for wrong in [r#"{"yanked": 1}"#, r#"{"version": "2.0.0"}"#, "{", "[]"] {
+        served.patch(&token, "acme/web/1.0.0", wrong).is(400);
+    }
+    served.patch(&token, "acme/web/1.0.0", r#"{"tags": ["../x\u0007"]}"#).is(422);
+}
+
+#[test]
+fn changes_need_a_token_that_allows_them() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    let put =
+        |headers: &[&str]| served.ask("PUT", "/api/v1/packages/acme/web/1.0.0", headers, &bytes);
+    let missing = put(&[]).is(401);
+    assert_eq!(missing.header("www-authenticate"), Some("Bearer"));
+    put(&["authorization: Bearer mu_wrong"]).is(401);
+    put(&["authorization: Basic YTpi"]).is(401);
+
+    let other = token_for(&sandbox, "other", &["--namespace", "acm"]);
+    let problem = served.put(&other, "acme/web/1.0.0", &bytes).is(403).json();
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the token `other` does not allow to publish `acme/web`");
+    let yanks = token_for(&sandbox, "yanks", &["--namespace", "acme", "--can", "yank"]);
+    served.put(&yanks, "acme/web/1.0.0", &bytes).is(403);
+    let publishes = token_for(&sandbox, "ci", &["--namespace", "acme/web", "--can", "publish"]);
+    served.put(&publishes, "acme/web/1.0.0", &bytes).is(201);
+    served.patch(&publishes, "acme/web/1.0.0", r#"{"yanked": true}"#).is(403);
+    served.patch(&yanks, "acme/web/1.0.0", r#"{"tags": ["x"]}"#).is(403);
+    served.patch(&yanks, "acme/web/1.0.0", r#"{"yanked": true}"#).is(200);
+
+    sandbox.mu(&["hub", "token", "revoke", "../srv", "ci"]).ok();
+    served.put(&publishes, "acme/web/1.0.0", &bytes).is(401);
+    sandbox.mu(&["hub", "token", "revoke", "../srv", "ci", "--json"]).fails_with("not-found");
+
+    let ends = token_for(&sandbox, "ends", &["--namespace", "*", "--expires", "90 days"]);
+    served.put(&ends, "acme/web/1.0.0", &bytes).is(200);
+    let file = sandbox.path("srv/private/tokens.json");
+    let text = fs::read_to_string(&file).expect("is there");
+    assert!(!text.contains(&ends), "only hashes are kept");
+    let mut tokens: Value = serde_json::from_str(&text).expect("is JSON");
+    for token in tokens["tokens"].as_array_mut().expect("is a list") {
+        if token["name"] == "ends" {
+            token["expires"] = "2020-01-01T00:00:00Z".into();
+        }
+    }
+    fs::write(&file, tokens.to_string()).expect("is ours");
+    served.put(&ends, "acme/web/1.0.0", &bytes).is(401);
+}
+
+#[test]
+fn tokens_are_listed_without_what_they_are() {
+    let sandbox = sandbox();
+    let token = token_for(&sandbox, "ada", &["--namespace", "acme", "--can", "yank"]);
+    let list = sandbox.mu(&["hub", "token", "list", "../srv"]).ok();
+    assert!(!list.stdout.contains(&token[3..]));
+    let list = sandbox.mu(&["hub", "token", "list", "../srv", "--json"]).ok().json();
+    let listed = &list["tokens"][0];
+    assert_eq!(listed["name"], "ada");
+    assert_eq!(listed["namespaces"], json!(["acme"]));
+    assert_eq!(listed["can"], json!(["yank"]));
+    assert_eq!(listed["expires"], Value::Null);
+    for wrong in [
+        &["ada", "--namespace", "acme"][..],
+        &["x", "--namespace", "../x"],
+        &["x", "--namespace", "a", "--expires", "2020-01-01"],
+        &["x", "--namespace", "a", "--expires", "soon"],
+        &["", "--namespace", "a"],
+    ] {
+        let run = sandbox.mu(&[&["hub", "token", "add", "../srv"][..], wrong].concat());
+        assert_ne!(run.status, 0, "{}", run.shown());
+    }
+}
+
+#[test]
+fn archives_that_are_not_what_they_should_be_are_refused() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &["--largest-archive", "1"]);
+    let token = token(&sandbox);
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    let problem = served.put(&token, "acme/web/2.0.0", &bytes).is(422).json();
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/web 2.0.0 is refused: its manifest is of acme/web 1.0.0");
+    served.put(&token, "acme/site/1.0.0", &bytes).is(422);
+    served.put(&token, "acme/web/1.0.0", b"garbage").is(422);
+    served.put(&token, "acme/web/1.0.0", &[]).is(422);
+    served.put(&token, "acme/web/1.0.0", &bytes[..bytes.len() / 2]).is(422);
+    for path in
+        ["acme/../x/1.0.0", "acme/.git/1.0.0", "acme/web.jsonl/1.0.0", "acme%2f..%2fx/1.0.0"]
+    {
+        let answer = served.put(&token, path, &bytes);
+        assert!([403, 404, 422].contains(&answer.status), "{path}: {}", answer.text());
+    }
+    let large = vec![0; (1 << 20) + 1];
+    served.put(&token, "acme/web/1.0.0", &large).is(413);
+    let bearer = format!("authorization: Bearer {token}");
+    let mut chunked = format!("{:x}\r\n", large.len()).into_bytes();
+    chunked.extend_from_slice(&large);
+    chunked.extend_from_slice(b"\r\n0\r\n\r\n");
+    let path = "/api/v1/packages/acme/web/1.0.0";
+    served.ask("PUT", path, &[&bearer, "transfer-encoding: chunked"], &chunked).is(413);
+    served.ask("GET", "/index/acme/web.jsonl", &[], &[]).is(404);
+    served.put(&token, "acme/web/1.0.0", &bytes).is(201);
+    sandbox.mu(&["hub", "check", "../srv"]).ok();
+}
+
+#[test]
+fn hostile_archives_are_refused() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    for (what, bytes) in crate::hostile::archives() {
+        let answer = served.put(&token, "acme/web/1.0.0", &bytes);
+        let text = answer.text();
+        assert!(answer.status == 422 && !text.contains("has no Mu.yaml"), "{what}: {text}");
+    }
+    served.ask("GET", "/index/acme/web.jsonl", &[], &[]).is(404);
+    served.ask("GET", "/healthz", &[], &[]).is(200);
+}
+
+#[test]
+fn who_asks_for_too_much_has_to_wait() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &["--changes-per-minute", "2"]);
+    for _ in 0..2 {
+        served.put("mu_guess", "acme/web/1.0.0", &[]).is(401);
+    }
+    let limited = served.put("mu_guess", "acme/web/1.0.0", &[]).is(429);
+    let wait: u64 =
+        limited.header("retry-after").and_then(|wait| wait.parse().ok()).expect("a time");
+    assert!((1..=31).contains(&wait), "{wait}");
+    served.ask("GET", "/hub.json", &[], &[]).is(200);
+    let served = Served::start(&sandbox, "../srv", &["--requests-per-second", "1"]);
+    let statuses: Vec<u16> =
+        (0..20).map(|_| served.ask("GET", "/hub.json", &[], &[]).status).collect();
+    assert_eq!(statuses[0], 200);
+    assert!(statuses.contains(&429), "{statuses:?}");
+}
+
+#[test]
+fn clients_that_dawdle_hold_up_nobody_and_are_cut_off() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let mut slow: Vec<TcpStream> = (0..200)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.address).expect("the server listens");
+            stream.write_all(b"GET /hub.json HTTP/1.1\r\nx: ").expect("the server reads");
+            stream
+        })
+        .collect();
+    served.ask("GET", "/hub.json", &[], &[]).is(200);
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    served.put(&token(&sandbox), "acme/web/1.0.0", &bytes).is(201);
+    // Ends when the server has had enough.
+    slow[0].read_to_end(&mut Vec::new()).expect("is closed");
+}
+
+#[test]
+fn the_server_says_how_it_is_and_what_it_did() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    served.put(&token, "acme/web/1.0.0", &bytes).is(201);
+    served.put("mu_wrong", "acme/web/1.0.0", &bytes).is(401);
+    assert_eq!(served.ask("GET", "/healthz", &[], &[]).is(200).text(), "ok\n");
+    let metrics = served.ask("GET", "/metrics", &[], &[]).is(200).text();
+    for line in [
+        "mu_hub_requests_total{status=\"2xx\"} 2",
+        "mu_hub_requests_total{status=\"4xx\"} 1",
+        "mu_hub_published_total 1",
+        "mu_hub_unauthorized_total 1",
+    ] {
+        assert!(metrics.lines().any(|other| other == line), "{line} is not in\n{metrics}");
+    }
+    let (status, log) = served.end();
+    assert_eq!(status, Some(0), "a server that is asked to end has not failed");
+    let lines: Vec<Value> =
+        log.iter().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+    assert_eq!(lines.len(), 4);
+    assert_eq!(lines[0]["method"], "PUT");
+    assert_eq!(lines[0]["path"], "/api/v1/packages/acme/web/1.0.0");
+    assert_eq!(lines[0]["status"], 201);
+    assert_eq!(lines[0]["token"], "ada");
+    assert_eq!(lines[1]["status"], 401);
+    assert!(!log.concat().contains(&token));
+}
+
+#[test]
+fn twenty_publish_at_once() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &["--changes-per-minute", "1000"]);
+    let token = token(&sandbox);
+    let packages: Vec<(String, Vec<u8>)> = (0..20)
+        .flat_map(|number| {
+            let of_one = ("acme/one".to_owned(), format!("1.{number}.0"));
+            let of_many = (format!("acme/many-{number}"), "1.0.0".to_owned());
+            [of_one, of_many]
+        })
+        .map(|(name, version)| (format!("{name}/{version}"), simple(&sandbox, &name, &version)))
+        .collect();
+    std::thread::scope(|scope| {
+        for (package, bytes) in &packages {
+            let (served, token) = (&served, &token);
+            scope.spawn(move || served.put(token, package, bytes).is(201));
+        }
+    });
+    let index = served.ask("GET", "/index/acme/one.jsonl", &[], &[]).is(200).text();
+    let versions: std::collections::BTreeSet<String> = index
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("is whole")["version"].to_string())
+        .collect();
+    assert_eq!((index.lines().count(), versions.len()), (20, 20));
+    let found = served.ask("GET", "/api/v1/search?q=many", &[], &[]).is(200).json();
+    assert_eq!(found["total"], 20);
+    let checked = sandbox.mu(&["hub", "check", "../srv", "--json"]).ok().json();
+    assert_eq!((&checked["packages"], &checked["versions"]), (&json!(21), &json!(40)));
+    assert_eq!(checked["findings"], json!([]));
+}
+
+#[test]
+fn a_server_that_is_killed_while_publishing_leaves_no_half_version() {
+    let sandbox = sandbox();
+    let token = token(&sandbox);
+    let archives: Vec<(String, Vec<u8>)> = (0..50)
+        .map(|number| {
+            let version = format!("1.{number}.0");
+            let bytes = simple(&sandbox, "acme/web", &version);
+            (version, bytes)
+        })
+        .collect();
+    let mut answered = Vec::new();
+    for (round, (version, bytes)) in archives.iter().enumerate() {
+        let served = Served::start(&sandbox, "../srv", &[]);
+        let address = served.address;
+        let path = format!("/api/v1/packages/acme/web/{version}");
+        let bearer = format!("authorization: Bearer {token}");
+        std::thread::scope(|scope| {
+            let publishing = scope.spawn(|| {
+                let mut stream = TcpStream::connect(address)?;
+                let length = bytes.len();
+                write!(
+                    stream,
+                    "PUT {path} HTTP/1.1\r\nhost: x\r\n{bearer}\r\ncontent-length: {length}\r\n\r\n"
+                )?;
+                stream.write_all(bytes)?;
+                let mut status = [0; 12];
+                stream.read_exact(&mut status)?;
+                Ok::<bool, std::io::Error>(status.ends_with(b"201"))
+            });
+            // Each round a little later, from before the archive is read until after the answer.
+            let begin = std::time::Instant::now();
+            let moment = std::time::Duration::from_micros(400 * round as u64);
+            while begin.elapsed() < moment {
+                std::hint::spin_loop();
+            }
+            served.kill();
+            if publishing.join().expect("no panic").unwrap_or(false) {
+                answered.push(version.clone());
+            }
+        });
+        sandbox.mu(&["hub", "check", "../srv"]).ok();
+    }
+    sandbox.mu(&["hub", "check", "../srv", "--repair"]).ok();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let index = served.ask("GET", "/index/acme/web.jsonl", &[], &[]);
+    for version in &answered {
+        let line = format!("\"version\":\"{version}\"");
+        assert!(index.text().contains(&line), "{version} was acknowledged and is lost");
+    }
+    for (version, bytes) in &archives {
+        let status = served.put(&token, &format!("acme/web/{version}"), bytes).status;
+        assert!([200, 201].contains(&status), "{version}: {status}");
+    }
+    let checked = sandbox.mu(&["hub", "check", "../srv", "--json"]).ok().json();
+    assert_eq!(checked["versions"], 50);
+}
