@@ -11,7 +11,8 @@ use crate::ops::get::{GetRequest, Save, get};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write \
-aws/ec2#^1.2.0. One that is there already gets the new version.
+aws/ec2#^1.2.0. One that is there already gets the new version. By the minimal strategy, other dependencies \
+that it raises are raised in Mu.yaml too.
 
 Examples:
   mu add aws/ec2

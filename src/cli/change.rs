@@ -28,7 +28,8 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     }
     for path in &outcome.edited {
         let shown = path.strip_prefix(&context.environment.current).unwrap_or(path);
-        context.shell.status(&format!("wrote {}", shown.display()));
+        let wrote = if outcome.dry_run { "would write" } else { "wrote" };
+        context.shell.status(&format!("{wrote} {}", shown.display()));
     }
     context.shell.status(&summary(outcome));
     Ok(0)

@@ -12,6 +12,9 @@ use crate::ops::get::{GetRequest, Save, check_not_empty, get};
 Without REF, installs what Mu.yaml and Mu.lock ask for. With REF, installs that package and its \
 dependencies; it stays until `mu remove REF`. --save also writes it into Mu.yaml.
 
+By the minimal strategy (--resolution minimal) every requirement means its lowest match, and Mu.lock has no \
+say. Mu.yaml is kept true: dependencies begin at what is in use. REF without a version means from its newest on.
+
 Examples:
   mu get
   mu get aws/ec2#^1.0.6

@@ -9,7 +9,8 @@ use crate::ops::remove::remove;
 /// Stop using packages: drop them from Mu.yaml, Mu.lock and the packs
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Edits the Mu.yaml around this folder, or every one of the workspace where this folder is in none.
+Edits the Mu.yaml around this folder, or every one of the workspace where this folder is in none. By the \
+minimal strategy, `# indirect` lines that nothing leads to any more go as well.
 
 Examples:
   mu remove aws/ec2

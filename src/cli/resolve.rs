@@ -1,23 +1,28 @@
 //! `mu resolve`.
 
+use anstyle::Style;
 use clap::Args;
+use serde_json::json;
 
 use crate::cli::get::Narrowing;
 use crate::cli::{Context, Ending, change};
-use crate::ops::Scope;
+use crate::ops::compare::{Comparison, compare};
 use crate::ops::graph::version_of;
 use crate::ops::what_if::{WhatIf, what_if};
-use crate::report::{FAINT, STRONG};
+use crate::ops::{CommandError, Outcome, Scope};
+use crate::report::{FAINT, NOTICE, STRONG, Table, count, error_json};
 
 /// Show what would be chosen, and change nothing
 #[derive(Debug, Args)]
 #[command(after_help = "\
-REFs stand instead of what the workspace asks for; --with and --without add to it and take from it.
+REFs stand instead of what the workspace asks for; --with and --without add to it and take from it. \
+--compare shows what each strategy would choose.
 
 Examples:
   mu resolve
   mu resolve aws/ec2#^1 aws/vpc
   mu resolve --with aws/ec2#^2 --explain
+  mu resolve --compare
   mu what-if --without hub.mu.com/aws/vpc")]
 pub(crate) struct Arguments {
     /// What to ask for, instead of what the workspace does
@@ -41,6 +46,9 @@ pub(crate) struct Arguments {
     /// Also say what each version was asked for by
     #[arg(long)]
     explain: bool,
+    /// Show what each strategy would choose, beside each other
+    #[arg(long, conflicts_with = "explain")]
+    compare: bool,
     #[command(flatten)]
     narrowing: Narrowing,
 }
@@ -65,6 +73,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         app_version: arguments.narrowing.app_version.clone(),
         prereleases: arguments.narrowing.pre,
     };
+    if arguments.compare {
+        return beside(context, &compare(&mut session, &request)?);
+    }
     let outcome = what_if(&mut session, &request)?;
     if context.shell.is_json() {
         return change::print(context, &outcome);
@@ -83,4 +94,44 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
     }
     change::print(context, &outcome)
+}
+
+/// Prints both selections, package by package, and what stands in the way of one of them.
+fn beside(context: &Context, comparison: &Comparison) -> Ending {
+    let rows = comparison.rows();
+    if context.shell.is_json() {
+        let side = |outcome: &Result<Outcome, CommandError>| match outcome {
+            Ok(outcome) => outcome.to_json(),
+            Err(error) => error_json(error),
+        };
+        let packages: Vec<_> = rows
+            .iter()
+            .map(|row| json!({ "id": row.id.to_string(), "highest": row.highest, "minimal": row.minimal }))
+            .collect();
+        context.json(&json!({
+            "highest": side(&comparison.highest),
+            "minimal": side(&comparison.minimal),
+            "packages": packages,
+        }))?;
+        return Ok(0);
+    }
+    let mut table = Table::new(&["package", "highest", "minimal"]);
+    for row in &rows {
+        let differs = if row.highest == row.minimal { Style::new() } else { NOTICE };
+        let text = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
+        let (highest, minimal) = (text(&row.highest), text(&row.minimal));
+        table.row([(STRONG, row.id.to_string()), (differs, highest), (differs, minimal)]);
+    }
+    context.print(&table.render())?;
+    for (name, outcome) in [("highest", &comparison.highest), ("minimal", &comparison.minimal)] {
+        if let Err(error) = outcome {
+            context.line("")?;
+            context.line(&format!("{name}: {error}"))?;
+            return Ok(0);
+        }
+    }
+    let count_differing = rows.iter().filter(|row| row.highest != row.minimal).count();
+    let differ = if count_differing == 1 { "differs" } else { "differ" };
+    context.shell.status(&format!("{} {differ}", count(count_differing, "package")));
+    Ok(0)
 }

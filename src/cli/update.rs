@@ -13,6 +13,10 @@ Without PKG, everything moves to the newest versions that fit together. With PKG
 and others only as far as it forces them. Mu.yaml stays as it is; only Mu.lock changes. To move beyond \
 what Mu.yaml asks for, use `mu upgrade`.
 
+By the minimal strategy Mu.yaml says what is in use, so moves are written there: dependencies begin at their new \
+version, and what only others need is listed with `# indirect` where it must be. A move down lowers or drops \
+what needs more, and says why; it raises nothing.
+
 Examples:
   mu update
   mu update aws/ec2

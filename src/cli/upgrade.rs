@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::{Context, Ending, change};
-use crate::ops::update::update;
+use crate::ops::update;
 use crate::ops::upgrade::upgrade;
 use crate::ops::{Code, CommandError, Scope};
 
@@ -12,7 +12,7 @@ use crate::ops::{Code, CommandError, Scope};
 #[command(after_help = "\
 Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1. \
 Pins move only if they are named; tags, branches and commits stay. To move within what Mu.yaml asks \
-for, use `mu update`.
+for, use `mu update`. By the minimal strategy all numbers are written: ~1.5 becomes ~2.1.3.
 
 Examples:
   mu upgrade
@@ -27,10 +27,11 @@ pub(crate) struct Arguments {
     dry_run: bool,
 }
 
-/// Move a package to an older version, within what Mu.yaml asks for
+/// Move a package to an older version
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The same as `mu update PKG#VERSION`.
+The same as `mu update PKG#VERSION`, for older versions only. By the minimal strategy, what needs more than \
+that version goes to its next lower version that does not, or is dropped; each is listed with its reason.
 
 Examples:
   mu downgrade aws/ec2#1.0.6")]
@@ -57,5 +58,8 @@ pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> En
         }
     }
     let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
-    change::print(context, &update(&mut session, &arguments.packages, arguments.dry_run)?)
+    change::print(
+        context,
+        &update::downgrade(&mut session, &arguments.packages, arguments.dry_run)?,
+    )
 }

@@ -266,7 +266,7 @@ fn with_versions(
 }
 
 /// A dependency that begins at the newest version that fits.
-fn with_newest(
+pub(super) fn with_newest(
     session: &Session,
     extra: &[String],
     dependency: manifest::Requirement,

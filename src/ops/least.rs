@@ -7,7 +7,7 @@ use crate::index::Index;
 use crate::ops::failure::failed;
 use crate::ops::member::Editing;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::resolve::{ask, is_settled, request};
+use crate::ops::resolve::{Resolved, ask, is_settled, request, resolve};
 use crate::ops::rewrite::{Lists, rewrite};
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -98,6 +98,65 @@ pub(super) fn tidy(session: &mut Session, plan: &mut Plan, idle: Idle) -> Result
         plan.extra = rewrite(session, &mut plan.editing, &all, &change, Lists::CommandLine)?;
     }
     Ok(())
+}
+
+/// The fewest requirements that lead to what these do, as `ID#SPEC`; `None` if they are that already, or if another
+/// strategy is in force.
+pub(super) fn listed(
+    session: &Session,
+    requirements: &Requirements,
+) -> Result<Option<Vec<String>>, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let is_known = requirements.differences(session, &lock).is_empty();
+    if !is_in_force(session) || (is_known && is_settled(session, requirements, &lock)) {
+        return Ok(None);
+    }
+    let change = match question(session, requirements, &Update::Nothing, |universe, request| {
+        Minimal.tidy(universe, request)
+    }) {
+        Err(error) if error.code == Code::Offline => return Ok(None),
+        result => result?,
+    };
+    let own = change.asked.iter().flatten().flatten();
+    let mut listed: Vec<String> =
+        own.chain(&change.indirect).map(|one| format!("{}#{}", one.id, one.spec)).collect();
+    listed.sort();
+    listed.dedup();
+    Ok(Some(listed))
+}
+
+/// What the newest versions come to that these requirements allow, in the strategy that is in force.
+///
+/// # Errors
+///
+/// When the requirements cannot be met, or a registry cannot be asked.
+pub(super) fn resolve_newest(
+    session: &Session,
+    requirements: &Requirements,
+) -> Result<Resolved, CommandError> {
+    if !is_in_force(session) {
+        return resolve(session, requirements, Update::Everything);
+    }
+    let change = question(session, requirements, &Update::Everything, |universe, request| {
+        Minimal.update_everything(universe, request)
+    })?;
+    let mut asked: Vec<Asked> = Vec::new();
+    for (group, new) in requirements.grouped(false).into_iter().zip(&change.asked) {
+        let pairs = group.into_iter().zip(new.iter().cloned());
+        asked.extend(
+            pairs.filter_map(|(old, new)| Some(Asked { requirement: new?, ..old.clone() })),
+        );
+    }
+    let Some(first) = asked.first().cloned() else {
+        return resolve(session, requirements, Update::Everything);
+    };
+    asked.extend(change.indirect.into_iter().map(|requirement| Asked {
+        requirement,
+        indirect: true,
+        ..first.clone()
+    }));
+    let newest = Requirements { asked, ..requirements.clone() };
+    resolve(session, &newest, Update::Everything)
 }
 
 /// Moves versions, to what `wish` asks for if it asks for one version, and writes what that makes of the requirements into

@@ -3,6 +3,7 @@
 //! One verb a file. Nothing here prints, and nothing parses command lines.
 
 pub mod care;
+pub mod compare;
 mod credentials;
 mod dependencies;
 pub mod error;

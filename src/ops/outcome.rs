@@ -32,7 +32,7 @@ pub struct Outcome {
     pub counts: Fetched,
     /// Packs that were made or removed on disk.
     pub installed: usize,
-    /// Manifests that were changed.
+    /// Manifests that were changed, or would be.
     pub edited: Vec<PathBuf>,
     /// Whether anything was written at all.
     pub dry_run: bool,

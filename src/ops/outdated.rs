@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::failure::unavailable;
+use crate::ops::least::resolve_newest;
 use crate::ops::requirements::Requirements;
-use crate::ops::resolve::{request, resolve};
+use crate::ops::resolve::request;
 use crate::ops::why::{asking, look};
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
@@ -40,7 +41,7 @@ pub struct Outdated {
 pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let requirements = Requirements::collect(session, lock.extra.clone())?;
-    let resolved = resolve(session, &requirements, Update::Everything)?;
+    let resolved = resolve_newest(session, &requirements)?;
     let request = request(session, &requirements, &lock, Update::Everything);
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
     let mut found = Vec::new();

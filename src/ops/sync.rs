@@ -48,7 +48,8 @@ pub fn sync(
         session.save_index();
         let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
         let outcome = outcome.by_way_of(&resolved.ways);
-        return Ok(Outcome { dry_run, ..outcome });
+        let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
+        return Ok(Outcome { dry_run, edited, ..outcome });
     }
     let (counts, installed) = install(session, &mut resolved)?;
     if session.options.locked && !resolved.is_unchanged() {
@@ -62,11 +63,9 @@ pub fn sync(
         session.write_lockfile(&resolved.lock)?;
     }
     let mut edited = Vec::new();
-    for edit in edits {
-        if fs::read_text_if_there(&edit.path)?.as_ref() != Some(&edit.text) {
-            fs::write_atomic(&edit.path, edit.text.as_bytes())?;
-            edited.push(edit.path.clone());
-        }
+    for edit in changed(edits)? {
+        fs::write_atomic(&edit.path, edit.text.as_bytes())?;
+        edited.push(edit.path.clone());
     }
     session.save_index();
     let Resolved { lock, previous, ways, .. } = resolved;
@@ -86,6 +85,17 @@ pub fn sync(
         }
     }
     Ok(outcome)
+}
+
+/// The edits that change their file.
+fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
+    let mut changed = Vec::new();
+    for edit in edits {
+        if fs::read_text_if_there(&edit.path)?.as_ref() != Some(&edit.text) {
+            changed.push(edit);
+        }
+    }
+    Ok(changed)
 }
 
 /// Fetches and installs what `resolved` names; returns also how many packs were made.

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::index::Requirement;
-use crate::lock::Lockfile;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::get::id_of;
 use crate::ops::least::{self, Idle, Plan, conclude, step};
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::resolve::resolve;
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Minimal, Update};
 
 /// Who asks for the version in `mu update PKG#VERSION`; never recorded in a lock.
@@ -120,8 +120,35 @@ pub(super) fn update_everything(
     Ok(())
 }
 
+/// Moves packages to older versions.
+///
+/// # Errors
+///
+/// When one of the versions is newer than what is in use, and for all that [`update`] fails for.
+pub fn downgrade(
+    session: &mut Session,
+    texts: &[String],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let known = if least::is_in_force(session) { current(session, &lock.extra)? } else { lock };
+    for text in texts {
+        let reference = Reference::parse(text)?;
+        let id = find_locked(session, &known, &reference)?;
+        let now = known.find(&id).last().and_then(LockedPackage::parsed_version);
+        if let (Some(VersionSpec::Pin(pin)), Some(now)) = (reference.version(), now)
+            && now < Version::parse(&pin.version().to_string())?
+        {
+            let message = format!("`{id}` is at {now}, and {pin} is newer");
+            return Err(CommandError::new(Code::Usage, message)
+                .hint(format!("`mu update {reference}` moves there")));
+        }
+    }
+    update(session, texts, dry_run)
+}
+
 /// What is in use according to the manifests, or to the lock where they contradict themselves.
-fn current(session: &Session, extra: &[String]) -> Result<Lockfile, CommandError> {
+pub(super) fn current(session: &Session, extra: &[String]) -> Result<Lockfile, CommandError> {
     let requirements = Requirements::collect(session, extra.to_vec())?;
     match resolve(session, &requirements, Update::Nothing) {
         Ok(resolved) => Ok(resolved.lock),

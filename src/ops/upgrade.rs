@@ -4,15 +4,17 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use crate::lock::Lockfile;
-use crate::ops::dependencies::{self, Meant, NewVersion};
+use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
+use crate::ops::least::{self, Idle, Plan, carry_out};
 use crate::ops::member::Editing;
 use crate::ops::pin::MARK;
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::resolve;
 use crate::ops::sync::sync;
+use crate::ops::update::current;
 use crate::ops::{CommandError, Outcome, Session};
-use crate::reference::{PackageId, VersionSpec};
-use crate::select::Update;
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::{Minimal, Update, beginning_at};
 
 /// Upgrades the packages in `names`, or every dependency that asks for a range.
 ///
@@ -27,18 +29,16 @@ pub fn upgrade(
     names: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
+    if least::is_in_force(session) {
+        return upgrade_least(session, names, dry_run);
+    }
     let extra = session.lockfile()?.unwrap_or_default().extra;
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
     // First without bounds, to learn how far everything can go together.
     let open = RefCell::new(BTreeSet::new());
     dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
-        let moves = match dependency.reference.version() {
-            Some(VersionSpec::Range(_)) => true,
-            Some(VersionSpec::Pin(_)) => dependency.is_named,
-            _ => false,
-        };
-        if !moves {
+        if !moves(dependency) {
             return Ok(None);
         }
         open.borrow_mut().insert(dependency.id.clone());
@@ -60,6 +60,57 @@ pub fn upgrade(
     })?;
     let requirements = Requirements::collect(session, extra)?;
     sync(session, &requirements, Update::Packages(open), &editing.into_edits(), dry_run)
+}
+
+/// The same by the minimal strategy: each goes to its newest release, and what they need follows only as far as it must.
+fn upgrade_least(
+    session: &mut Session,
+    names: &[String],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let extra = session.lockfile()?.unwrap_or_default().extra;
+    let meant = Meant { names, mark: MARK };
+    let members = session.workspace.members.clone();
+    let known = current(session, &extra)?;
+    // First with open ends, to learn how far each can go.
+    let open = RefCell::new(BTreeSet::new());
+    dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
+        let current = version_in(&known, &dependency.id).filter(|_| moves(dependency));
+        let Some(current) = current else { return Ok(None) };
+        open.borrow_mut().insert(dependency.id.clone());
+        let version = Some(VersionSpec::parse(&format!(">={current}"))?);
+        Ok(Some(NewVersion { version, note: dependency.note.clone() }))
+    })?;
+    let open: Vec<PackageId> = open.into_inner().into_iter().collect();
+    let requirements = Requirements::collect(session, extra.clone())?;
+    let change = least::question(session, &requirements, &Update::Nothing, |universe, request| {
+        Minimal.raise(universe, request, &open)
+    })?;
+    // Then with what begins there.
+    session.workspace.members = members;
+    let mut plan = Plan { extra, ..Plan::default() };
+    dependencies::change(session, &mut plan.editing, &meant, |dependency| {
+        let chosen = change.selection.find(&dependency.id);
+        let newest = chosen.and_then(|chosen| chosen.version.as_ref());
+        let is_open = open.contains(&dependency.id);
+        let is_above = |newest: &&Version| {
+            version_in(&known, &dependency.id).is_some_and(|known| known != newest.to_string())
+        };
+        let Some(newest) = newest.filter(|_| is_open).filter(is_above) else { return Ok(None) };
+        let version = Some(beginning_at(dependency.reference.version(), newest));
+        Ok(Some(NewVersion { version, note: dependency.note.clone() }))
+    })?;
+    let update = Update::Packages(open.into_iter().collect());
+    carry_out(session, plan, update, Idle::Go, dry_run)
+}
+
+/// Whether a dependency is upgraded.
+fn moves(dependency: &Dependency) -> bool {
+    match dependency.reference.version() {
+        Some(VersionSpec::Range(_)) => true,
+        Some(VersionSpec::Pin(_)) => dependency.is_named,
+        _ => false,
+    }
 }
 
 fn version_in<'lock>(lock: &'lock Lockfile, id: &PackageId) -> Option<&'lock str> {

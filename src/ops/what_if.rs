@@ -2,8 +2,9 @@
 
 use crate::lock::{LockedPackage, Source};
 use crate::manifest;
-use crate::ops::get::id_of;
-use crate::ops::requirements::{Requirements, print_extra, without};
+use crate::ops::get::{id_of, with_newest};
+use crate::ops::least;
+use crate::ops::requirements::{Requirements, without};
 use crate::ops::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{Reference, Version, VersionSpec};
@@ -61,32 +62,52 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
         session.workspace.members.clear();
         extra.clear();
     }
-    for text in request.references.iter().chain(&request.with) {
+    let mut supposed_too = Vec::new();
+    let given = request.references.iter().map(|text| (REFERENCE, text));
+    for (by, text) in given.chain(request.with.iter().map(|text| (WITH, text))) {
         let reference = Reference::parse(text)?;
         let id = id_of(session, &reference);
         extra = without(session, &extra, &id);
         drop_requirements(session, &id, request.with.contains(text));
-        extra.push(print_extra(&manifest::Requirement {
-            channel: request.channel.clone(),
-            app_version: request.app_version.clone(),
-            prerelease: request.prereleases,
-            ..manifest::Requirement::new(reference)
-        }));
+        supposed_too.push((by, id, reference));
     }
     for text in &request.without {
         let id = id_of(session, &Reference::parse(text)?);
         extra = without(session, &extra, &id);
         drop_requirements(session, &id, true);
     }
-    let requirements = Requirements::collect(session, extra)?;
+    let mut requirements = Requirements::collect(session, extra.clone())?;
+    for (by, id, reference) in supposed_too {
+        let is_open = reference.version().is_none()
+            && reference.local().is_none()
+            && session.places.member_of(&id).is_none();
+        let mut dependency = manifest::Requirement {
+            channel: request.channel.clone(),
+            app_version: request.app_version.clone(),
+            prerelease: request.prereleases,
+            ..manifest::Requirement::new(reference)
+        };
+        if is_open && least::is_in_force(session) {
+            session.index().declare(&id, &dependency.reference, &session.environment.current);
+            dependency = with_newest(session, &extra, dependency, by)?;
+        }
+        requirements.suppose(session, by, &dependency);
+    }
     // References that stand alone are answered as if nothing were installed.
     let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
     session.save_index();
     let outcome = Outcome::new(resolved.lock, &supposed, &requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
-    Ok(Outcome { dry_run: true, ..outcome })
+    let listed = least::listed(session, &requirements)?.unwrap_or(outcome.requirements);
+    Ok(Outcome { dry_run: true, requirements: listed, ..outcome })
 }
+
+/// Who asks for the references that stand instead of the workspace's own requirements.
+pub const REFERENCE: &str = "mu resolve";
+
+/// Who asks for the references that are added.
+pub const WITH: &str = "mu resolve --with";
 
 /// Takes a package out of what the manifests ask for, as far as this run goes.
 fn drop_requirements(session: &mut Session, id: &crate::reference::PackageId, everywhere: bool) {

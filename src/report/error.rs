@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::manifest::source::SourceError;
 use crate::ops::CommandError;
@@ -57,7 +57,7 @@ pub(super) fn text(error: &CommandError, coloured: bool) -> String {
 }
 
 /// The error for programs.
-pub(super) fn json(error: &CommandError) -> String {
+pub fn json(error: &CommandError) -> Value {
     let mut message = error.error.to_string();
     let mut cause = error.error.source();
     while let Some(current) = cause {
@@ -70,13 +70,12 @@ pub(super) fn json(error: &CommandError) -> String {
     let own = error.error.downcast_ref::<SourceError>().and_then(SourceError::help_text);
     let hints: Vec<&str> = own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
     let help = if hints.is_empty() { json!(null) } else { json!(hints.join("\n")) };
-    let value = json!({
+    json!({
         "error": {
             "code": error.code.as_str(),
             "message": message,
             "help": help,
             "details": error.details,
         }
-    });
-    format!("{value}\n")
+    })
 }

@@ -18,6 +18,7 @@ use crate::guard;
 use crate::ops::{CommandError, Events, Stage};
 use crate::report::progress::ProgressLine;
 
+pub use crate::report::error::json as error_json;
 pub use crate::report::table::Table;
 pub use crate::report::text::{count, printable, size};
 
@@ -156,7 +157,7 @@ impl Shell {
     /// Prints an error: what, why, what to do; or its JSON form.
     pub fn error(&self, error: &CommandError) {
         let text = if self.options.json {
-            error::json(error)
+            format!("{}\n", error::json(error))
         } else {
             error::text(error, self.coloured_errors)
         };

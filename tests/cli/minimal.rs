@@ -230,3 +230,243 @@ fn another_strategy_selects_anew() {
     sandbox.mu(&["get"]).ok();
     assert_eq!(chosen(&sandbox), "b1.2 c1.2 d1.4 e1.2");
 }
+
+#[test]
+fn an_upgrade_raises_what_the_manifest_asks_for() {
+    let sandbox = example();
+    run(&sandbox, &["get"]);
+    publish(&sandbox, "b 2.0: d#^1.3\nc 2.0: d#^1.4\nd 1.9:\nd 2.0:");
+    let before = sandbox.state();
+    let dry = sandbox.mu(&["upgrade", "--dry-run"]).ok();
+    insta::assert_snapshot!(dry.shown(), @r"
+    $ mu upgrade --dry-run
+    ~ hub.mu.com/x/b 1.2.0 → 2.0.0
+    ~ hub.mu.com/x/c 1.2.0 → 2.0.0
+    would write Mu.yaml
+    4 packages would be in use; nothing was written
+    [exit 0]
+    ");
+    assert!(sandbox.state() == before);
+    run(&sandbox, &["upgrade", "x/b"]);
+    assert_eq!(chosen(&sandbox), "b2 c1.2 d1.4 e1.2");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/b#^2.0.0", "x/c#^1.2"]);
+    run(&sandbox, &["upgrade"]);
+    assert_eq!(chosen(&sandbox), "b2 c2 d1.4 e1.2");
+}
+
+#[test]
+fn a_downgrade_is_no_upgrade() {
+    let sandbox = example();
+    run(&sandbox, &["get"]);
+    let before = sandbox.state();
+    let run = sandbox.mu(&["downgrade", "x/e#1.3.0"]);
+    insta::assert_snapshot!(run.shown(), @r"
+    $ mu downgrade x/e#1.3.0
+    error: `hub.mu.com/x/e` is at 1.2.0, and 1.3.0 is newer
+
+    hint: `mu update x/e#1.3.0` moves there
+    [exit 2]
+    ");
+    assert!(sandbox.state() == before);
+}
+
+#[test]
+fn what_is_added_begins_at_its_newest() {
+    let sandbox = sandbox(&["x/b#^1.1"], GRAPH);
+    run(&sandbox, &["get"]);
+    let shown = run(&sandbox, &["add", "x/c"]);
+    assert!(shown.contains("+ hub.mu.com/x/c 1.3.0"), "{shown}");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/b#^1.1", "x/c#^1.3.0"]);
+    // One that was only needed by others becomes one's own.
+    run(&sandbox, &["update", "x/d#1.2.0"]);
+    assert_eq!(listed(&sandbox, "Mu.yaml")[2], "x/d#>=1.2.0 # indirect");
+    run(&sandbox, &["add", "x/d#^1.3"]);
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/b#^1.1", "x/c#^1.3.0", "x/d#^1.3"]);
+    let json = sandbox.mu(&["resolve", "--json"]).ok().json();
+    assert_eq!(
+        json["requirements"],
+        json!(["hub.mu.com/x/b#^1.1", "hub.mu.com/x/c#^1.3.0", "hub.mu.com/x/d#^1.3"])
+    );
+}
+
+#[test]
+fn what_is_removed_takes_along_what_only_it_needed() {
+    let sandbox = example();
+    run(&sandbox, &["update", "x/c#1.3.0"]);
+    assert_eq!(listed(&sandbox, "Mu.yaml").len(), 3);
+    run(&sandbox, &["remove", "x/b"]);
+    assert_eq!(chosen(&sandbox), "c1.3 f1.1 g1.1");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/c#^1.3.0"]);
+}
+
+#[test]
+fn what_get_was_given_moves_in_the_lock() {
+    let sandbox = sandbox(&["x/d#^1.2"], GRAPH);
+    sandbox.mu(&["get", "x/b"]).ok();
+    assert_eq!(sandbox.lock()["extra"], json!(["x/b#^1.2.0"]));
+    assert_eq!(chosen(&sandbox), "b1.2 d1.3 e1.2");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/d#^1.2"], "the manifest is left alone");
+    sandbox.mu(&["update", "x/e#1.3.0"]).ok();
+    assert_eq!(sandbox.lock()["extra"], json!(["x/b#^1.2.0"]));
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/d#^1.3.0", "x/e#>=1.3.0 # indirect"]);
+    sandbox.mu(&["remove", "x/b"]).ok();
+    assert_eq!(chosen(&sandbox), "d1.3 e1.3");
+}
+
+#[test]
+fn without_a_manifest_the_lock_lists_all() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("MU_RESOLUTION", "minimal");
+    publish(&sandbox, GRAPH);
+    sandbox.mu(&["get", "x/b#^1.1"]).ok();
+    sandbox.mu(&["update", "x/d"]).ok();
+    assert_eq!(sandbox.lock()["extra"], json!(["x/b#^1.1", "x/d#>=1.4.0 # indirect"]));
+    let lock = sandbox.read("Mu.lock");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    sandbox.mu(&["remove", "x/b"]).ok();
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/x"));
+}
+
+#[test]
+fn a_line_stands_where_it_is_needed() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("MU_RESOLUTION", "minimal");
+    publish(&sandbox, GRAPH);
+    sandbox.write("one/Mu.yaml", "name: one\ndependencies:\n  - x/c#^1.3\n");
+    sandbox.write(
+        "two/Mu.yaml",
+        "name: two\ndependencies:\n  - x/f#^1.1\ndevDependencies:\n  - x/b#^1.1\n",
+    );
+    run(&sandbox, &["get"]);
+    run(&sandbox, &["update", "x/d"]);
+    assert_eq!(listed(&sandbox, "one/Mu.yaml"), ["x/c#^1.3"]);
+    let two = sandbox.read("two/Mu.yaml");
+    let dev = two.split("devDependencies:").nth(1).expect("is there");
+    assert!(dev.contains("- x/d#>=1.4.0 # indirect"), "{two}");
+    // One version for all: who asks for it says so.
+    sandbox.write("three/Mu.yaml", "name: three\ndependencies:\n  - x/d#^1.1\n");
+    run(&sandbox, &["get"]);
+    assert_eq!(listed(&sandbox, "three/Mu.yaml"), ["x/d#^1.4.0"]);
+    assert_eq!(listed(&sandbox, "two/Mu.yaml"), ["x/f#^1.1", "x/b#^1.1"]);
+}
+
+#[test]
+fn comments_and_layout_stay() {
+    let sandbox = example();
+    let text = "# the shop\nname: acme/web\n\ndependencies:\n    # for logs\n    - 'x/b#~1.1'   # never 1.3\n    - {ref: \"x/c#>=1.1 <2\", prerelease: false}\n\nlicense: MIT\n";
+    sandbox.write("Mu.yaml", text);
+    run(&sandbox, &["update", "x/c"]);
+    run(&sandbox, &["update", "x/d"]);
+    let expected = text
+        .replace(">=1.1 <2", ">=1.3.0 <2")
+        .replace("false}\n", "false}\n    - 'x/d#>=1.4.0' # indirect\n");
+    assert_eq!(sandbox.read("Mu.yaml"), expected);
+}
+
+#[test]
+fn a_withdrawn_version_is_used_only_where_it_is_named() {
+    let sandbox = sandbox(&["x/a#^1.1"], "a 1.0:\na 1.2:");
+    let yanked = |version: &str| {
+        sandbox.publish(&[Package::new("x/a", version).key("yanked", json!("broken"))]);
+    };
+    yanked("1.1.0");
+    yanked("1.3.0");
+    let run = sandbox.mu(&["get"]).ok();
+    assert_eq!(chosen(&sandbox), "a1.1");
+    run.says(&["1.1.0 was yanked (broken)", "begins at exactly it"]);
+    sandbox.mu(&["update"]).ok().does_not_say(&["yanked"]);
+    assert_eq!(chosen(&sandbox), "a1.2");
+    sandbox.asks_for(&["x/a#>=1.0.5"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(chosen(&sandbox), "a1.2");
+}
+
+#[test]
+fn strategies_are_shown_beside_each_other() {
+    let sandbox = example();
+    let before = sandbox.state();
+    let run = sandbox.mu(&["resolve", "--compare"]).ok();
+    insta::assert_snapshot!(run.shown(), @r"
+    $ mu resolve --compare
+    package         highest  minimal
+    hub.mu.com/x/b  1.2.0    1.2.0
+    hub.mu.com/x/c  1.3.0    1.2.0
+    hub.mu.com/x/d  1.4.0    1.4.0
+    hub.mu.com/x/e  1.3.0    1.2.0
+    hub.mu.com/x/f  1.1.0    -
+    hub.mu.com/x/g  1.1.0    -
+    4 packages differ
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["resolve", "--compare", "--json"]).ok().json();
+    assert_eq!(json["highest"]["resolution"], "highest");
+    assert_eq!(json["minimal"]["resolution"], "minimal");
+    assert_eq!(
+        json["packages"][3],
+        json!({"id": "hub.mu.com/x/e", "highest": "1.3.0", "minimal": "1.2.0"})
+    );
+    assert!(sandbox.state() == before, "nothing is written");
+    publish(&sandbox, "z 1.0: e#~1.1\nz 1.1: e#^1.1");
+    let one = sandbox.mu(&["resolve", "--compare", "--with", "x/z#^1.0"]).ok();
+    insta::assert_snapshot!(one.shown(), @r"
+    $ mu resolve --compare --with x/z#^1.0
+    package         highest  minimal
+    hub.mu.com/x/b  1.2.0    -
+    hub.mu.com/x/c  1.3.0    -
+    hub.mu.com/x/d  1.4.0    -
+    hub.mu.com/x/e  1.3.0    -
+    hub.mu.com/x/f  1.1.0    -
+    hub.mu.com/x/g  1.1.0    -
+    hub.mu.com/x/z  1.1.0    -
+
+    minimal: no versions fit together
+      acme/web requires x/b ^1.2
+      x/b 1.2.0 requires x/d ^1.3
+      x/d 1.3.0 requires x/e ^1.2
+      mu resolve --with requires x/z ^1.0
+      x/z 1.0.0 requires x/e ~1.1
+      x/e 1.2.0 is needed at least, and is not ~1.1
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_conflict_names_what_was_given() {
+    let sandbox = example();
+    let run = sandbox.mu(&["resolve", "--with", "x/d#1.3.0"]).fails();
+    run.says(&["mu resolve --with requires x/d 1.3.0"]).does_not_say(&["mu get requires"]);
+    let run = sandbox.mu(&["resolve", "x/c#1.2.0", "x/d#1.3.0"]).fails();
+    run.says(&["mu resolve requires x/d 1.3.0"]).does_not_say(&["mu get requires"]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["update", "x/b#1.9.0"]).fails();
+    run.says(&["mu update requires x/b 1.9.0"]);
+}
+
+#[test]
+fn only_what_is_needed_is_read() {
+    let sandbox = sandbox(&["x/a#^1.0"], "a 1.0: b#^1.0\na 1.5: z#^1.0\nb 1.0:\nb 1.5: z#^1.0");
+    // There is no such package, and nobody asks for it.
+    let run = sandbox.mu(&["get", "-v"]).ok();
+    run.says(&["chose among 2 packages, and looked at what 2 versions need"]);
+    // With the lock, nobody is asked at all.
+    std::fs::remove_dir_all(sandbox.path("hub/index")).expect("is ours");
+    sandbox.mu(&["get", "-v"]).ok().does_not_say(&["chose among"]);
+}
+
+#[test]
+fn what_could_move_is_shown() {
+    let sandbox = example();
+    run(&sandbox, &["get"]);
+    let json = sandbox.mu(&["outdated", "--json"]).ok().json();
+    let moves: Vec<_> = json["packages"]
+        .as_array()
+        .expect("is a list")
+        .iter()
+        .map(|one| format!("{} {} {}", one["id"], one["current"], one["allowed"]))
+        .collect();
+    assert_eq!(
+        moves,
+        [r#""hub.mu.com/x/c" "1.2.0" "1.3.0""#, r#""hub.mu.com/x/e" "1.2.0" "1.3.0""#]
+    );
+}

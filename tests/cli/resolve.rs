@@ -57,7 +57,7 @@ fn the_workspace_is_resolved_as_it_stands() {
     hub.mu.com/aws/ec2 1.1.0
       ^1 by acme/web
     hub.mu.com/aws/s3 1.0.0
-      latest by mu get
+      latest by mu resolve --with
     hub.mu.com/aws/vpc 1.0.0
       ^1 by hub.mu.com/aws/ec2
 

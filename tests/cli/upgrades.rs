@@ -45,7 +45,7 @@ fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
     insta::assert_snapshot!(run.ok().shown(), @"
     $ mu resolve ops/kafka --installed ops/kafka#1.0.0 --explain
     hub.mu.com/ops/kafka 1.0.3
-      latest by mu get
+      latest by mu resolve
 
     compared with Mu.lock:
     ~ hub.mu.com/ops/kafka 1.0.0 → 1.0.1 → 1.0.3

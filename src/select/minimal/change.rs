@@ -1,6 +1,6 @@
 //! What a move makes of requirements and selection.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Universe};
@@ -21,7 +21,7 @@ pub struct Change {
     pub asked: Vec<Vec<Option<Requirement>>>,
     /// The fewest requirements besides that give this selection.
     pub indirect: Vec<Requirement>,
-    /// What a downgrade lowered or dropped besides what it was asked to lower.
+    /// What the move of one package lowered or dropped besides it.
     pub lowered: Vec<Lowered>,
 }
 
@@ -79,10 +79,10 @@ pub(super) fn finish(
             Idle::Goes | Idle::Stays => None,
         });
         let needed = needed(world, &chosen, &from)?;
-        let is_downgrade = !lowered.is_empty();
+        let is_named = matches!(idle, Idle::GoesBut(_));
         for (line, position) in chosen.extract_if(.., |line, _| !needed.contains(line)) {
             let package = world.package(line.0);
-            if is_downgrade && !lowered.iter().any(|one| one.id == *package.id()) {
+            if is_named && !lowered.iter().any(|one| one.id == *package.id()) {
                 let (id, from) = (package.id().clone(), package.label(position));
                 lowered.push(Lowered { id, from, to: None, because: None });
             }
@@ -94,7 +94,8 @@ pub(super) fn finish(
             let package = world.package(line.0);
             Requirement::new(package.id().clone(), at_least(package, position, None))
         })
-        .collect::<Vec<_>>();
+        .collect::<BTreeSet<Requirement>>();
+    let indirect: Vec<Requirement> = indirect.into_iter().collect();
     let mut roots: Vec<Root> = own
         .iter()
         .zip(&asked)

@@ -1,7 +1,8 @@
 //! Downgrades: lowers or drops whatever needs more than is allowed, and nothing else.
 //!
 //! Go's algorithm: a version that needs a version above what is allowed is excluded, and so is whatever needs it; each
-//! package of the build list goes to its next lower version that is not excluded, or is dropped.
+//! package of the build list goes to its next lower version that is not excluded, or is dropped. Unlike Go's it excludes
+//! also what would bring a package that was not there.
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,19 @@ pub(super) fn downgrade(
 ) -> Result<Downgraded, Unavailable> {
     let mut most = list.clone();
     most.insert(line, position);
+    // What is moved to brings along what it needs; nothing else may bring anything.
+    let mut open = vec![(line, position)];
+    while let Some(module) = open.pop() {
+        for (line, least) in required(world, module)? {
+            let package = world.package(line.0);
+            let is_new = !list.contains_key(&line)
+                && most.get(&line).is_none_or(|&most| is_higher(package, least, most));
+            if is_new {
+                most.insert(line, least);
+                open.push((line, least));
+            }
+        }
+    }
     let mut search = Search { most, ..Search::default() };
     let mut downgraded = Downgraded::default();
     for (&line, &chosen) in list {
@@ -68,7 +82,7 @@ impl Search {
             }
             let (line, position) = module;
             let most = self.most.get(&line);
-            if most.is_some_and(|&most| is_higher(world.package(line.0), position, most)) {
+            if most.is_none_or(|&most| is_higher(world.package(line.0), position, most)) {
                 self.exclude(module);
                 continue;
             }

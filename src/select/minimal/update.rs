@@ -96,7 +96,9 @@ impl Minimal {
         let mut list = checked(&mut world, &[])?;
         loop {
             let known = positions(&list);
-            let newest = newest(&mut world, &known)?;
+            let Some(newest) = newest(&mut world, &known)? else {
+                return self.raise(universe, &request, &ids(&world, &list));
+            };
             let wanted: Vec<_> = newest.iter().map(|(line, &at)| (line.0, at)).collect();
             list = BuildList::build(&mut world, &wanted)?;
             // What the new versions brought along is to be its newest too.
@@ -236,11 +238,12 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
     Ok(bounds)
 }
 
-/// The newest versions that fit together and are not below those of the list, with every package of the list among them.
+/// The newest versions that fit together and are not below those of the list, with every package of the list among them;
+/// none if that cannot be, for the list may hold what only its requirements' exact words let in.
 fn newest(
     world: &mut World<'_>,
     list: &BTreeMap<Line, Position>,
-) -> Result<BTreeMap<Line, Position>, Failure> {
+) -> Result<Option<BTreeMap<Line, Position>>, Failure> {
     let mut edges = world.root_edges()?;
     for (&(place, major), &position) in list {
         let kind = match world.request().settings.majors {
@@ -254,18 +257,14 @@ fn newest(
         edges.push(Edge { node: world.node(kind), set });
     }
     world.narrow_root(edges);
-    let answer = highest::solve(world, usize::MAX)?;
+    let Answer::Chosen(chosen) = highest::solve(world, usize::MAX)? else { return Ok(None) };
     let newest = list.iter().map(|(&line, &position)| {
         let kind = match world.request().settings.majors {
             Majors::One => Kind::Package(line.0),
             Majors::Many => Kind::Line(line.0, line.1),
         };
         let node = world.node(kind);
-        let chosen = match &answer {
-            Answer::Chosen(chosen) => chosen.get(&node).copied(),
-            Answer::Refuted(_) | Answer::GivenUp => None,
-        };
-        (line, chosen.unwrap_or(position))
+        (line, chosen.get(&node).copied().unwrap_or(position))
     });
-    Ok(newest.collect())
+    Ok(Some(newest.collect()))
 }

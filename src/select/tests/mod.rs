@@ -4,6 +4,7 @@ mod ahead;
 mod format;
 mod hard;
 mod minimal;
+mod moves;
 mod random;
 mod scenarios;
 mod ways_out;

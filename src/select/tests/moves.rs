@@ -1,0 +1,113 @@
+//! Moves by the minimal strategy in random worlds: what is written afterwards leads to what was said to be chosen.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::random::case;
+use super::world::{Memory, id, requirement, version};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::{Change, Failure, Minimal, Request, Root, Selection, Strategy as _};
+
+/// The request that a manifest makes which lists what a move asks for.
+fn rewritten(request: &Request, change: &Change) -> Request {
+    let own = request.roots.iter().zip(&change.asked).map(|(root, asked)| Root {
+        by: root.by.clone(),
+        requirements: asked.iter().flatten().cloned().collect(),
+    });
+    let mut roots: Vec<Root> = own.collect();
+    roots.push(Root { by: "shop".to_owned(), requirements: change.indirect.clone() });
+    Request { roots, indirect: 1, ..request.clone() }
+}
+
+fn versions(selection: &Selection) -> BTreeMap<PackageId, Version> {
+    let packages = selection.packages.iter();
+    packages.filter_map(|chosen| Some((chosen.id.clone(), chosen.version.clone()?))).collect()
+}
+
+/// Checks that the rewritten requirements lead to the selection, that there is nothing left to tidy, and that each of
+/// those that stand only for others is needed. Gives the request.
+fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
+    let request = rewritten(request, change);
+    let selection = Minimal.select(memory, &request);
+    let chosen = selection.map(|selection| versions(&selection));
+    assert_eq!(chosen.expect("holds together"), versions(&change.selection));
+    let again = Minimal.tidy(memory, &request).expect("holds together");
+    assert_eq!(again.indirect, change.indirect);
+    let own = request.roots.iter().map(|root| &root.requirements);
+    for (asked, own) in again.asked.iter().zip(own) {
+        assert_eq!(asked.iter().flatten().collect::<Vec<_>>(), own.iter().collect::<Vec<_>>());
+    }
+    for index in 0..change.indirect.len() {
+        let mut fewer = request.clone();
+        let list = fewer.roots.last_mut().expect("is there");
+        let left_out = list.requirements.remove(index);
+        if let Ok(selection) = Minimal.select(memory, &fewer) {
+            assert_ne!(versions(&selection), versions(&change.selection), "{left_out:?}");
+        }
+    }
+    request
+}
+
+fn is_conflict(failure: &Failure) -> bool {
+    matches!(failure, Failure::Conflict(_))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_leads_to_what_was_chosen(case in case(), of in 0..5_usize, at in 0..4_usize) {
+        let (memory, request) = (case.memory(), case.request());
+        let Ok(tidy) = Minimal.tidy(&memory, &request) else { return Ok(()) };
+        let request = check(&memory, &request, &tidy);
+        let Ok(clear) = Minimal.clear(&memory, &request) else { return Ok(()) };
+        let request = check(&memory, &request, &clear);
+        let before = versions(&clear.selection);
+
+        match Minimal.update_everything(&memory, &request) {
+            Ok(newest) => {
+                let request = check(&memory, &request, &newest);
+                let again = Minimal.update_everything(&memory, &request).expect("holds together");
+                let again = versions(&again.selection);
+                for (id, version) in versions(&newest.selection) {
+                    prop_assert!(again.get(&id).is_none_or(|again| *again >= version));
+                }
+                for (id, version) in versions(&newest.selection) {
+                    prop_assert!(before.get(&id).is_none_or(|before| *before <= version));
+                }
+            }
+            Err(failure) => prop_assert!(is_conflict(&failure)),
+        }
+
+        let package = id(["a", "b", "c", "d", "e"][of]);
+        let to = ["1.0.0", "1.1.0", "2.0.0", "2.1.0"][at];
+        let spec = VersionSpec::parse(to).expect("is a version");
+        let Some(now) = before.get(&package) else { return Ok(()) };
+        if let Ok(moved) = Minimal.raise(&memory, &request, std::slice::from_ref(&package)) {
+            check(&memory, &request, &moved);
+            // What it brought along may no longer need it.
+            let moved = versions(&moved.selection);
+            prop_assert!(moved.get(&package).is_none_or(|version| version >= now));
+        }
+        let Ok(moved) = Minimal.update(&memory, &request, &package, &spec) else { return Ok(()) };
+        check(&memory, &request, &moved);
+        let after = versions(&moved.selection);
+        // A version that needs a higher one of its own package cannot be moved down to.
+        prop_assert!(after.get(&package).is_none_or(|after| *after <= version(to)));
+        if version(to) < *now {
+            let requirements = vec![requirement(&format!("{package}#{to}"))];
+            let roots = vec![Root { by: "shop".to_owned(), requirements }];
+            let alone = Minimal.select(&memory, &Request { roots, ..Request::default() });
+            let alone = alone.map(|selection| versions(&selection)).unwrap_or_default();
+            for (id, version) in &after {
+                let is_fine = before.get(id).map_or(alone.contains_key(id), |before| version <= before);
+                prop_assert!(is_fine, "{} was raised or added", id);
+            }
+            for (id, version) in &before {
+                let is_said = moved.lowered.iter().any(|lowered| lowered.id == *id);
+                prop_assert!(after.get(id) == Some(version) || *id == package || is_said);
+            }
+        }
+    }
+}
