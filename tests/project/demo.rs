@@ -370,10 +370,15 @@ pub(crate) struct Demo(tempfile::TempDir);
 impl Demo {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("there is room");
-        for path in super::files("testdata/demo") {
-            let below = path.strip_prefix("testdata/demo").expect("is below");
+        let graph = super::files("testdata/graph");
+        for path in super::files("testdata/demo").into_iter().chain(graph) {
+            let below = path.iter().skip(2).collect::<PathBuf>();
+            let is_graph = path.starts_with("testdata/graph");
             // What somebody's `mu get` left here is not part of the demo.
-            if below.starts_with(".mu/packs") || below == Path::new("Mu.lock") {
+            if below.starts_with(".mu/packs")
+                || below == Path::new("Mu.lock")
+                || is_graph && below.starts_with("hub")
+            {
                 continue;
             }
             let target = folder.path().join(&path);

@@ -1,10 +1,11 @@
 //! Runs every `console` block of the documents, and compares what it prints with what they show.
 //!
-//! A document's blocks are one session, in a copy of the demo at `testdata/demo`. The copy's folder is shown
-//! as `~/mu`. `BLESS=1 cargo test --test project sessions` writes the answers into the documents anew.
+//! A document's blocks are one session, in a copy of `testdata/demo` and `testdata/graph`. The copy's folder is shown
+//! as `~/mu`. What a session writes below `docs` (pictures) is compared with the files there.
+//! `BLESS=1 cargo test --test project sessions` writes answers and files anew.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::demo::Demo;
@@ -32,6 +33,9 @@ impl Session {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(&cargo, mode).expect("is ours");
         let folder = demo.root().to_owned();
+        for page in files("docs") {
+            fs::create_dir_all(folder.join(page.parent().expect("is below"))).expect("can be made");
+        }
         Self { demo, folder }
     }
 
@@ -59,8 +63,19 @@ impl Session {
     }
 }
 
-/// The document with the answers that its sessions really give.
-fn replay(text: &str) -> String {
+/// What a session wrote below `docs`, by path.
+fn written(root: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = walkdir::WalkDir::new(root.join("docs")).sort_by_file_name();
+    let files = entries.into_iter().map(|entry| entry.expect("can be read"));
+    let file = |entry: walkdir::DirEntry| {
+        let path = entry.path().strip_prefix(root).expect("is below").to_str().expect("is UTF-8");
+        (path.to_owned(), fs::read(entry.path()).expect("can be read"))
+    };
+    files.filter(|entry| entry.file_type().is_file()).map(file).collect()
+}
+
+/// The document with the answers that its sessions really give, and what they write below `docs`.
+fn replay(text: &str) -> (String, Vec<(String, Vec<u8>)>) {
     let mut session = Session::new();
     let mut replayed = String::new();
     let mut in_block = false;
@@ -82,7 +97,7 @@ fn replay(text: &str) -> String {
             }
         }
     }
-    replayed
+    (replayed, written(session.demo.root()))
 }
 
 #[test]
@@ -90,6 +105,7 @@ fn sessions_in_documents_are_real() {
     let documents =
         files("docs").into_iter().chain(["README.md".into(), "testdata/demo/README.md".into()]);
     let mut sessions = 0;
+    let mut pictures = Vec::new();
     for path in documents {
         let path = path.to_str().expect("is UTF-8");
         if !path.ends_with(".md") || !root().join(path).is_file() {
@@ -98,8 +114,17 @@ fn sessions_in_documents_are_real() {
         let text = read(path);
         if text.contains("```console") {
             sessions += 1;
-            check_generated(path, replay(&text).as_bytes());
+            let (replayed, files) = replay(&text);
+            check_generated(path, replayed.as_bytes());
+            for (path, content) in files {
+                check_generated(&path, &content);
+                pictures.push(PathBuf::from(path));
+            }
         }
     }
+    let mut kept = files("docs");
+    kept.retain(|path| path.extension().is_some_and(|extension| extension == "svg"));
+    pictures.sort();
+    assert_eq!(pictures, kept, "every picture is made by a session");
     assert!(sessions > 5, "{sessions} documents have sessions");
 }
