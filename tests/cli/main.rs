@@ -27,6 +27,7 @@ mod lock;
 mod login;
 mod minimal;
 mod mirror;
+mod mirror_example;
 mod missing;
 mod pack;
 mod packs;

@@ -1,0 +1,217 @@
+//! A tree of packages that moves to another place as it is: what its dependencies leave out is found beside it.
+//!
+//! `xpkg.example/contrib/configuration` needs `contrib/provider-a` and `provider-b`. At
+//! `pkg.acme.example/internal/configuration` the same lines mean `pkg.acme.example/contrib/provider-a` and
+//! `pkg.acme.example/internal/provider-b`.
+//!
+//! What holds: dependencies never have to be edited, wherever a package is copied. Nothing at all has to be where a hub or
+//! a Git repository is a whole namespace (its packages' names have no namespace of their own), where only the base changes,
+//! and in Git in any case. In a hub of several namespaces a package must be called what references call it: one that is
+//! copied into another namespace there needs its `name` changed, and nothing else.
+
+use std::fs;
+
+use crate::support::git::Origin;
+use crate::support::{Hub, Package, Sandbox, tree};
+
+/// A machine where bases lead to places: `PREFIX PLACE`, places beside the workspace.
+fn sandbox(registries: &[(&str, &str)]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let mut settings = "registries:\n".to_owned();
+    for (prefix, place) in registries {
+        settings.push_str(&format!("  {prefix}: {place}\n"));
+    }
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox
+}
+
+/// The packages, whose names have this before them. `provider-b` needs one that is beside it, too.
+fn packages(namespace: &str) -> [Package; 4] {
+    let package =
+        |name: &str| Package::new(&format!("{namespace}{name}"), "1.0.0").file("content.txt", name);
+    [
+        package("configuration").needs("contrib/provider-a#^1").needs("provider-b#^1"),
+        package("provider-a"),
+        package("provider-b").needs("base"),
+        package("base"),
+    ]
+}
+
+/// Gets a package into an empty workspace; returns the ids and digests of all that came.
+#[track_caller]
+fn got(sandbox: &Sandbox, reference: &str) -> Vec<(String, String)> {
+    let _ = fs::remove_file(sandbox.path("work/Mu.lock"));
+    sandbox.mu(&["get", reference]).ok();
+    let lock = sandbox.lock();
+    let text = |value: &serde_json::Value| value.as_str().expect("is text").to_owned();
+    let packages = lock["packages"].as_array().expect("is a list");
+    packages.iter().map(|package| (text(&package["id"]), text(&package["digest"]))).collect()
+}
+
+fn ids(got: &[(String, String)]) -> Vec<&str> {
+    got.iter().map(|(id, _)| id.as_str()).collect()
+}
+
+/// The digests, by the last segment of the id.
+fn contents(got: &[(String, String)]) -> Vec<(&str, &str)> {
+    let leaf = |id: &'_ str| id.rfind('/').map_or(0, |at| at + 1);
+    let mut contents: Vec<_> =
+        got.iter().map(|(id, digest)| (&id[leaf(id)..], &**digest)).collect();
+    contents.sort_unstable();
+    contents
+}
+
+const AT_HOME: [&str; 4] = [
+    "xpkg.example/contrib/base",
+    "xpkg.example/contrib/configuration",
+    "xpkg.example/contrib/provider-a",
+    "xpkg.example/contrib/provider-b",
+];
+
+const COPIED: [&str; 4] = [
+    "pkg.acme.example/contrib/provider-a",
+    "pkg.acme.example/internal/base",
+    "pkg.acme.example/internal/configuration",
+    "pkg.acme.example/internal/provider-b",
+];
+
+#[test]
+fn a_hub_that_is_a_namespace_is_copied_byte_for_byte() {
+    let sandbox = sandbox(&[
+        ("xpkg.example/contrib/", "../home"),
+        ("pkg.acme.example/contrib/", "../contrib"),
+        ("pkg.acme.example/internal/", "../internal"),
+    ]);
+    let home = Hub::new(&sandbox.path("home"));
+    packages("").iter().for_each(|package| drop(home.publish(package)));
+    let at_home = got(&sandbox, "xpkg.example/contrib/configuration");
+    assert_eq!(ids(&at_home), AT_HOME);
+    for (place, copied) in [("contrib", "provider-a"), ("internal", "configuration")] {
+        let hub = Hub::new(&sandbox.path(place));
+        let reference = format!("xpkg.example/contrib/{copied}");
+        sandbox.mu(&["mirror", &reference, "--to", &format!("../{place}")]).ok();
+        let archive = fs::read(hub.archive(copied, "1.0.0")).expect("was copied");
+        assert_eq!(archive, fs::read(home.archive(copied, "1.0.0")).expect("is there"));
+    }
+    fs::remove_dir_all(home.folder()).expect("is ours");
+    let copied = got(&sandbox, "pkg.acme.example/internal/configuration");
+    assert_eq!(ids(&copied), COPIED);
+    assert_eq!(contents(&copied), contents(&at_home));
+}
+
+#[test]
+fn under_another_base_nothing_changes() {
+    let sandbox = sandbox(&[("xpkg.example/", "../home"), ("pkg.acme.example/", "../mirror")]);
+    let home = Hub::new(&sandbox.path("home"));
+    packages("contrib/").iter().for_each(|package| drop(home.publish(package)));
+    Hub::new(&sandbox.path("mirror"));
+    let at_home = got(&sandbox, "xpkg.example/contrib/configuration");
+    assert_eq!(ids(&at_home), AT_HOME);
+    sandbox.mu(&["mirror", "xpkg.example/contrib/configuration", "--to", "../mirror"]).ok();
+    fs::remove_dir_all(home.folder()).expect("is ours");
+    let copied = got(&sandbox, "pkg.acme.example/contrib/configuration");
+    assert_eq!(ids(&copied), AT_HOME.map(|id| id.replace("xpkg", "pkg.acme")));
+    assert_eq!(contents(&copied), contents(&at_home));
+}
+
+#[test]
+fn in_another_namespace_of_a_hub_only_the_name_changes() {
+    let sandbox = sandbox(&[("xpkg.example/", "../home"), ("pkg.acme.example/", "../mirror")]);
+    let home = Hub::new(&sandbox.path("home"));
+    let mirror = Hub::new(&sandbox.path("mirror"));
+    for package in packages("contrib/") {
+        home.publish(&package);
+    }
+    let files = |id: &str| tree(&sandbox.path(&format!("work/.mu/packs/{id}")));
+    assert_eq!(ids(&got(&sandbox, "xpkg.example/contrib/configuration")), AT_HOME);
+    let mut original = files("xpkg.example/contrib/configuration");
+    let [configuration, _, provider_b, base] = packages("internal/");
+    for package in [configuration, provider_b, base] {
+        mirror.publish(&package);
+    }
+    let [mixed_up, provider_a, ..] = packages("contrib/");
+    mirror.publish(&provider_a);
+    let copied = got(&sandbox, "pkg.acme.example/internal/configuration");
+    assert_eq!(ids(&copied), COPIED);
+    // But for the name in the manifest, the files are the same.
+    let manifest = original.get_mut("Mu.yaml").expect("has a manifest");
+    let text = String::from_utf8(manifest.1.clone()).expect("is text");
+    manifest.1 = text.replacen("contrib/configuration", "internal/configuration", 1).into_bytes();
+    assert_eq!(files("pkg.acme.example/internal/configuration"), original);
+    // The archive as it was is taken for one that was mixed up.
+    mirror.publish(&mixed_up.version("1.1.0"));
+    let line = fs::read_to_string(mirror.index("contrib/configuration")).expect("is there");
+    let line = line.replacen("contrib/configuration", "internal/configuration", 1);
+    let lines = fs::read_to_string(mirror.index("internal/configuration")).expect("is there");
+    fs::write(mirror.index("internal/configuration"), lines + &line).expect("is ours");
+    let archive = mirror.archive("internal/configuration", "1.1.0");
+    fs::rename(mirror.archive("contrib/configuration", "1.1.0"), archive).expect("is ours");
+    let error = sandbox.mu(&["update", "--json"]).fails_with("integrity");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains("calls itself `contrib/configuration`"), "{message}");
+}
+
+#[test]
+fn a_clone_of_a_repository_works_whatever_its_packages_are_called() {
+    let sandbox = sandbox(&[
+        ("xpkg.example/contrib/", "{provider: git, url: ../home.git}"),
+        ("pkg.acme.example/contrib/", "{provider: git, url: ../copy.git}"),
+        ("pkg.acme.example/internal/", "{provider: git, url: ../copy.git}"),
+    ]);
+    let origin = Origin::new("contrib.git");
+    let manifest =
+        |name: &str, needs: &str| format!("name: contrib/{name}\ndependencies: [{needs}]\n");
+    origin.commit(&[
+        (
+            "configuration/Mu.yaml",
+            &manifest("configuration", "contrib/provider-a#^1, provider-b#^1"),
+        ),
+        ("provider-a/Mu.yaml", &manifest("provider-a", "")),
+        ("provider-b/Mu.yaml", &manifest("provider-b", "base")),
+        ("base/Mu.yaml", &manifest("base", "")),
+    ]);
+    origin.git(&["tag", "v1.0.0"]);
+    for clone in ["home.git", "copy.git"] {
+        let to = sandbox.path(clone).display().to_string();
+        origin.git(&["clone", "--quiet", "--bare", ".", &to]);
+    }
+    let at_home = got(&sandbox, "xpkg.example/contrib/configuration");
+    assert_eq!(ids(&at_home), AT_HOME);
+    fs::remove_dir_all(sandbox.path("home.git")).expect("is ours");
+    let copied = got(&sandbox, "pkg.acme.example/internal/configuration");
+    assert_eq!(ids(&copied), COPIED);
+    assert_eq!(contents(&copied), contents(&at_home));
+}
+
+#[test]
+fn what_is_not_beside_it_is_at_the_base() {
+    let sandbox =
+        sandbox(&[("pkg.acme.example/", "../rest"), ("pkg.acme.example/internal/", "../internal")]);
+    let [configuration, provider_a, provider_b, base] = packages("");
+    let internal = Hub::new(&sandbox.path("internal"));
+    internal.publish(&configuration);
+    let rest = Hub::new(&sandbox.path("rest"));
+    for package in [&provider_b, &base] {
+        rest.publish(package);
+    }
+    rest.publish(&Package::new("contrib/provider-a", "1.0.0"));
+    let copied = got(&sandbox, "pkg.acme.example/internal/configuration");
+    let expected = [
+        "pkg.acme.example/base",
+        "pkg.acme.example/contrib/provider-a",
+        "pkg.acme.example/internal/configuration",
+        "pkg.acme.example/provider-b",
+    ];
+    assert_eq!(ids(&copied), expected);
+    // Once there is one beside it, that is meant. What is only at the base has its own neighbours there.
+    internal.publish(&provider_b);
+    internal.publish(&provider_a);
+    let copied = got(&sandbox, "pkg.acme.example/internal/configuration");
+    let expected = [
+        "pkg.acme.example/base",
+        "pkg.acme.example/contrib/provider-a",
+        "pkg.acme.example/internal/configuration",
+        "pkg.acme.example/internal/provider-b",
+    ];
+    assert_eq!(ids(&copied), expected);
+}
