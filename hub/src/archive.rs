@@ -48,6 +48,11 @@ pub(crate) fn digest(bytes: &[u8]) -> ArchiveDigest {
     ArchiveDigest::from_bytes(Sha256::digest(bytes).into())
 }
 
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Unpacks an archive into a temporary folder. This works for a while, and belongs on a thread of its own.
 pub(crate) fn unpack(bytes: &Bytes, package: &str) -> Result<Unpacked, HubError> {
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };

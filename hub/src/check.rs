@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
 use serde::Deserialize;
 
@@ -19,6 +20,7 @@ use crate::log;
 use crate::names;
 use crate::pending::{BrokenOff, Marker};
 use crate::root::{HUB_FILE, Root};
+use crate::snapshot;
 use crate::writer::Writer;
 
 /// How old an archive in a bucket has to be before it counts as one that nobody is about to publish.
@@ -75,6 +77,7 @@ pub(crate) async fn check(
         report: Report::default(),
         capabilities: BTreeMap::new(),
         catalog: BTreeMap::new(),
+        lines: BTreeMap::new(),
         used: BTreeSet::new(),
         broken: BTreeSet::new(),
         behind: pending.names.iter().cloned().collect(),
@@ -91,6 +94,7 @@ pub(crate) async fn check(
     check.log().await?;
     check.capabilities().await?;
     check.catalog().await?;
+    check.snapshot().await?;
     let orphans = check.orphans().await?;
     let half_written = writer.files.half_written();
     for path in &half_written {
@@ -116,6 +120,8 @@ struct Check<'hub> {
     capabilities: BTreeMap<String, BTreeSet<String>>,
     /// Name → catalog line, as the index says.
     catalog: BTreeMap<String, String>,
+    /// Name and version → line of the snapshot, as the index says.
+    lines: BTreeMap<(String, String), String>,
     /// Archives that a line leads to.
     used: BTreeSet<String>,
     /// Packages whose index cannot be read whole.
@@ -161,6 +167,7 @@ impl Check<'_> {
                 self.problem(&path, format!("{}: {error}", line.describe()));
             }
             self.archive(line, &path).await?;
+            self.lines.insert((name.to_owned(), line.full_version()), snapshot::of(line));
         }
         for capability in derived::provided(&lines) {
             self.capabilities.entry(capability).or_default().insert(name.to_owned());
@@ -277,6 +284,35 @@ impl Check<'_> {
         Ok(())
     }
 
+    async fn snapshot(&mut self) -> Result<(), HubError> {
+        let files = &self.writer.files;
+        if self.root.snapshot().is_none() {
+            return Ok(());
+        }
+        let Some(snapshot) = snapshot::read(files).await? else {
+            self.problem(SNAPSHOT_FILE, "it cannot be read, or its digests are others");
+            return Ok(());
+        };
+        let generation = self.root.generation().max(snapshot.generation);
+        let newer = log::names(files, &self.root, snapshot.generation, generation).await?;
+        let Some(newer) = newer else { return Ok(()) };
+        let key = |text: &String| {
+            let line = Line::parse(text).ok()?;
+            Some((line.name().to_owned(), line.full_version()))
+        };
+        let present: BTreeMap<_, _> =
+            snapshot.lines.iter().filter_map(|(text, _)| Some((key(text)?, text))).collect();
+        let keys: BTreeSet<_> = present.keys().chain(self.lines.keys()).collect();
+        let differs = |key: &&&(String, String)| {
+            present.get(**key).copied() != self.lines.get(**key) && !newer.contains(&key.0)
+        };
+        let names: BTreeSet<String> =
+            keys.iter().filter(differs).map(|(name, _)| name.clone()).collect();
+        let names: Vec<String> = names.into_iter().collect();
+        self.derived(SNAPSHOT_FILE, &names, "does not agree with the index about");
+        Ok(())
+    }
+
     /// Reports a derived file that is wrong about `names`. About those that are known to be behind, it
     /// may be.
     fn derived(&mut self, path: &str, names: &[String], what: &str) {
@@ -336,7 +372,7 @@ impl Check<'_> {
         let names: Vec<String> = names.into_iter().collect();
         self.writer.complete(&names, self.broken.is_empty()).await?;
         let generation = log::begin_anew(files, &Root::read(files).await?).await?;
-        self.writer.advance(generation, None).await?;
+        self.writer.advance(generation, None, None).await?;
         pending.clear(files).await?;
         marker.clear(files).await?;
         let packs = self.root.packs_folder();

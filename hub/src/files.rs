@@ -172,6 +172,16 @@ impl Files {
         seen: &Version,
         bytes: Bytes,
     ) -> Result<bool, HubError> {
+        Ok(self.replace_seen(path, seen, bytes).await?.is_some())
+    }
+
+    /// The same; returns what then is there.
+    pub(crate) async fn replace_seen(
+        &self,
+        path: &str,
+        seen: &Version,
+        bytes: Bytes,
+    ) -> Result<Option<Version>, HubError> {
         let location = self.path(path)?;
         let mode = match seen {
             Version::Absent => PutMode::Create,
@@ -181,8 +191,8 @@ impl Files {
         };
         let options = PutOptions { mode, ..PutOptions::default() };
         match self.store.put_opts(&location, bytes.into(), options).await {
-            Ok(_) => Ok(true),
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(false),
+            Ok(put) => Ok(Some(Version::Seen(put.into()))),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
             Err(error) => Err(self.failed("write", path, error)),
         }
     }

@@ -3,7 +3,7 @@
 //! Keys that are not known here stay as they are.
 
 use bytes::Bytes;
-use mu_provider_hub::wire::{HUB_VERSION, HubFile};
+use mu_provider_hub::wire::{HUB_VERSION, HubFile, SNAPSHOT_FILE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -26,8 +26,11 @@ pub(crate) struct Root {
     file: HubFile,
 }
 
+/// The key for the generation that the snapshot tells of.
+const SNAPSHOT_GENERATION: &str = "snapshotGeneration";
+
 /// How far a derived file has come that is not written at every change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
     /// It tells of every change up to this generation.
     pub(crate) generation: u64,
@@ -119,6 +122,22 @@ impl Root {
     /// How far the catalog has come; `None` before one was written.
     pub(crate) fn catalog(&self) -> Option<Progress> {
         Progress::deserialize(self.map.get(CATALOG)?).ok()
+    }
+
+    /// How far the snapshot has come; `None` before one was written.
+    pub(crate) fn snapshot(&self) -> Option<Progress> {
+        let generation = self.map.get(SNAPSHOT_GENERATION)?.as_u64()?;
+        Some(Progress { generation, bytes: self.file.snapshot_bytes? })
+    }
+
+    /// Says how far the snapshot has come.
+    pub(crate) fn take_snapshot(&mut self, progress: Progress) {
+        if self.snapshot().is_none_or(|known| known.generation <= progress.generation) {
+            self.file.snapshot_bytes = Some(progress.bytes);
+            self.map.insert("snapshot".to_owned(), SNAPSHOT_FILE.into());
+            self.map.insert("snapshotBytes".to_owned(), progress.bytes.into());
+            self.map.insert(SNAPSHOT_GENERATION.to_owned(), progress.generation.into());
+        }
     }
 
     /// Moves on to a generation; a higher one stays.

@@ -17,6 +17,7 @@ use crate::log;
 use crate::names;
 use crate::pending::{BrokenOff, Marker};
 use crate::root::{HUB_FILE, Progress, Root};
+use crate::snapshot;
 
 /// What came of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,7 +279,8 @@ impl Writer {
         }
         let generation = log::append(&self.files, &root, &names).await?;
         let catalog = derived::write_catalog(&self.files, &root, generation, anew).await?;
-        self.advance(generation, catalog).await
+        let snapshot = snapshot::write(&self.files, &root, generation, anew).await?;
+        self.advance(generation, catalog, snapshot).await
     }
 
     /// Moves the hub on to a generation.
@@ -286,6 +288,7 @@ impl Writer {
         &self,
         generation: u64,
         catalog: Option<Progress>,
+        snapshot: Option<Progress>,
     ) -> Result<(), HubError> {
         self.files
             .change(HUB_FILE, async |bytes| {
@@ -293,6 +296,9 @@ impl Writer {
                 let bytes = bytes.ok_or_else(missing)?;
                 let mut root = Root::parse(bytes, &self.files)?;
                 root.advance(generation, catalog);
+                if let Some(snapshot) = snapshot {
+                    root.take_snapshot(snapshot);
+                }
                 let changed = root.to_bytes();
                 Ok(((changed != *bytes).then_some(changed), ()))
             })

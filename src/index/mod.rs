@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::catalog::Query;
-use mu_provider::{Found, Progress, Release, SafeUrl};
+use mu_provider::{Found, Progress, Provider, Release, SafeUrl};
 
 use crate::fs::FileError;
 use crate::guard::lock;
@@ -289,12 +289,15 @@ impl Universe for Index {
     }
 
     fn expect(&self, ids: &[PackageId]) {
-        for id in ids {
-            let shared = &self.shared;
-            // What is on this disk and fresh is read when it is needed, by whoever needs it.
-            if !shared.is_known(id) && !(shared.options.is_local)(id) && !shared.is_at_hand(id) {
-                self.pool.ask(pool::Question::Releases(id.clone()));
-            }
+        let shared = &self.shared;
+        // What is on this disk and fresh is read when it is needed, by whoever needs it.
+        let is_asked = |id: &&PackageId| {
+            !shared.is_known(id) && !(shared.options.is_local)(id) && !shared.is_at_hand(id)
+        };
+        let asked: Vec<&PackageId> = ids.iter().filter(is_asked).collect();
+        shared.announce(&asked);
+        for id in asked {
+            self.pool.ask(pool::Question::Releases(id.clone()));
         }
     }
 
@@ -352,6 +355,24 @@ impl Shared {
                 self.options.offline || self.is_fresh(checked, max_age)
             })
         })
+    }
+
+    /// Tells each provider how many packages it will be asked for of which nothing is in the cache.
+    fn announce(&self, ids: &[&PackageId]) {
+        let mut unknown: HashMap<(String, SafeUrl), (Arc<dyn Provider>, usize)> = HashMap::new();
+        for id in ids {
+            let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+            let Some(route) = self.routes.known(id, &known) else { continue };
+            let name = route.provider.name().to_owned();
+            let root = route.location.root.clone();
+            let cache = self.cache(&name, &root);
+            if cache.is_ok_and(|cache| cache.times(&route.location.path).is_none()) {
+                unknown.entry((name, root)).or_insert((route.provider, 0)).1 += 1;
+            }
+        }
+        for ((_, root), (provider, packages)) in unknown {
+            provider.expect(&root, packages);
+        }
     }
 
     /// Whether anything of a registry is in the cache.

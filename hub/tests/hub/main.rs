@@ -4,4 +4,5 @@ mod checking;
 mod concurrent;
 mod cut;
 mod publishing;
+mod snapshot;
 mod support;

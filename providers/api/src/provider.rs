@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::catalog::{Hits, Query};
-use crate::{Location, Progress, ProviderError, Release, TreeWriter};
+use crate::{Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
 
 /// Lists and fetches the releases of packages from one kind of place.
 pub trait Provider: Send + Sync + fmt::Debug {
@@ -19,6 +19,10 @@ pub trait Provider: Send + Sync + fmt::Debug {
     ///
     /// When the place cannot be asked. A place that answers, but is of another kind, is `Ok(false)`.
     fn probe(&self, location: &Location) -> Result<bool, ProviderError>;
+
+    /// Tells that `packages` more packages below `root` will soon be listed of which nothing is known,
+    /// so that a place that has a way to answer many at once can choose it.
+    fn expect(&self, _root: &SafeUrl, _packages: usize) {}
 
     /// Lists every release of the package at `location`.
     ///

@@ -34,6 +34,11 @@ impl Validator {
         serde_json::from_str(text).unwrap_or_default()
     }
 
+    /// Says only that the file is at least as new as a generation of the hub.
+    pub(crate) fn of_generation(generation: Option<u64>) -> Self {
+        Self { generation, ..Self::default() }
+    }
+
     /// The text to keep, if there is something to hold on to.
     pub(crate) fn to_text(&self) -> Option<String> {
         if *self == Self::default() {

@@ -4,8 +4,7 @@
 //! URL without asking for anything else; only if nothing is there, the hub's own files are consulted.
 
 use mu_provider::{
-    ArchiveDigest, ErrorKind, Listing, Location, Progress, Provider as _, ProviderError, Release,
-    SafeUrl,
+    ArchiveDigest, ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl,
 };
 
 use crate::HubProvider;
@@ -41,25 +40,39 @@ impl HubProvider {
         if self.fetch_first(location, &guess, release, take, &mut tried, progress)? {
             return Ok(());
         }
-        if let Some(failure) = tried.failure {
-            return Err(failure);
+        if !tried.may_be_elsewhere() {
+            return Err(tried.error(location, release));
         }
-        let root = self.root(&url, &self.asking(location, progress))?;
+        match self.fetch_elsewhere(location, release, take, &mut tried, progress) {
+            Ok(true) => Ok(()),
+            // What was wrong with the archive says more than what is wrong with the rest.
+            Err(error) if tried.failure.is_none() => Err(error),
+            _ => Err(tried.error(location, release)),
+        }
+    }
+
+    /// Looks into the hub's own files for where the archive is.
+    fn fetch_elsewhere(
+        &self,
+        location: &Location,
+        release: &Release,
+        take: &mut Take<'_>,
+        tried: &mut Tried,
+        progress: &dyn Progress,
+    ) -> Result<bool, ProviderError> {
+        let root = self.root(&location.root.as_folder(), &self.asking(location, progress))?;
         let places = root.archives(&location.path, release)?;
-        if self.fetch_first(location, &places, release, take, &mut tried, progress)? {
-            return Ok(());
+        if self.fetch_first(location, &places, release, take, tried, progress)? {
+            return Ok(true);
         }
-        if tried.failure.is_none()
-            && let Some(listed) = self.listed(location, release, progress)?
-        {
-            let listed =
-                Release { archive: release.archive.clone().or(listed.archive.clone()), ..listed };
-            let places = root.archives(&location.path, &listed)?;
-            if self.fetch_first(location, &places, &listed, take, &mut tried, progress)? {
-                return Ok(());
-            }
+        if !tried.may_be_elsewhere() {
+            return Ok(false);
         }
-        Err(tried.error(location, release))
+        let Some(listed) = self.listed(location, release, progress)? else { return Ok(false) };
+        let listed =
+            Release { archive: release.archive.clone().or(listed.archive.clone()), ..listed };
+        let places = root.archives(&location.path, &listed)?;
+        self.fetch_first(location, &places, &listed, take, tried, progress)
     }
 
     /// Takes the first archive of `places` that is there and whole.
@@ -126,7 +139,9 @@ impl HubProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Option<Release>, ProviderError> {
-        let Listing::Found(found) = self.list(location, None, progress)? else { return Ok(None) };
+        let Listing::Found(found) = self.list_alone(location, None, progress)? else {
+            return Ok(None);
+        };
         let mut same_version = None;
         for line in found.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let Ok(listed) = serde_json::from_slice::<Release>(line) else { continue };
@@ -142,6 +157,11 @@ impl HubProvider {
 }
 
 impl Tried {
+    /// Whether the index may name another place: nothing was there yet, or something else.
+    fn may_be_elsewhere(&self) -> bool {
+        self.failure.as_ref().is_none_or(|failure| failure.kind() == ErrorKind::Integrity)
+    }
+
     fn error(self, location: &Location, release: &Release) -> ProviderError {
         if let Some(failure) = self.failure {
             return failure;

@@ -1,7 +1,7 @@
 //! Hubs: package registries of static files, on any web server or in a folder.
 //!
 //! Text comes in as [`HubProvider::list`] (`root.rs` finds `hub.json`, `document.rs` reads a file if it
-//! has changed, `changes.rs` knows what has not, `index.rs` checks lines); files come in as
+//! has changed, `changes.rs` knows what has not, `snapshot.rs` reads all at once, `index.rs` checks lines); files come in as
 //! [`HubProvider::fetch`] (`download.rs` gets an archive and compares its digest, `partial.rs` keeps
 //! large ones between attempts, [`archive`] unpacks); `catalog.rs` searches. What the files mean is in [`wire`]. Nothing here
 //! writes to a hub.
@@ -16,10 +16,12 @@ pub mod index;
 mod memory;
 mod partial;
 mod root;
+mod snapshot;
 pub mod wire;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, token_variable};
@@ -63,12 +65,14 @@ impl HubOptions {
 pub struct HubProvider {
     options: HubOptions,
     roots: Roots,
+    /// How many packages of each hub will be wanted that nothing is known of, so far.
+    expected: Mutex<HashMap<SafeUrl, u64>>,
 }
 
 impl HubProvider {
     /// A provider that has not asked any hub yet.
     pub fn new(options: HubOptions) -> Self {
-        Self { options, roots: Roots::default() }
+        Self { options, roots: Roots::default(), expected: Mutex::default() }
     }
 
     /// Writes the archive of a release into `into`, as it is; its digest is the expected one.
@@ -94,44 +98,42 @@ impl HubProvider {
         self.roots.get(url, || Root::read(url.clone(), &asking, &memory))
     }
 
-    /// Whether everybody may read the hub, as far as its `hub.json` tells: then it is most likely not
-    /// for want of a token that a file of it cannot be read.
-    fn is_open(&self, root: &Root) -> bool {
-        root.has_file && self.options.http.options().credentials.token(&root.url).is_none()
-    }
-
-    fn asking<'call>(
-        &'call self,
+    /// Lists a package by the hub's snapshot, if so many are wanted that it is less work than their files.
+    fn list_at_once(
+        &self,
         location: &Location,
-        progress: &'call dyn Progress,
-    ) -> Asking<'call> {
-        Asking {
-            http: &self.options.http,
-            insecure: location.insecure,
-            limit: index::LONGEST_FILE,
-            hides: false,
-            progress,
+        progress: &dyn Progress,
+    ) -> Result<Option<Listing>, ProviderError> {
+        let url = location.root.as_folder();
+        let expected = {
+            let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+            expected.get(&url).copied().unwrap_or_default()
+        };
+        let asking = self.asking(location, progress);
+        let root = self.root(&url, &asking)?;
+        if !root.is_snapshot_worth_it(expected) {
+            return Ok(None);
         }
-    }
-}
-
-impl Provider for HubProvider {
-    fn name(&self) -> &str {
-        "hub"
-    }
-
-    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        let asking =
-            Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
-        match asking.read(&Root::hub_file(&location.root.as_folder())?, None) {
-            Ok(Answer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
-            Ok(Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }) => Ok(false),
-            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
-            Err(error) => Err(error),
+        let Some(snapshot) = root.snapshot(&asking) else { return Ok(None) };
+        if !root.is_unchanged(&location.path, snapshot.generation, &asking) {
+            return Ok(None);
         }
+        let file = root.index(&location.path)?;
+        let Some(lines) = snapshot.lines(&location.path) else {
+            let tried = vec![Root::hub_file(&root.url)?.to_string(), file.to_string()];
+            return Ok(Some(Listing::Absent { tried }));
+        };
+        let validator = Validator::of_generation(root.file.generation);
+        Ok(Some(Listing::Found(Found {
+            lines: index::check(lines, &location.path, &file)?,
+            validator: validator.to_text(),
+            max_age: root.max_age,
+            location: location.clone(),
+        })))
     }
 
-    fn list(
+    /// Lists a package by its own index file.
+    pub(crate) fn list_alone(
         &self,
         location: &Location,
         validator: Option<&str>,
@@ -179,6 +181,63 @@ impl Provider for HubProvider {
                 }))
             }
         }
+    }
+
+    /// Whether everybody may read the hub, as far as its `hub.json` tells: then it is most likely not
+    /// for want of a token that a file of it cannot be read.
+    fn is_open(&self, root: &Root) -> bool {
+        root.has_file && self.options.http.options().credentials.token(&root.url).is_none()
+    }
+
+    fn asking<'call>(
+        &'call self,
+        location: &Location,
+        progress: &'call dyn Progress,
+    ) -> Asking<'call> {
+        Asking {
+            http: &self.options.http,
+            insecure: location.insecure,
+            limit: index::LONGEST_FILE,
+            hides: false,
+            progress,
+        }
+    }
+}
+
+impl Provider for HubProvider {
+    fn name(&self) -> &str {
+        "hub"
+    }
+
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        let asking =
+            Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
+        match asking.read(&Root::hub_file(&location.root.as_folder())?, None) {
+            Ok(Answer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
+            Ok(Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn expect(&self, root: &SafeUrl, packages: usize) {
+        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = expected.entry(root.as_folder()).or_default();
+        *count = count.saturating_add(packages as u64);
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        if validator.is_none()
+            && let Some(listing) = self.list_at_once(location, progress)?
+        {
+            return Ok(listing);
+        }
+        self.list_alone(location, validator, progress)
     }
 
     fn resolve(

@@ -10,6 +10,7 @@ use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 use crate::changes::Changes;
 use crate::document::{Answer, Asking, Document};
 use crate::memory::Memory;
+use crate::snapshot::Snapshot;
 use crate::wire::{self, HUB_VERSION, HubFile};
 
 /// The longest `hub.json`, in bytes.
@@ -28,6 +29,8 @@ pub(crate) struct Root {
     pub(crate) max_age: u32,
     /// What changed between its generations.
     pub(crate) changes: Changes,
+    /// All its index lines, once they were read at once.
+    pub(crate) snapshot: OnceLock<Option<Snapshot>>,
 }
 
 impl Root {
@@ -39,6 +42,7 @@ impl Root {
             has_file: false,
             max_age: 0,
             changes: Changes::default(),
+            snapshot: OnceLock::new(),
         }
     }
 
@@ -87,7 +91,14 @@ impl Root {
                 .because(error)
         })?;
         let max_age = document.max_age;
-        Ok(Self { url, file, has_file: true, max_age, changes: Changes::default() })
+        Ok(Self {
+            url,
+            file,
+            has_file: true,
+            max_age,
+            changes: Changes::default(),
+            snapshot: OnceLock::new(),
+        })
     }
 
     /// The index file of a package.

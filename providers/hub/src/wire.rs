@@ -11,6 +11,27 @@ pub const HUB_VERSION: u32 = 1;
 /// Lines in one file of the log.
 const LOG_LINES: u64 = 1_000;
 
+/// The usual place of the snapshot.
+pub const SNAPSHOT_FILE: &str = "snapshot.jsonl.gz";
+
+/// Bytes that the file of digests has for each line of the snapshot: the content's digest, the archive's,
+/// and the size, little endian. What is not known is zero.
+pub const SNAPSHOT_ROW: usize = 72;
+
+/// The first line of a snapshot.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotHead {
+    /// The generation as of which its lines are the hub's.
+    pub generation: u64,
+    /// SHA-256 of the file of digests, as hexadecimal digits.
+    pub digests: String,
+}
+
+/// The file of digests that belongs to a snapshot.
+pub fn digests_path(snapshot: &str) -> String {
+    format!("{}.digests", snapshot.trim_end_matches(".gz").trim_end_matches(".jsonl"))
+}
+
 /// `hub.json`: that a folder is a hub, and where in it things are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubFile {
@@ -34,6 +55,9 @@ pub struct HubFile {
     /// Where all index lines are in one file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// How many bytes that file and its digests have together, so that readers know whether it is worth it.
+    #[serde(default, rename = "snapshotBytes", skip_serializing_if = "Option::is_none")]
+    pub snapshot_bytes: Option<u64>,
     /// Where it is written which packages each package can reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closures: Option<String>,
@@ -49,6 +73,7 @@ impl Default for HubFile {
             generation: None,
             log: None,
             snapshot: None,
+            snapshot_bytes: None,
             closures: None,
         }
     }

@@ -1,0 +1,216 @@
+//! The snapshot: every index line of the hub in one file, for readers that know nothing yet.
+//!
+//! It is two files, and a reader of the one must never find another one's lines in the other. So lines
+//! keep their place for ever and new ones come last; and in a store where several write at the same
+//! time, whoever begins first puts a mark into the snapshot, so that one who began earlier cannot end.
+
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use mu_provider::{ArchiveDigest, Digest};
+use mu_provider_hub::wire::{SNAPSHOT_FILE, SNAPSHOT_ROW, SnapshotHead, digests_path};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::HubError;
+use crate::archive::hex;
+use crate::derived;
+use crate::files::{self, Files, Version};
+use crate::lines::{Line, Lines};
+use crate::log;
+use crate::root::{Progress, Root};
+
+/// Keys of an index line that are not needed to choose versions.
+const LEFT_OUT: [&str; 9] = [
+    "digest",
+    "archive",
+    "size",
+    "urls",
+    "description",
+    "keywords",
+    "license",
+    "maintainers",
+    "website",
+];
+
+/// How many changes there must be before it is written again, at least.
+const FEWEST_CHANGES: u64 = 32;
+
+/// How many bytes of it may be written again for each change: what some 16 lines take.
+const BYTES_OF_A_CHANGE: u64 = 1_600;
+
+/// The longest that is read, in bytes.
+const LONGEST: u64 = 4 << 30;
+
+/// Index files that are read at once.
+const AT_ONCE: usize = 32;
+
+/// A snapshot in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    /// The generation that it tells of.
+    pub(crate) generation: u64,
+    /// SHA-256 of the file of digests, as hexadecimal digits.
+    pub(crate) digests: String,
+    /// Its lines, in order, and the digests of each.
+    pub(crate) lines: Vec<(String, [u8; SNAPSHOT_ROW])>,
+}
+
+/// Writes the snapshot, if enough has changed since it was written: `last` is the newest line of the log.
+/// With `anew`, it is written if there is one, whatever has changed.
+pub(crate) async fn write(
+    files: &Files,
+    root: &Root,
+    last: u64,
+    anew: bool,
+) -> Result<Option<Progress>, HubError> {
+    let known = root.snapshot();
+    let Progress { generation, bytes } = known.unwrap_or_default();
+    let changes = last.saturating_sub(generation);
+    let is_due = changes >= FEWEST_CHANGES && changes.saturating_mul(BYTES_OF_A_CHANGE) >= bytes;
+    let is_wanted = anew && known.is_some();
+    if !is_due && !is_wanted {
+        return Ok(None);
+    }
+    let Some((mut snapshot, seen)) = begin(files).await? else { return Ok(None) };
+    if anew {
+        // People may have changed what is never changed else.
+        snapshot.lines.clear();
+    }
+    let digests = digests_path(SNAPSHOT_FILE);
+    let seen_digests = files.read(&digests).await?.map_or(Version::Absent, |read| read.version);
+    let names = match log::names(files, root, snapshot.generation, last).await? {
+        Some(names) if !snapshot.lines.is_empty() => names,
+        _ => derived::all_names(files, root).await?,
+    };
+    let Some(mut snapshot) = update(files, root, snapshot, names).await? else { return Ok(None) };
+    snapshot.generation = last;
+    let rows: Bytes = snapshot.lines.iter().flat_map(|(_, row)| *row).collect::<Vec<u8>>().into();
+    snapshot.digests = hex(&Sha256::digest(&rows));
+    let file = snapshot.print();
+    let bytes = (rows.len() + file.len()) as u64;
+    // What somebody else wrote meanwhile is as good.
+    if files.replace(&digests, &seen_digests, rows).await?
+        && files.replace(SNAPSHOT_FILE, &seen, file).await?
+    {
+        return Ok(Some(Progress { generation: last, bytes }));
+    }
+    Ok(None)
+}
+
+/// Reads the snapshot, and makes sure that whoever began to write it earlier does not end.
+async fn begin(files: &Files) -> Result<Option<(Snapshot, Version)>, HubError> {
+    let (snapshot, seen) = match files.read(SNAPSHOT_FILE).await? {
+        None => (Snapshot::default(), Version::Absent),
+        Some(read) => (parse(files, &read.bytes).await?.unwrap_or_default(), read.version),
+    };
+    if files.is_folder() {
+        return Ok(Some((snapshot, seen)));
+    }
+    let marked = files.replace_seen(SNAPSHOT_FILE, &seen, snapshot.print()).await?;
+    Ok(marked.map(|seen| (snapshot, seen)))
+}
+
+/// Reads the snapshot that is there; `None` if there is none, or the two files do not belong together.
+pub(crate) async fn read(files: &Files) -> Result<Option<Snapshot>, HubError> {
+    match files.read(SNAPSHOT_FILE).await? {
+        Some(read) => parse(files, &read.bytes).await,
+        None => Ok(None),
+    }
+}
+
+async fn parse(files: &Files, bytes: &[u8]) -> Result<Option<Snapshot>, HubError> {
+    let Some(read) = files.read(&digests_path(SNAPSHOT_FILE)).await? else { return Ok(None) };
+    let mut text = String::new();
+    if GzDecoder::new(bytes).take(LONGEST).read_to_string(&mut text).is_err() {
+        return Ok(None);
+    }
+    let mut lines = text.lines();
+    let head = lines.next().and_then(|head| serde_json::from_str::<SnapshotHead>(head).ok());
+    let Some(head) = head else { return Ok(None) };
+    let (rows, rest) = read.bytes.as_chunks::<SNAPSHOT_ROW>();
+    let lines: Vec<_> = lines.zip(rows).map(|(line, row)| (line.to_owned(), *row)).collect();
+    let fits =
+        rest.is_empty() && lines.len() == rows.len() && lines.len() + 1 == text.lines().count();
+    let is_whole = fits && head.digests == hex(&Sha256::digest(&read.bytes));
+    let snapshot = Snapshot { generation: head.generation, digests: head.digests, lines };
+    Ok(is_whole.then_some(snapshot))
+}
+
+/// Puts in what the index says of some packages; `None` if one of them cannot be read.
+async fn update(
+    files: &Files,
+    root: &Root,
+    snapshot: Snapshot,
+    names: Vec<String>,
+) -> Result<Option<Snapshot>, HubError> {
+    let mut lines = snapshot.lines;
+    let mut places: HashMap<(String, String), usize> = HashMap::new();
+    for (place, (text, _)) in lines.iter().enumerate() {
+        let Ok(line) = Line::parse(text) else { return Ok(None) };
+        places.insert((line.name().to_owned(), line.full_version()), place);
+    }
+    let reading = futures_util::stream::iter(names)
+        .map(|name| async move { derived::index(files, root, &name).await })
+        .buffered(AT_ONCE);
+    let read: Result<Vec<Lines>, HubError> = reading.try_collect().await;
+    let read = match read {
+        // A snapshot without a package would say that it is not there.
+        Err(HubError::Broken { .. }) => return Ok(None),
+        read => read?,
+    };
+    for line in read.iter().flat_map(Lines::iter) {
+        let entry = (of(line), row(line));
+        match places.get(&(line.name().to_owned(), line.full_version())) {
+            Some(place) => lines[*place] = entry,
+            None => lines.push(entry),
+        }
+    }
+    Ok(Some(Snapshot { lines, ..snapshot }))
+}
+
+impl Snapshot {
+    fn print(&self) -> Bytes {
+        let head = SnapshotHead { generation: self.generation, digests: self.digests.clone() };
+        let Ok(Value::Object(mut head)) = serde_json::to_value(&head) else {
+            unreachable!("a struct of a number and a text is an object")
+        };
+        head.insert("mark".to_owned(), format!("{:016x}", files::random()).into());
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        let head = Value::Object(head).to_string();
+        let lines = self.lines.iter().map(|(line, _)| line.as_str());
+        for line in std::iter::once(head.as_str()).chain(lines) {
+            encoder.write_all(line.as_bytes()).expect("memory takes it");
+            encoder.write_all(b"\n").expect("memory takes it");
+        }
+        encoder.finish().expect("memory takes it").into()
+    }
+}
+
+/// An index line as the snapshot has it.
+pub(crate) fn of(line: &Line) -> String {
+    let mut map = line.map().clone();
+    for key in LEFT_OUT {
+        map.shift_remove(key);
+    }
+    Value::Object(map).to_string()
+}
+
+/// What the file of digests says of a line.
+fn row(line: &Line) -> [u8; SNAPSHOT_ROW] {
+    let mut row = [0; SNAPSHOT_ROW];
+    if let Some(Ok(digest)) = line.text("digest").map(str::parse::<Digest>) {
+        row[..32].copy_from_slice(digest.as_bytes());
+    }
+    if let Some(Ok(digest)) = line.text("archive").map(str::parse::<ArchiveDigest>) {
+        row[32..64].copy_from_slice(digest.as_bytes());
+    }
+    let size = line.map().get("size").and_then(Value::as_u64).unwrap_or_default();
+    row[64..].copy_from_slice(&size.to_le_bytes());
+    row
+}

@@ -1,0 +1,207 @@
+//! The snapshot: when it is written, what is in it, and how few requests a reader needs with it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use mu_hub::{Hub, Place};
+use mu_provider::conformance::server::{Reply, TestServer};
+use mu_provider::http::{Http, HttpOptions};
+use mu_provider::{Limits, Listing, Location, Provider as _, Release, Silent, TreeWriter};
+use mu_provider_hub::{HubOptions, HubProvider};
+use object_store::memory::InMemory;
+use serde_json::json;
+
+use crate::support::{hub_file, publication, with_keys};
+
+/// The change after which there is a first snapshot.
+const FIRST: usize = 32;
+
+fn hub(folder: &Path, packages: usize) -> Hub {
+    let (hub, _) = Hub::init(&Place::folder(folder)).expect("can be made");
+    for number in 0..packages {
+        let keys = json!({"description": "A package", "channels": ["stable"]});
+        let package = with_keys(&format!("many/n{number}"), "1.0.0", "x", keys);
+        hub.publish(&package).expect("is fine");
+    }
+    hub
+}
+
+fn serve(folder: &Path) -> TestServer {
+    let folder = folder.to_owned();
+    TestServer::start(move |request, _| {
+        match std::fs::read(folder.join(request.path.trim_start_matches('/'))) {
+            Ok(bytes) => Reply::body(bytes),
+            Err(_) => Reply::status(404),
+        }
+    })
+}
+
+/// What a reader without a cache gets that expects as many packages as it then asks for.
+struct Reader {
+    provider: HubProvider,
+    _downloads: tempfile::TempDir,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let downloads = tempfile::tempdir().expect("there is room");
+        let http = Http::new(HttpOptions::default());
+        let provider = HubProvider::new(HubOptions::new(http, downloads.path()));
+        Self { provider, _downloads: downloads }
+    }
+
+    fn list(&self, server: &TestServer, name: &str, validator: Option<&str>) -> Listing {
+        self.provider.list(&at(server, name), validator, &Silent).expect("answers")
+    }
+
+    /// Lists packages; returns their lines and what to ask with later.
+    fn all(
+        &self,
+        server: &TestServer,
+        packages: usize,
+    ) -> BTreeMap<String, (Release, Option<String>)> {
+        self.provider.expect(&at(server, "").root, packages);
+        let names = (0..packages).map(|number| format!("many/n{number}"));
+        names
+            .map(|name| match self.list(server, &name, None) {
+                Listing::Found(found) => {
+                    let release = serde_json::from_slice(&found.lines).expect("is one line");
+                    (name, (release, found.validator))
+                }
+                other => panic!("{name}: {other:?}"),
+            })
+            .collect()
+    }
+}
+
+fn at(server: &TestServer, name: &str) -> Location {
+    Location::new(server.url(""), name)
+}
+
+#[test]
+fn a_reader_that_wants_much_reads_all_at_once() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path(), FIRST - 1);
+    assert!(!folder.path().join("snapshot.jsonl.gz").exists(), "is not worth it yet");
+    hub.publish(&publication("other", "1.0.0", "x")).expect("is fine");
+    assert_eq!(hub_file(folder.path())["snapshot"], "snapshot.jsonl.gz");
+    assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
+
+    let server = serve(folder.path());
+    let lines = Reader::new().all(&server, FIRST - 1);
+    let expected = ["GET /hub.json", "GET /snapshot.jsonl.gz", "GET /snapshot.digests"];
+    assert_eq!(server.requests(), expected);
+    for (name, (release, _)) in &lines {
+        let index = hub.line(name, "1.0.0").expect("can be read").expect("is there");
+        assert_eq!(release.digest.as_deref(), index["digest"].as_str());
+        assert_eq!(release.archive.as_deref(), index["archive"].as_str());
+        assert_eq!(release.size, index["size"].as_u64());
+        assert_eq!((&release.channels, &release.description), (&vec!["stable".to_owned()], &None));
+    }
+    // What the snapshot does not name is not there.
+    let reader = Reader::new();
+    reader.provider.expect(&at(&server, "").root, 100);
+    assert!(matches!(reader.list(&server, "nothing", None), Listing::Absent { .. }));
+
+    // The next run asks once, and after a change for what has changed.
+    let before = server.requests().len();
+    let reader = Reader::new();
+    for (name, (_, validator)) in &lines {
+        let listing = reader.list(&server, name, validator.as_deref());
+        assert!(matches!(listing, Listing::Unchanged { .. }), "{name}");
+    }
+    assert_eq!(server.requests()[before..], ["GET /hub.json"]);
+    hub.yank("many/n7", "1.0.0", Some("leaks")).expect("is there");
+    let before = server.requests().len();
+    let reader = Reader::new();
+    for (name, (_, validator)) in &lines {
+        let listing = reader.list(&server, name, validator.as_deref());
+        assert_eq!(matches!(listing, Listing::Found(_)), name == "many/n7", "{name}");
+    }
+    let expected = ["GET /hub.json", "GET /log/000000.txt", "GET /index/many/n7.jsonl"];
+    assert_eq!(server.requests()[before..], expected);
+    // A reader without a cache does not take the older line from the snapshot.
+    let (yanked, _) = &Reader::new().all(&server, FIRST - 1)["many/n7"];
+    assert!(!yanked.yanked.is_no());
+}
+
+#[test]
+fn a_reader_that_wants_little_asks_for_it_alone() {
+    let folder = tempfile::tempdir().expect("there is room");
+    hub(folder.path(), FIRST);
+    let text = std::fs::read_to_string(folder.path().join("hub.json")).expect("is there");
+    let mut file: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+    file["snapshotBytes"] = json!(100 << 20);
+    std::fs::write(folder.path().join("hub.json"), file.to_string()).expect("is ours");
+    let server = serve(folder.path());
+    Reader::new().all(&server, 2);
+    assert_eq!(
+        server.requests(),
+        ["GET /hub.json", "GET /index/many/n0.jsonl", "GET /index/many/n1.jsonl"]
+    );
+}
+
+#[test]
+fn a_snapshot_that_is_odd_is_not_believed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path(), FIRST);
+    let digests = folder.path().join("snapshot.digests");
+    let mut bytes = std::fs::read(&digests).expect("is there");
+    bytes[40] ^= 1;
+    std::fs::write(&digests, bytes).expect("is ours");
+    let server = serve(folder.path());
+    let lines = Reader::new().all(&server, FIRST);
+    assert_eq!(lines.len(), FIRST);
+    assert_eq!(server.requests().len(), 3 + FIRST);
+    let report = hub.check(true, &mut |_| {}).expect("can be repaired");
+    assert_eq!(report.findings.len(), 1, "{report:?}");
+    assert!(report.findings[0].path == "snapshot.jsonl.gz" && report.is_sound(), "{report:?}");
+    assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
+}
+
+#[test]
+fn lines_keep_their_place_in_a_folder_and_in_a_store() {
+    let store = Arc::new(InMemory::new());
+    let folder = tempfile::tempdir().expect("there is room");
+    for place in [Place::store(store, "memory"), Place::folder(folder.path())] {
+        let (hub, _) = Hub::init(&place).expect("can be made");
+        for number in 0..3 * FIRST {
+            let package = publication(&format!("n{}", number % 40), &format!("1.{number}.0"), "x");
+            hub.publish(&package).expect("is fine");
+        }
+        let report = hub.check(false, &mut |_| {}).expect("can be read");
+        assert!(report.findings.is_empty(), "{report:?}");
+    }
+    let bytes = std::fs::read(folder.path().join("snapshot.digests")).expect("is there");
+    assert_eq!(bytes.len(), 3 * FIRST * 72);
+    let first = Hub::open(&Place::folder(folder.path())).expect("is there");
+    let first = first.line("n0", "1.0.0").expect("can be read").expect("is there");
+    let digest: mu_provider::Digest =
+        first["digest"].as_str().expect("is text").parse().expect("is one");
+    assert_eq!(bytes[..32], digest.as_bytes()[..]);
+}
+
+#[test]
+fn a_lock_that_tells_only_digests_leads_to_an_archive_in_another_place() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let (hub, _) = Hub::init(&Place::folder(folder.path())).expect("can be made");
+    let left = folder.path().join("packs/a/a-1.0.0.tgz");
+    std::fs::create_dir_all(left.parent().expect("has one")).expect("can be made");
+    std::fs::write(&left, "left by a write that broke off").expect("is ours");
+    hub.publish(&publication("a", "1.0.0", "x")).expect("is fine");
+    let index = hub.line("a", "1.0.0").expect("can be read").expect("is there");
+    let text = |key: &str| index[key].as_str().map(str::to_owned);
+    let locked = Release {
+        version: "1.0.0".to_owned(),
+        archive: text("archive"),
+        digest: text("digest"),
+        ..Release::default()
+    };
+    let server = serve(folder.path());
+    let into = tempfile::tempdir().expect("there is room");
+    let mut tree = TreeWriter::new(into.path(), Limits::default());
+    let reader = Reader::new();
+    reader.provider.fetch(&at(&server, "a"), &locked, &mut tree, &Silent).expect("is found");
+    assert_eq!(Some(tree.finish().expect("is whole").digest().to_string()), locked.digest);
+}
