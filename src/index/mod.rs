@@ -8,9 +8,11 @@
 mod cache;
 mod package;
 mod pool;
+mod providers;
 pub mod releases;
 mod routes;
 mod sibling;
+mod similar;
 mod universe;
 mod wanted;
 mod wire;
@@ -20,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::catalog::Query;
 use mu_provider::{Found, Progress, Provider, Release, SafeUrl};
 
 use crate::fs::FileError;
@@ -37,6 +38,7 @@ use crate::workspace::Registry;
 
 pub use self::package::{Cause, cause};
 pub use self::routes::{Providers, Route, RouteError};
+pub use self::similar::nearest;
 pub use self::universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
 
 /// How the index behaves.
@@ -71,9 +73,6 @@ pub struct IndexOptions {
     pub answered: Box<dyn Fn(usize, usize) + Send + Sync>,
 }
 
-/// More names than this are not compared with one that is not there.
-const MOST_LISTED: usize = 5000;
-
 /// Tells the releases that are installed of a package.
 pub type Installed = Box<dyn Fn(&PackageId) -> Vec<Release> + Send + Sync>;
 
@@ -90,6 +89,7 @@ pub(crate) struct Shared {
     routes: Routes,
     caches: Mutex<HashMap<(String, SafeUrl), Arc<CacheSlot>>>,
     packages: Mutex<HashMap<PackageId, Arc<Slot>>>,
+    providers: Mutex<HashMap<providers::Question, Arc<[PackageId]>>>,
     asked: AtomicUsize,
     answered: AtomicUsize,
     met_local: Mutex<BTreeSet<PackageId>>,
@@ -125,6 +125,7 @@ impl Index {
             routes,
             caches: Mutex::default(),
             packages: Mutex::default(),
+            providers: Mutex::default(),
             asked: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
             met_local: Mutex::default(),
@@ -313,6 +314,24 @@ impl Universe for Index {
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {
         self.shared.similar(id)
     }
+
+    fn declared(
+        &self,
+        releases: &Releases,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Arc<releases::Details>>, Unavailable> {
+        let id = releases.id();
+        let package = self.shared.package(id)?;
+        package.declared(&self.shared, candidate).map_err(|error| unavailable(id, error))
+    }
+
+    fn providing(
+        &self,
+        capability: &str,
+        near: &PackageId,
+    ) -> Result<Arc<[PackageId]>, Unavailable> {
+        self.shared.providers(capability, near).map_err(|error| unavailable(near, error))
+    }
 }
 
 fn unavailable(
@@ -486,9 +505,24 @@ impl Shared {
     fn ask(&self, route: &Route, remembered: Option<&Record>) -> Result<Answer, PackageError> {
         let validator = remembered.and_then(|record| record.validator.as_deref());
         let listing = route.provider.list(&route.location, validator, &*self.options.progress)?;
+        self.answer(route, listing, remembered)
+    }
+
+    /// That nothing is known.
+    fn nothing(&self) -> Record {
         let checked = self.options.now;
-        let nothing =
-            Record { checked, max_age: 0, validator: None, listing: None, tried: Vec::new() };
+        Record { checked, max_age: 0, validator: None, listing: None, tried: Vec::new() }
+    }
+
+    /// What came of asking, given what is remembered.
+    fn answer(
+        &self,
+        route: &Route,
+        listing: mu_provider::Listing,
+        remembered: Option<&Record>,
+    ) -> Result<Answer, PackageError> {
+        let checked = self.options.now;
+        let nothing = self.nothing();
         Ok(match (listing, remembered) {
             (mu_provider::Listing::Unchanged { max_age, validator }, Some(record)) => {
                 let validator = validator.or_else(|| record.validator.clone());
@@ -513,66 +547,6 @@ impl Shared {
         .clone()
         .map_err(PackageError::Cache)
     }
-
-    fn similar(&self, id: &PackageId) -> Vec<PackageId> {
-        if let Some(known) = lock(&self.similar).get(id) {
-            return known.clone();
-        }
-        let similar = self.find_similar(id);
-        lock(&self.similar).insert(id.clone(), similar.clone());
-        similar
-    }
-
-    fn find_similar(&self, id: &PackageId) -> Vec<PackageId> {
-        let base = id.base();
-        let cached = lock(&self.caches)
-            .values()
-            .filter_map(|cache| cache.get()?.as_ref().ok().cloned())
-            .flat_map(|cache| cache.names().map(str::to_owned).collect::<Vec<_>>())
-            .filter_map(|name| PackageId::parse(&format!("{}{name}", base.as_str())).ok())
-            .collect::<Vec<_>>();
-        let listed = self.listed(id);
-        // What is remembered of a registry is superseded by what it lists.
-        nearest(id, if listed.is_empty() { cached } else { listed })
-    }
-
-    /// The packages that the registry of `id` lists, if it lists any; of a registry that only answers questions, those with
-    /// the same last part of the name.
-    fn listed(&self, id: &PackageId) -> Vec<PackageId> {
-        let places = self.routes.registries(&self.options.defaults.base);
-        let serving = places
-            .into_iter()
-            .filter(|(prefix, _)| id.as_str().starts_with(prefix.as_str()))
-            .max_by_key(|(prefix, _)| prefix.len());
-        let Some((prefix, Ok(route))) = serving else { return Vec::new() };
-        let search = |words: &str| {
-            let query = Query::new(words, MOST_LISTED);
-            let found = route.provider.search(&route.location, &query, &*self.options.progress);
-            found.ok().flatten().unwrap_or_default()
-        };
-        let mut hits = search("");
-        if hits.packages.is_empty() || hits.packages.len() < hits.total {
-            hits.packages.extend(search(id.name().leaf()).packages);
-        }
-        let names = hits.packages.into_iter().map(|package| package.name);
-        names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok()).collect()
-    }
-}
-
-/// The ids that look like `id`, best first, at most three.
-pub fn nearest(id: &PackageId, known: impl IntoIterator<Item = PackageId>) -> Vec<PackageId> {
-    let mut near: Vec<(usize, PackageId)> = known
-        .into_iter()
-        .filter_map(|other| {
-            let distance = strsim::damerau_levenshtein(id.name_str(), other.name_str());
-            let close = distance <= 1 + id.name_str().len() / 5;
-            let same_leaf = other.name().leaf() == id.name().leaf();
-            (other != *id && (close || same_leaf)).then_some((distance, other))
-        })
-        .collect();
-    near.sort();
-    near.dedup();
-    near.into_iter().map(|(_, id)| id).take(3).collect()
 }
 
 /// What a provider answered.

@@ -107,6 +107,8 @@ pub(super) struct Package {
     /// Whether nobody was asked, because the commits that are asked for are on this machine.
     is_recalled: bool,
     requirements: Vec<OnceLock<Requirements>>,
+    /// What manifests say besides, of the versions whose manifests were read and say something.
+    declared: Mutex<HashMap<Position, Arc<Details>>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
 }
 
@@ -142,6 +144,7 @@ impl Package {
             is_remembered: false,
             is_recalled: false,
             requirements,
+            declared: Mutex::default(),
             untagged: Mutex::default(),
         }
     }
@@ -317,8 +320,7 @@ impl Package {
         let manifest = self.manifest(shared, &release)?;
         let (version, details, dependencies) = match manifest {
             Some(manifest) => {
-                let details =
-                    Details { app_version: manifest.app_version.clone(), ..Details::default() };
+                let details = self.details(&manifest);
                 (manifest.version.clone(), Some(Arc::new(details)), dependencies(&manifest))
             }
             None => (None, None, Vec::new()),
@@ -365,7 +367,10 @@ impl Package {
                     let dependencies = match release.dependencies.clone() {
                         Some(dependencies) => dependencies,
                         None => match self.manifest(shared, &release)? {
-                            Some(manifest) => dependencies(&manifest),
+                            Some(manifest) => {
+                                self.note_declared(position, &manifest);
+                                dependencies(&manifest)
+                            }
                             None => Vec::new(),
                         },
                     };
@@ -388,6 +393,40 @@ impl Package {
                     })
                     .clone()
             }
+        }
+    }
+
+    /// What the manifest of a version says of it, if it was read, and says what the listing does not.
+    pub(super) fn declared(
+        &self,
+        shared: &Shared,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Arc<Details>>, Arc<PackageError>> {
+        let Candidate::Release(position) = candidate else { return Ok(None) };
+        let is_in_line = self.route.provider.name() == "hub";
+        if is_in_line || self.releases.details(position).is_some() {
+            return Ok(None);
+        }
+        self.requirements(shared, candidate)?;
+        Ok(lock(&self.declared).get(&position).cloned())
+    }
+
+    fn note_declared(&self, position: Position, manifest: &Manifest) {
+        let details = self.details(manifest);
+        if details != Details::default() {
+            lock(&self.declared).insert(position, Arc::new(details));
+        }
+    }
+
+    /// What a manifest says of its package, as far as it counts for those who use it.
+    fn details(&self, manifest: &Manifest) -> Details {
+        let defaults = wire::inherited(self.id());
+        Details {
+            app_version: manifest.app_version.clone(),
+            provides: manifest.provides.iter().map(ToString::to_string).collect(),
+            requires: manifest.requires.iter().map(ToString::to_string).collect(),
+            replaces: manifest.replaces.iter().map(|reference| reference.id(&defaults)).collect(),
+            ..Details::default()
         }
     }
 

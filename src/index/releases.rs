@@ -174,6 +174,12 @@ impl Releases {
         (0..self.len()).rev().find(|&at| self.commit(at).is_some_and(|known| **known == *commit))
     }
 
+    /// The channel that counts where none is asked for: the first that the newest version is in.
+    pub fn default_channel(&self) -> Option<&str> {
+        let newest = self.entries.last()?.details.as_deref()?;
+        newest.channels.first().map(String::as_str)
+    }
+
     /// What only some versions have.
     pub fn details(&self, position: Position) -> Option<&Details> {
         self.entries[position as usize].details.as_deref()

@@ -46,6 +46,32 @@ pub trait Universe: Sync {
         candidate: Candidate<'_>,
     ) -> Result<Arc<[Requirement]>, Unavailable>;
 
+    /// What the manifest of a candidate says of itself, where `releases` does not hold it: those of a repository.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    fn declared(
+        &self,
+        _releases: &Releases,
+        _candidate: Candidate<'_>,
+    ) -> Result<Option<Arc<Details>>, Unavailable> {
+        Ok(None)
+    }
+
+    /// The packages that the registry of `near` lists as providers of a capability, in its order.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out. A registry that lists none is an answer.
+    fn providing(
+        &self,
+        _capability: &str,
+        _near: &PackageId,
+    ) -> Result<Arc<[PackageId]>, Unavailable> {
+        Ok(Arc::from([]))
+    }
+
     /// Says that the releases of these packages will be asked for soon, so that they can be fetched all at once.
     fn expect(&self, _ids: &[PackageId]) {}
 

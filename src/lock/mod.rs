@@ -82,6 +82,12 @@ pub struct LockedPackage {
     pub requested: Vec<Requested>,
     /// What it depends on.
     pub dependencies: Vec<PackageId>,
+    /// Capabilities that it provides.
+    pub provides: Vec<String>,
+    /// Capabilities that it requires.
+    pub requires: Vec<String>,
+    /// Packages that it takes the place of, wherever they are asked for.
+    pub replaces: Vec<PackageId>,
     /// The package that took its place.
     pub replaced_by: Option<PackageId>,
 }
@@ -121,6 +127,9 @@ impl LockedPackage {
             url: None,
             requested: Vec::new(),
             dependencies: Vec::new(),
+            provides: Vec::new(),
+            requires: Vec::new(),
+            replaces: Vec::new(),
             replaced_by: None,
         }
     }
@@ -249,6 +258,9 @@ mod tests {
                     Requested { spec: "*".to_owned(), by: "hub.mu.com/aws/vpc".to_owned() },
                 ],
                 dependencies: vec![id("hub.mu.com/aws/vpc")],
+                provides: Vec::new(),
+                requires: Vec::new(),
+                replaces: Vec::new(),
                 replaced_by: None,
             }],
             extra: vec!["aws/vpc#^2".to_owned(), "./x#y".to_owned()],

@@ -28,6 +28,9 @@ const PACKAGE_KEYS: &[&str] = &[
     "url",
     "requested",
     "dependencies",
+    "provides",
+    "requires",
+    "replaces",
     "replacedBy",
 ];
 
@@ -88,6 +91,15 @@ struct WirePackage {
     /// Ids.
     #[schemars(default)]
     dependencies: Vec<String>,
+    /// Capabilities that it provides.
+    #[schemars(default)]
+    provides: Vec<String>,
+    /// Capabilities that it requires.
+    #[schemars(default)]
+    requires: Vec<String>,
+    /// Ids of the packages that it takes the place of, wherever they are asked for.
+    #[schemars(default)]
+    replaces: Vec<String>,
     /// The id of the package that took its place.
     #[schemars(default)]
     replaced_by: Option<String>,
@@ -185,6 +197,9 @@ fn read_package(value: Value<'_>) -> Result<WirePackage, SourceError> {
         url: optional("url")?,
         requested: table.strings("requested")?,
         dependencies: table.strings("dependencies")?,
+        provides: table.strings("provides")?,
+        requires: table.strings("requires")?,
+        replaces: table.strings("replaces")?,
         replaced_by: optional("replacedBy")?,
     })
 }
@@ -216,6 +231,9 @@ impl WirePackage {
                 .map(|text| read_requested(folder, &text).ok_or(text))
                 .collect::<Result<_, _>>()?,
             dependencies: self.dependencies.into_iter().map(id).collect::<Result<_, _>>()?,
+            provides: self.provides,
+            requires: self.requires,
+            replaces: self.replaces.into_iter().map(id).collect::<Result<_, _>>()?,
             replaced_by: self.replaced_by.map(id).transpose()?,
         })
     }
@@ -262,6 +280,9 @@ fn read_field(package: &mut WirePackage, field: &str) -> Option<()> {
         "url" => package.url = Some(scalar(value)?),
         "requested" => package.requested = list(value)?,
         "dependencies" => package.dependencies = list(value)?,
+        "provides" => package.provides = list(value)?,
+        "requires" => package.requires = list(value)?,
+        "replaces" => package.replaces = list(value)?,
         "replacedBy" => package.replaced_by = Some(scalar(value)?),
         _ => return None,
     }

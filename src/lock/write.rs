@@ -80,6 +80,9 @@ fn print_package(text: &mut String, package: &LockedPackage, names: &Names<'_>) 
         }),
     );
     list(text, "  ", "dependencies", package.dependencies.iter().map(|id| names.name(id)));
+    list(text, "  ", "provides", package.provides.iter().cloned());
+    list(text, "  ", "requires", package.requires.iter().cloned());
+    list(text, "  ", "replaces", package.replaces.iter().map(|id| names.name(id)));
     if let Some(replacement) = &package.replaced_by {
         field(text, "  ", "replacedBy", &scalar(&replacement.to_string()));
     }

@@ -30,6 +30,9 @@ pub(super) fn failed(
             let headline = match (missing, &conflict.clashes[..]) {
                 (true, [clash]) if clash.tried.is_some() => "a package was not found",
                 (true, _) => "no version was found that is what was asked for",
+                (false, []) if conflict.capabilities.iter().any(|clash| !clash.is_provided) => {
+                    "nothing provides what is required"
+                }
                 (false, _) => "no versions fit together",
             };
             let text = conflict.to_string();

@@ -13,6 +13,7 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::ops::requirements::is_overridden_alike;
 use crate::reference::{PackageId, VersionSpec};
+use crate::select::CAPABILITY;
 
 /// The lock in front of the index.
 #[derive(Debug)]
@@ -55,11 +56,7 @@ fn releases(package: &LockedPackage) -> Releases {
     let is_untagged = package.commit.is_some() && !has_version_tag(package);
     let entries = match package.parsed_version().filter(|_| !is_untagged) {
         Some(version) => {
-            let details = Details {
-                app_version: package.app_version.clone(),
-                tags: package.reference.clone().into_iter().collect(),
-                ..Details::default()
-            };
+            let details = details(package);
             let commit = package.commit.as_deref().map(Arc::from);
             vec![Entry { commit, details: Some(Arc::new(details)), ..Entry::from(version) }]
         }
@@ -69,6 +66,18 @@ fn releases(package: &LockedPackage) -> Releases {
         Releases::repository(id, entries)
     } else {
         Releases::registry(id, entries)
+    }
+}
+
+/// What the lock knows of a package besides its version.
+fn details(package: &LockedPackage) -> Details {
+    Details {
+        app_version: package.app_version.clone(),
+        tags: package.reference.clone().into_iter().collect(),
+        provides: package.provides.clone(),
+        requires: package.requires.clone(),
+        replaces: package.replaces.clone(),
+        ..Details::default()
     }
 }
 
@@ -96,7 +105,9 @@ fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Require
             return None;
         }
         for requested in requested {
-            requirements.push(Requirement::parse(id.clone(), &requested.spec)?);
+            if !requested.spec.starts_with(CAPABILITY) {
+                requirements.push(Requirement::parse(id.clone(), &requested.spec)?);
+            }
         }
     }
     Some(Arc::from(requirements))
@@ -140,7 +151,7 @@ impl Universe for LockedUniverse<'_> {
             Revision::Untagged(Untagged {
                 commit: Arc::from(commit),
                 version: package.parsed_version(),
-                details: None,
+                details: Some(Arc::new(details(package))),
             })
         }))
     }
@@ -153,6 +164,32 @@ impl Universe for LockedUniverse<'_> {
         match self.packages.get(releases.id()) {
             Some(held) => Ok(Arc::clone(&held.requirements)),
             None => self.index.requirements(releases, candidate),
+        }
+    }
+
+    fn providing(
+        &self,
+        capability: &str,
+        near: &PackageId,
+    ) -> Result<Arc<[PackageId]>, Unavailable> {
+        let held = self.packages.values().map(|held| held.package);
+        let mut locked: Vec<&LockedPackage> =
+            held.filter(|package| package.provides.iter().any(|one| one == capability)).collect();
+        if locked.is_empty() {
+            return self.index.providing(capability, near);
+        }
+        locked.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(locked.into_iter().map(|package| package.id.clone()).collect())
+    }
+
+    fn declared(
+        &self,
+        releases: &Releases,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Arc<Details>>, Unavailable> {
+        match self.packages.get(releases.id()) {
+            Some(_) => Ok(None),
+            None => self.index.declared(releases, candidate),
         }
     }
 

@@ -72,6 +72,10 @@ pub(super) fn record(
             }
         };
         package.reference = chosen.requested.iter().find_map(|demand| demand.reference.clone());
+        if !chosen.is_local() {
+            package.provides = chosen.provides.clone();
+            package.requires = chosen.requires.clone();
+        }
         package.requested = requested;
         package.dependencies = dependencies;
         lock.packages.push(package);

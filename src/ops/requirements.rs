@@ -10,7 +10,7 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
-use crate::select::{Local, Root};
+use crate::select::{CAPABILITY, Local, Root};
 
 /// Who asks for what `mu get REF` was given.
 pub const COMMAND_LINE: &str = "mu get";
@@ -189,12 +189,15 @@ impl Requirements {
             }
         }
         let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
+        let mut provided: BTreeSet<Requested> = BTreeSet::new();
         for package in &lock.packages {
             for requested in &package.requested {
                 let is_package = PackageId::parse(&requested.by).is_ok_and(|id| {
                     packages.contains(&id) && !roots.contains(requested.by.as_str())
                 });
-                if !is_package {
+                if !is_package && requested.spec.starts_with(CAPABILITY) {
+                    provided.insert(requested.clone());
+                } else if !is_package {
                     known.insert((package.id.clone(), requested.clone()));
                 }
             }
@@ -206,6 +209,13 @@ impl Requirements {
         for (id, requested) in known.difference(&wanted) {
             differences
                 .push(format!("{} no longer asks for {id} {}", requested.by, requested.spec));
+        }
+        let required = capabilities(session);
+        for Requested { spec, by } in required.difference(&provided) {
+            differences.push(format!("{by} requires the {spec}"));
+        }
+        for Requested { spec, by } in provided.difference(&required) {
+            differences.push(format!("{by} no longer requires the {spec}"));
         }
         let resolution = session.resolution().as_str();
         if !lock.resolution.is_empty() && lock.resolution != resolution {
@@ -223,6 +233,23 @@ impl Requirements {
         }
         differences
     }
+}
+
+/// The capabilities that packages of the workspace require of others, as a lock records them.
+fn capabilities(session: &Session) -> BTreeSet<Requested> {
+    let members = session.workspace.members.iter();
+    let required = members.flat_map(|member| {
+        let of_others = member
+            .manifest
+            .requires
+            .iter()
+            .filter(|capability| !member.manifest.provides.contains(capability));
+        of_others.map(|capability| Requested {
+            spec: format!("{CAPABILITY}{capability}"),
+            by: member.manifest.name.to_string(),
+        })
+    });
+    required.collect()
 }
 
 /// Whether a locked package was chosen under the override that the settings have for it now, or under

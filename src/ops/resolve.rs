@@ -16,8 +16,8 @@ use crate::ops::requirements::{Requirements, overrides};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override, Request, Selection,
-    Settings, Strategy, Update,
+    Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override, OwnCapabilities,
+    Request, Selection, Settings, Strategy, Update,
 };
 use crate::workspace::{Cutoff, Resolution};
 
@@ -341,6 +341,7 @@ pub fn request(
         update,
         installed: session.options.installed.clone(),
         local,
+        own: own_capabilities(session),
         settings: Settings {
             exclude: exclusions(session),
             overrides,
@@ -355,6 +356,21 @@ pub fn request(
             base: defaults.base.clone(),
         },
     }
+}
+
+/// What the workspace's packages provide and require.
+fn own_capabilities(session: &Session) -> OwnCapabilities {
+    let mut own = OwnCapabilities::default();
+    for member in &session.workspace.members {
+        for capability in &member.manifest.provides {
+            own.provides.entry(capability.to_string()).or_default().insert(member.id.clone());
+        }
+        for capability in &member.manifest.requires {
+            let required = own.requires.entry(capability.to_string()).or_default();
+            required.insert(member.manifest.name.to_string(), member.id.clone());
+        }
+    }
+    own
 }
 
 fn exclusions(session: &Session) -> Vec<Exclusion> {

@@ -13,6 +13,8 @@ pub struct Conflict {
     pub facts: Vec<Fact>,
     /// Packages of which no version is left, in the order of the facts.
     pub clashes: Vec<Clash>,
+    /// Capabilities of which no provider is left.
+    pub capabilities: Vec<CapabilityClash>,
     /// What the search cost.
     pub statistics: Statistics,
     /// The default base, which messages leave out where all packages are there.
@@ -46,6 +48,34 @@ pub enum Fact {
         /// The revision.
         revision: Versions,
     },
+    /// Someone requires a capability.
+    RequiresCapability {
+        /// Who requires it.
+        by: Requirer,
+        /// The capability.
+        capability: String,
+    },
+    /// A package provides a capability.
+    Provides {
+        /// The package; as a root, one of the workspace.
+        by: Requirer,
+        /// The capability.
+        capability: String,
+    },
+    /// A package that no registry lists as a provider counts only where something that is chosen asks for it.
+    OnlyWhereAsked {
+        /// The package.
+        id: PackageId,
+    },
+}
+
+/// A capability of which no provider is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapabilityClash {
+    /// The capability.
+    pub capability: String,
+    /// Whether anything provides it: then there would have to be several.
+    pub is_provided: bool,
 }
 
 /// Who requires something.

@@ -15,6 +15,7 @@ use crate::select::fold::Versions;
 use crate::select::highest::{self, Answer, PATIENCE, Proof};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
+use crate::select::supply;
 use crate::select::world::World;
 
 /// More wordings than this in one group are told in one line.
@@ -35,10 +36,23 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
         conflict.facts.extend(tell(world, group, &groups)?);
     }
     conflict.facts.extend(overridden(world, &nodes));
+    conflict.facts = each_once(conflict.facts);
     for node in nodes {
+        conflict.capabilities.extend(supply::clash(world, node, &left_over(node, &groups)));
         conflict.clashes.extend(clash(world, node, &groups)?);
     }
     Ok(conflict)
+}
+
+/// The facts, each where it comes first.
+fn each_once(facts: Vec<Fact>) -> Vec<Fact> {
+    let mut once: Vec<Fact> = Vec::with_capacity(facts.len());
+    for fact in facts {
+        if !once.contains(&fact) {
+            once.push(fact);
+        }
+    }
+    once
 }
 
 /// Drops what is asked from outside as long as the rest still cannot be met. The facts of one refutation are minimal among
@@ -142,6 +156,9 @@ fn told(
 
 /// The facts of a group as a person would tell them: a line for each wording, or one for many.
 fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fact>, Unavailable> {
+    if let Some(facts) = supply::tell(world, group)? {
+        return Ok(facts);
+    }
     let Link { from, to, .. } = group[0];
     let Some(place) = world.place(to) else { return Ok(Vec::new()) };
     let id = world.package(place).id().clone();
@@ -225,7 +242,7 @@ fn clash(
     groups: &[Group],
 ) -> Result<Option<Clash>, Unavailable> {
     let Some(place) = world.place(node) else { return Ok(None) };
-    if matches!(world.kind(node), Kind::Majors(..) | Kind::Named(..)) {
+    if matches!(world.kind(node), Kind::Majors(..) | Kind::Named(..) | Kind::Wanted(_)) {
         return Ok(None);
     }
     if !left_over(node, groups).is_empty() {

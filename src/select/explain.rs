@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::reference::{Base, PackageId};
-use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
+use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::{Run, Versions};
 use crate::select::newer::{Newer, Obstacle};
@@ -39,6 +39,7 @@ impl fmt::Display for Conflict {
             lines.splice(LINES / 2..LINES / 2 + cut, [format!("… {cut} more such lines …")]);
         }
         lines.extend(self.clashes.iter().flat_map(|clash| names.clash(clash)));
+        lines.extend(self.capabilities.iter().map(Names::capability));
         formatter.write_str(&lines.join("\n"))
     }
 }
@@ -108,7 +109,12 @@ impl Names {
         let mut bases = conflict.facts.iter().flat_map(|fact| match fact {
             Fact::Requires { by: Requirer::Package(by, _), id, .. } => vec![by.base(), id.base()],
             Fact::Overridden { id, by } => vec![id.base(), by.id.base()],
-            Fact::Requires { id, .. } | Fact::OnlyWhereNamed { id, .. } => vec![id.base()],
+            Fact::RequiresCapability { by: Requirer::Package(by, _), .. }
+            | Fact::Provides { by: Requirer::Package(by, _), .. } => vec![by.base()],
+            Fact::RequiresCapability { .. } | Fact::Provides { .. } => Vec::new(),
+            Fact::Requires { id, .. }
+            | Fact::OnlyWhereNamed { id, .. }
+            | Fact::OnlyWhereAsked { id } => vec![id.base()],
         });
         Self { with_base: bases.any(|base| base != conflict.base) }
     }
@@ -120,12 +126,7 @@ impl Names {
     fn fact(&self, fact: &Fact) -> String {
         match fact {
             Fact::Requires { by, id, asked } => {
-                let (by, count) = match by {
-                    Requirer::Roots(names) => (join(names, "and"), names.len()),
-                    Requirer::Package(id, versions) => {
-                        (format!("{} {versions}", self.name(id)), versions.count())
-                    }
-                };
+                let (by, count) = self.requirer(by);
                 let requires = plural(count, "requires", "require");
                 let name = self.name(id);
                 match asked.as_slice() {
@@ -140,6 +141,38 @@ impl Names {
             Fact::OnlyWhereNamed { id, revision } => {
                 format!("{} {revision} counts only where it is named", self.name(id))
             }
+            Fact::RequiresCapability { by, capability } => {
+                let (by, count) = self.requirer(by);
+                let requires = plural(count, "requires", "require");
+                format!("{by} {requires} the capability {capability}")
+            }
+            Fact::Provides { by, capability } => {
+                let (by, count) = self.requirer(by);
+                format!("{by} {} {capability}", plural(count, "provides", "provide"))
+            }
+            Fact::OnlyWhereAsked { id } => {
+                let name = self.name(id);
+                format!("{name} is not listed as a provider, and counts only where it is asked for")
+            }
+        }
+    }
+
+    /// Who requires or provides something, and how many that are.
+    fn requirer(&self, by: &Requirer) -> (String, usize) {
+        match by {
+            Requirer::Roots(names) => (join(names, "and"), names.len()),
+            Requirer::Package(id, versions) => {
+                (format!("{} {versions}", self.name(id)), versions.count())
+            }
+        }
+    }
+
+    fn capability(clash: &CapabilityClash) -> String {
+        let capability = &clash.capability;
+        if clash.is_provided {
+            format!("only one package at a time can provide {capability}")
+        } else {
+            format!("nothing provides the capability {capability}")
         }
     }
 

@@ -39,16 +39,7 @@ impl Strategy for Highest {
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
         let mut world = World::new(universe, request);
         ahead::look(&mut world)?;
-        match solve(&mut world, usize::MAX)? {
-            Answer::Chosen(chosen) => {
-                let chosen = raise::raise(&mut world, chosen)?;
-                Ok(outcome::gather(&mut world, &|node| chosen.get(&node).copied(), &[])?)
-            }
-            Answer::Refuted(proof) => {
-                Err(Failure::Conflict(Box::new(diagnose::conflict(&mut world, &proof)?)))
-            }
-            Answer::GivenUp => unreachable!("a search without a limit comes to an end"),
-        }
+        answer(&mut world)
     }
 
     fn ways_out(
@@ -58,6 +49,21 @@ impl Strategy for Highest {
         conflict: &Conflict,
     ) -> Vec<WayOut> {
         ways_out::of_highest(universe, request, conflict)
+    }
+}
+
+/// Searches, and once more where looking further may help.
+fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
+    match solve(world, usize::MAX)? {
+        Answer::Chosen(chosen) => {
+            let chosen = raise::raise(world, chosen)?;
+            Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
+        }
+        Answer::Refuted(_) if world.explore()? => answer(world),
+        Answer::Refuted(proof) => {
+            Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)))
+        }
+        Answer::GivenUp => unreachable!("a search without a limit comes to an end"),
     }
 }
 
@@ -122,6 +128,8 @@ struct Search<'s, 'w> {
 /// When a node's turn comes; later variants come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
+    /// Nobody would miss it: whoever needs it is content with whatever else is chosen.
+    Last,
     /// Its choice is open.
     Open,
     /// Its choice is open, and someone outside the graph asks for it.
@@ -173,6 +181,9 @@ impl Ranks {
         if world.is_raised(node, set) {
             return Turn::Raised;
         }
+        if matches!(world.kind(node), Kind::Capability(_) | Kind::Wanted(_)) && set.len() > 1 {
+            return Turn::Last;
+        }
         let Some(place) = world.place(node).filter(|_| set.len() > 1) else { return Turn::Forced };
         let package = world.package(place);
         if self.above.contains(package.id()) {
@@ -192,7 +203,7 @@ impl Ranks {
 /// The candidate of `node` within `set` that the lock holds.
 fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     match world.kind(node) {
-        Kind::Root | Kind::Named(..) | Kind::OneOf => None,
+        Kind::Root | Kind::Named(..) | Kind::OneOf | Kind::Wanted(_) | Kind::Capability(_) => None,
         Kind::Package(place) | Kind::Line(place, _) => world.package(*place).kept(set),
         Kind::Majors(place, versions) => {
             let package = world.package(*place);
@@ -207,7 +218,10 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
 /// The candidate of `node` within `set` that is tried first.
 fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     kept(world, node, set).or_else(|| match world.kind(node) {
-        Kind::Root | Kind::Majors(..) | Kind::Named(..) | Kind::OneOf => set.last(),
+        Kind::Root | Kind::Majors(..) | Kind::Named(..) | Kind::OneOf | Kind::Wanted(_) => {
+            set.last()
+        }
+        Kind::Capability(capability) => world.preferred_provider(*capability, set),
         Kind::Package(place) | Kind::Line(place, _) => likely(world.package(*place), set),
     })
 }

@@ -25,20 +25,25 @@ mod positions;
 mod raise;
 mod request;
 mod selection;
+mod supply;
 mod trial;
 mod upgrades;
 mod way_out;
 mod ways_out;
 mod world;
 
-pub use conflict::{Clash, Conflict, Fact, Requirer};
+pub use conflict::{CapabilityClash, Clash, Conflict, Fact, Requirer};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
 pub use minimal::{COMMAND, Change, Lowered, Minimal, beginning_at};
 pub use newer::{Asking, Ceiling, Newer, Obstacle};
-pub use request::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
-pub use selection::{Asker, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning};
+pub use request::{
+    Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,
+};
+pub use selection::{
+    Asker, CAPABILITY, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning,
+};
 pub use way_out::{Ask, WayOut};
 
 use crate::index::Universe;

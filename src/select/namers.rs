@@ -1,4 +1,5 @@
-//! Who names which revision, so that a revision without a version tag is chosen only together with one of them.
+//! Who names what, where something may be chosen only together with one of those who name it: a revision without a version
+//! tag, and a package that could stand for something without being asked for.
 
 use std::collections::BTreeMap;
 
@@ -9,58 +10,64 @@ use crate::index::releases::Position;
 use crate::select::node::{Edge, Node};
 use crate::select::positions::PositionSet;
 
-/// A revision: its package's place, and its position there.
-type Revision = (usize, Position);
+/// What is named. A `usize` is a package's place in the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Topic {
+    /// A revision of a package.
+    Revision(usize, Position),
+    /// A package.
+    Package(usize),
+}
 
-/// Who names which revision.
+/// How something is named: by a node, and by way of a capability that this one requires, if it is not by name.
+pub(super) type Way = (Node, Option<usize>);
+
+/// Who names what.
 #[derive(Debug, Default)]
 pub(super) struct Namers {
-    /// Nodes, and which of their candidates.
-    known: FxHashMap<Revision, BTreeMap<Node, PositionSet>>,
-    handed_out: FxHashSet<Revision>,
+    /// Which candidates of those who name it do so.
+    known: FxHashMap<Topic, BTreeMap<Way, PositionSet>>,
+    handed_out: FxHashSet<Topic>,
 }
 
 impl Namers {
-    /// Remembers that a candidate of `by` names a revision; says whether that comes too late for someone who asked.
-    pub(super) fn note(
-        &mut self,
-        place: usize,
-        revision: Position,
-        by: Node,
-        candidate: Position,
-    ) -> bool {
-        let namers = self.known.entry((place, revision)).or_default();
-        let known = namers.entry(by).or_default();
-        let is_new = !known.holds(candidate);
+    /// Remembers that a candidate of `by` names something; says whether that comes too late for someone who asked.
+    pub(super) fn note(&mut self, topic: Topic, by: Way, candidate: Position) -> bool {
+        let known = self.known.entry(topic).or_default().entry(by).or_default();
+        if known.holds(candidate) {
+            return false;
+        }
         *known = known.union(&PositionSet::singleton(candidate));
-        is_new && self.handed_out.contains(&(place, revision))
+        self.handed_out.contains(&topic)
     }
 
-    /// One position for each who names a revision; `None` if the root does, for then nothing more is needed.
-    pub(super) fn of(&mut self, place: usize, revision: Position) -> Option<PositionSet> {
-        self.handed_out.insert((place, revision));
-        let namers = self.known.get(&(place, revision));
-        let is_named_by_root = namers.is_some_and(|namers| namers.contains_key(&Node::ROOT));
+    /// One position for each who names something; `None` if the root does, for then nothing more is needed.
+    pub(super) fn of(&mut self, topic: Topic) -> Option<PositionSet> {
+        self.handed_out.insert(topic);
+        let namers = self.known.get(&topic);
+        let is_named_by_root =
+            namers.is_some_and(|namers| namers.contains_key(&(Node::ROOT, None)));
         let count = namers.map_or(0, BTreeMap::len) as Position;
         (!is_named_by_root).then(|| PositionSet::between(0, count))
     }
 
-    /// The edge to one of those who name a revision.
+    /// The edge to one of those who name something, and the capability by way of which.
     pub(super) fn edge_to_namer(
         &self,
-        place: usize,
-        revision: Position,
+        topic: Topic,
         namer: Position,
-    ) -> Option<Edge> {
-        let (&node, set) = self.known.get(&(place, revision))?.iter().nth(namer as usize)?;
-        Some(Edge { node, set: set.clone() })
+    ) -> Option<(Edge, Option<usize>)> {
+        let (&(node, capability), set) = self.known.get(&topic)?.iter().nth(namer as usize)?;
+        Some((Edge { node, set: set.clone() }, capability))
     }
 
     /// Forgets what `by` named, and who was told of it; says whether it had named anything.
     pub(super) fn forget(&mut self, by: Node) -> bool {
         let mut named = false;
         for namers in self.known.values_mut() {
-            named |= namers.remove(&by).is_some();
+            let before = namers.len();
+            namers.retain(|way, _| way.0 != by);
+            named |= namers.len() < before;
         }
         if named {
             self.handed_out.clear();

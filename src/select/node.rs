@@ -33,6 +33,10 @@ pub(super) enum Kind {
     Majors(usize, PositionSet),
     /// That something names a revision. Its candidates are those who do.
     Named(usize, Position),
+    /// That something asks for a package. Its candidates are those who do.
+    Wanted(usize),
+    /// Who provides a capability, by the capability's place. Its candidates are those who can.
+    Capability(usize),
     /// That one of several edges is followed. Its candidates are their places in a list.
     OneOf,
 }

@@ -6,6 +6,7 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::node::{Edge, Kind, Node};
+use crate::select::selection::CAPABILITY;
 use crate::select::world::World;
 use crate::select::{Asker, Chosen, Demand, Origin, Selection, Warning};
 
@@ -21,6 +22,8 @@ enum Target {
 struct Draft {
     requested: Vec<Demand>,
     dependencies: Vec<Target>,
+    provides: Vec<String>,
+    requires: Vec<String>,
 }
 
 /// Someone who asks for something.
@@ -55,6 +58,11 @@ impl Gathering<'_, '_> {
                 self.follow(Asker::Root(root.by.clone()), requirement, &mut open)?;
             }
         }
+        for (name, by) in &self.world.request().own.requires {
+            for (root, own) in by {
+                self.follow_capability(Asker::Root(root.clone()), own, name, &mut open);
+            }
+        }
         for (by, requirement) in besides {
             self.follow(by.clone(), requirement, &mut open)?;
         }
@@ -65,8 +73,15 @@ impl Gathering<'_, '_> {
                 let by = Asker::Package(by.clone());
                 dependencies.push(self.follow(by, requirement, &mut open)?);
             }
+            let (provides, requires) = self.world.capabilities_of(place, position)?;
+            for name in &requires {
+                let asker = Asker::Package(by.clone());
+                dependencies.extend(self.follow_capability(asker, &by, name, &mut open));
+            }
             if let Some(draft) = self.drafts.get_mut(&Target::Candidate(place, position)) {
                 draft.dependencies = dependencies;
+                draft.provides = provides;
+                draft.requires = requires;
             }
         }
         Ok(())
@@ -87,14 +102,51 @@ impl Gathering<'_, '_> {
             }
             Target::Candidate(place, _) => self.world.package(place).reference(requirement),
         };
-        let draft = self.drafts.entry(target.clone()).or_insert_with(|| {
-            if let Target::Candidate(place, position) = target {
+        let demand = Demand { by, asked: requirement.to_string(), reference };
+        self.draft(&target, open).requested.push(demand);
+        Ok(target)
+    }
+
+    /// Notes that `by` asks for a capability; gives what provides it, unless that is `by` itself.
+    fn follow_capability(
+        &mut self,
+        by: Asker,
+        own: &PackageId,
+        name: &str,
+        open: &mut Vec<(usize, Position)>,
+    ) -> Option<Target> {
+        let target = match self.provider(name)? {
+            Ok((place, position)) => Target::Candidate(place, position),
+            Err(local) => Target::Local(local),
+        };
+        let id = match &target {
+            Target::Candidate(place, _) => self.world.package(*place).id(),
+            Target::Local(id) => id,
+        };
+        if own == id {
+            return None;
+        }
+        let demand = Demand { by, asked: format!("{CAPABILITY}{name}"), reference: None };
+        self.draft(&target, open).requested.push(demand);
+        Some(target)
+    }
+
+    fn provider(&self, name: &str) -> Option<Result<(usize, Position), PackageId>> {
+        self.world.chosen_provider(name, &|place, versions| {
+            let nodes = self.world.nodes_of(place);
+            let mut chosen = nodes.filter_map(|node| (self.choices)(node));
+            chosen.find(|position| versions.holds(*position))
+        })
+    }
+
+    /// The draft of something chosen, which is added to `open` if it was not known yet.
+    fn draft(&mut self, target: &Target, open: &mut Vec<(usize, Position)>) -> &mut Draft {
+        self.drafts.entry(target.clone()).or_insert_with(|| {
+            if let Target::Candidate(place, position) = *target {
                 open.push((place, position));
             }
             Draft::default()
-        });
-        draft.requested.push(Demand { by, asked: requirement.to_string(), reference });
-        Ok(target)
+        })
     }
 
     /// What meets a requirement.
@@ -149,6 +201,8 @@ impl Gathering<'_, '_> {
             chosen.direct = draft.requested.iter().any(|one| matches!(one.by, Asker::Root(_)));
             chosen.requested = draft.requested;
             chosen.dependencies = dependencies;
+            chosen.provides = draft.provides;
+            chosen.requires = draft.requires;
             packages.push(chosen);
         }
         Selection { packages, warnings, statistics: world.statistics() }

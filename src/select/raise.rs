@@ -28,6 +28,11 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         let mut narrowed = Vec::new();
         for Edge { node, set } in roots.iter() {
             let Some(&current) = chosen.get(node) else { continue };
+            if matches!(world.kind(*node), Kind::Capability(_)) {
+                // Who provides it may be known only later.
+                narrowed.push(Edge { node: *node, set: PositionSet::full() });
+                continue;
+            }
             let mut set = better(world, *node, set, current);
             set = set.union(&PositionSet::singleton(current));
             narrowed.push(Edge { node: *node, set });
@@ -36,6 +41,9 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         let mut higher = Vec::new();
         for edge in &mut narrowed {
             edge.set = edge.set.intersection(&possible.of(edge.node));
+            if matches!(world.kind(edge.node), Kind::Capability(_)) {
+                continue;
+            }
             let current = chosen.get(&edge.node).copied().unwrap_or_default();
             let better = edge.set.without(&PositionSet::singleton(current));
             if !better.is_empty() {

@@ -21,8 +21,19 @@ pub struct Request {
     pub installed: BTreeMap<PackageId, Version>,
     /// The workspace's own packages. They always win; what they require must be among the roots.
     pub local: BTreeMap<PackageId, Local>,
+    /// What the workspace's own packages provide and require besides.
+    pub own: OwnCapabilities,
     /// The rules.
     pub settings: Settings,
+}
+
+/// Capabilities of the workspace's own packages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnCapabilities {
+    /// Capability → the packages that provide it.
+    pub provides: BTreeMap<String, BTreeSet<PackageId>>,
+    /// Capability → who requires it: the name for people, and the id.
+    pub requires: BTreeMap<String, BTreeMap<String, PackageId>>,
 }
 
 /// One asker outside the graph: a manifest of the workspace, or the command line.

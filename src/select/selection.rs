@@ -46,6 +46,10 @@ pub struct Chosen {
     pub commit: Option<Arc<str>>,
     /// The versions to install in between, where its versions say that they follow each other step by step.
     pub way: Vec<Version>,
+    /// Capabilities that it provides.
+    pub provides: Vec<String>,
+    /// Capabilities that it requires.
+    pub requires: Vec<String>,
     /// Whether a root asks for it.
     pub direct: bool,
     /// Who asks for it, and how; roots first, then packages by id.
@@ -64,6 +68,8 @@ impl Chosen {
             version: None,
             commit: None,
             way: Vec::new(),
+            provides: Vec::new(),
+            requires: Vec::new(),
             direct: false,
             requested: Vec::new(),
             dependencies: Vec::new(),
@@ -111,6 +117,9 @@ pub struct Demand {
     /// The tag or branch that is asked for, if one is.
     pub reference: Option<String>,
 }
+
+/// What [`Demand::asked`] begins with where a capability is asked for, whoever provides it.
+pub const CAPABILITY: &str = "capability ";
 
 /// Someone who asks for a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::select::ahead;
 use crate::select::highest::{self, Answer, Choices, PATIENCE, Proof};
 use crate::select::minimal::build::{BuildList, line};
-use crate::select::minimal::check;
+use crate::select::minimal::{check, providers};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
@@ -79,8 +79,13 @@ impl<'a> Trial<'a> {
         }
         let list = BuildList::build(&mut self.world, &[])?;
         self.steps = self.steps.saturating_sub(list.visits.len());
-        let conflict = check::conflict(&mut self.world, &list)?;
-        Ok((list, conflict))
+        if let Some(conflict) = check::conflict(&mut self.world, &list)? {
+            return Ok((list, Some(conflict)));
+        }
+        Ok(match providers::complete(&mut self.world, &[])? {
+            Ok(list) => (list, None),
+            Err(conflict) => (list, Some(*conflict)),
+        })
     }
 
     /// The candidate that a search chose of what `requirement` asks for.

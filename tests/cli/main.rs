@@ -4,6 +4,7 @@
 //! afterwards. One file a topic.
 
 mod add;
+mod capabilities;
 mod care;
 mod conflict;
 mod digest;

@@ -53,6 +53,23 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Lists the packages that provide a capability (`GROUP/VERSION/KIND`), as releases that have a name alone, in the order
+    /// in which they are preferred. `location` is of any package of the registry.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be asked or answers nonsense. A place that lists none, as most kinds of places, is
+    /// [`Listing::Absent`].
+    fn providers(
+        &self,
+        _location: &Location,
+        _capability: &str,
+        _validator: Option<&str>,
+        _progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        Ok(Listing::Absent { tried: Vec::new() })
+    }
+
     /// Finds one revision that no listing holds: a commit, full or abbreviated.
     ///
     /// # Errors

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 use serde::Deserialize;
 
+use crate::wire::ProvidersFile;
+
 /// The longest index file, in bytes.
 pub(crate) const LONGEST_FILE: u64 = 64 << 20;
 
@@ -61,6 +63,23 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
         return Ok(lines.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes());
     }
     Ok(bytes)
+}
+
+/// The packages that a list of providers, which came from `url`, names: a line for each, with its name alone.
+///
+/// # Errors
+///
+/// When it is no such list.
+pub fn providers(bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
+    let file: ProvidersFile = serde_json::from_slice(bytes).map_err(|error| {
+        let text = format!("`{url}` is no list of packages");
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
+    })?;
+    let lines = file.packages.iter().map(|name| {
+        let line = serde_json::json!({ "name": name });
+        format!("{line}\n")
+    });
+    Ok(lines.collect::<String>().into_bytes())
 }
 
 fn broken(url: &SafeUrl, number: usize, kind: ErrorKind, what: &str) -> ProviderError {

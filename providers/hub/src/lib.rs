@@ -240,6 +240,42 @@ impl Provider for HubProvider {
         self.list_alone(location, validator, progress)
     }
 
+    fn providers(
+        &self,
+        location: &Location,
+        capability: &str,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let asking = self.asking(location, progress);
+        let root = self.root(&location.root.as_folder(), &asking)?;
+        let validator = validator.map(Validator::parse);
+        let generation = validator.as_ref().and_then(|known| known.generation);
+        if generation.is_some() && generation == root.file.generation {
+            return Ok(Listing::Unchanged { max_age: root.max_age, validator: None });
+        }
+        let url = root.providers(capability)?;
+        match asking.read(&url, validator.as_ref())? {
+            Answer::Unchanged { max_age, is_aged } => {
+                let known = validator.filter(|_| !is_aged);
+                let validator = known.and_then(|known| known.at(root.file.generation).to_text());
+                Ok(Listing::Unchanged { max_age, validator })
+            }
+            Answer::Absent | Answer::Hidden => Ok(Listing::Absent { tried: vec![url.to_string()] }),
+            Answer::Read(mut document) => {
+                if !document.is_aged {
+                    document.validator.generation = root.file.generation;
+                }
+                Ok(Listing::Found(Found {
+                    lines: index::providers(&document.bytes, &url)?,
+                    validator: document.validator.to_text(),
+                    max_age: document.max_age,
+                    location: location.clone(),
+                }))
+            }
+        }
+    }
+
     fn resolve(
         &self,
         location: &Location,

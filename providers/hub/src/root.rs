@@ -107,6 +107,11 @@ impl Root {
         below(&folder, &wire::index_path(name))
     }
 
+    /// The file that lists who provides a capability.
+    pub(crate) fn providers(&self, capability: &str) -> Result<SafeUrl, ProviderError> {
+        below(&self.url, &wire::providers_path(capability))
+    }
+
     /// Where the archive of a release can be, in the order in which to try.
     pub(crate) fn archives(
         &self,

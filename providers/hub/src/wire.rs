@@ -103,6 +103,18 @@ pub fn archive_path(name: &str, release: &Release) -> String {
     }
 }
 
+/// The file that lists who provides a capability (`GROUP/VERSION/KIND`), relative to the hub's root.
+pub fn providers_path(capability: &str) -> String {
+    format!("capabilities/{capability}.json")
+}
+
+/// Who provides a capability.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProvidersFile {
+    /// The packages' names, the preferred first.
+    pub packages: Vec<String>,
+}
+
 /// The log file that tells of a generation, below the log folder, and the line in it, from 0.
 /// Generations are counted from 1.
 pub fn log_path(generation: u64) -> (String, usize) {

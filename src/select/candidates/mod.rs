@@ -6,6 +6,7 @@
 mod named;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pubgrub::VersionSet;
@@ -222,7 +223,32 @@ impl Candidates {
         }
     }
 
-    fn details(&self, position: Position) -> Option<&Details> {
+    /// The capabilities that versions provide: in which versions, and in which of the default channel if those are fewer.
+    pub(super) fn provided(&self) -> Vec<(String, PositionSet, Option<PositionSet>)> {
+        let mut provided: BTreeMap<&str, Vec<Position>> = BTreeMap::new();
+        for position in self.allowed.iter().take_while(|at| *at < self.releases.len()) {
+            let Some(details) = self.releases.details(position) else { continue };
+            for capability in &details.provides {
+                provided.entry(capability).or_default().push(position);
+            }
+        }
+        let default = if provided.is_empty() { None } else { self.releases.default_channel() };
+        let is_preferred = |position: &Position| {
+            let details = self.releases.details(*position);
+            default.is_some_and(|default| {
+                details.is_some_and(|details| details.channels.iter().any(|one| one == default))
+            })
+        };
+        let sets = provided.into_iter().map(|(capability, positions)| {
+            let preferred: PositionSet = positions.iter().copied().filter(is_preferred).collect();
+            let versions: PositionSet = positions.into_iter().collect();
+            let is_part = !preferred.is_empty() && preferred != versions;
+            (capability.to_owned(), versions, is_part.then_some(preferred))
+        });
+        sets.collect()
+    }
+
+    pub(super) fn details(&self, position: Position) -> Option<&Details> {
         match self.revision(position) {
             Some(revision) => revision.details.as_deref(),
             None => self.releases.details(position),

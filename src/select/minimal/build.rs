@@ -28,7 +28,12 @@ pub(in crate::select) enum By {
     Visit(usize),
     /// The command itself, which wants a version.
     Command,
+    /// Whatever requires a capability, by the capability's place.
+    Capability(usize),
 }
+
+/// A version that is wanted though no requirement asks for it: a package's place, the position, and by whom.
+pub(in crate::select) type Wanted = (usize, Position, By);
 
 /// A version that some requirement needs at least.
 #[derive(Debug, Clone)]
@@ -52,7 +57,7 @@ impl BuildList {
     /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time.
     pub(in crate::select) fn build(
         world: &mut World<'_>,
-        wanted: &[(usize, Position)],
+        wanted: &[Wanted],
     ) -> Result<Self, Unavailable> {
         loop {
             world.take_outdated();
@@ -63,15 +68,15 @@ impl BuildList {
         }
     }
 
-    fn walk(world: &mut World<'_>, wanted: &[(usize, Position)]) -> Result<Self, Unavailable> {
+    fn walk(world: &mut World<'_>, wanted: &[Wanted]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
         let mut wave: Vec<(By, Requirement)> = Vec::new();
-        for &(place, position) in wanted {
+        for &(place, position, by) in wanted {
             let package = world.package(place);
             let label = package.label(position);
             let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
             let requirement = Requirement::new(package.id().clone(), spec);
-            if let Some(visit) = list.note(world, By::Command, requirement, place, position) {
+            if let Some(visit) = list.note(world, by, requirement, place, position) {
                 let required = world.requirements(place, position)?;
                 wave.extend(required.iter().map(|one| (By::Visit(visit), one.clone())));
             }

@@ -1,5 +1,7 @@
 //! Whether a build list keeps the bounds that its versions and the roots ask for, and what to say where it does not.
 
+use rustc_hash::FxHashSet;
+
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::select::Root;
@@ -8,6 +10,7 @@ use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, line, lowest};
+use crate::select::minimal::providers;
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
@@ -90,7 +93,7 @@ fn required(
 ) -> Result<Vec<Requirement>, Unavailable> {
     let mut required = match by {
         By::Root(index) => world.roots()[index].requirements.clone(),
-        By::Command => Vec::new(),
+        By::Command | By::Capability(_) => Vec::new(),
         By::Visit(visit) => {
             let visit = &list.visits[visit];
             world.requirements(visit.place, visit.position)?.to_vec()
@@ -173,14 +176,20 @@ fn refused(world: &World<'_>, list: &BuildList, line: Line, refusal: Rejection) 
     conflict
 }
 
-fn begin(world: &World<'_>) -> Conflict {
+pub(super) fn begin(world: &World<'_>) -> Conflict {
     let base = world.request().settings.base.clone();
     Conflict { statistics: world.statistics(), base, ..Conflict::default() }
 }
 
 /// How a requirement came to be, from a root down to it.
-fn chain(world: &World<'_>, list: &BuildList, by: By, requirement: &Requirement) -> Vec<Fact> {
+pub(super) fn chain(
+    world: &World<'_>,
+    list: &BuildList,
+    by: By,
+    requirement: &Requirement,
+) -> Vec<Fact> {
     let mut facts = Vec::new();
+    let mut told = FxHashSet::default();
     let (mut by, mut requirement) = (by, requirement);
     loop {
         let (id, asked) = (requirement.id.clone(), vec![requirement.to_string()]);
@@ -194,6 +203,18 @@ fn chain(world: &World<'_>, list: &BuildList, by: By, requirement: &Requirement)
                 facts.push(Fact::Requires { by: Requirer::Roots(names), id, asked });
                 facts.reverse();
                 return facts;
+            }
+            By::Capability(capability) => {
+                facts.extend(providers::provides(world, list, capability, &requirement.id));
+                let (required, asker) = providers::required(world, list, capability);
+                facts.push(required);
+                // Who requires it may in turn be there because of what provides it.
+                let Some(asker) = asker.filter(|asker| told.insert(*asker)) else {
+                    facts.reverse();
+                    return facts;
+                };
+                let visit = &list.visits[asker];
+                (by, requirement) = (visit.by, &visit.requirement);
             }
             By::Visit(visit) => {
                 let visit = &list.visits[visit];

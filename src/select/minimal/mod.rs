@@ -8,6 +8,7 @@ pub(super) mod build;
 mod change;
 pub(super) mod check;
 mod downgrade;
+pub(super) mod providers;
 pub(super) mod requirements;
 mod update;
 
@@ -29,10 +30,13 @@ impl Strategy for Minimal {
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let list = BuildList::build(&mut world, &[])?;
-        if let Some(conflict) = check::conflict(&mut world, &list)? {
-            return Err(Failure::Conflict(Box::new(check::smallest(&mut world, conflict)?)));
-        }
+        let list = match providers::complete(&mut world, &[])? {
+            Ok(list) => list,
+            Err(conflict) => {
+                let smallest = check::smallest(&mut world, *conflict)?;
+                return Err(Failure::Conflict(Box::new(smallest)));
+            }
+        };
         Ok(gather(&mut world, &list)?)
     }
 
@@ -95,6 +99,11 @@ fn choices(
     required: &[Requirement],
 ) -> Result<FxHashMap<Node, Position>, Unavailable> {
     let mut choices = FxHashMap::default();
+    // What nothing requires was chosen because it provides something.
+    for (&(place, major), &visit) in &list.chosen {
+        let node = world.line_node(place, major);
+        choices.insert(node, list.visits[visit].position);
+    }
     for requirement in required {
         let Some(mut edge) = world.edge(requirement)? else { continue };
         if let Kind::Majors(place, set) = world.kind(edge.node).clone() {

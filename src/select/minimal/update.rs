@@ -8,14 +8,14 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::highest::{self, Answer};
-use crate::select::minimal::build::{BuildList, Line, line, lowest};
+use crate::select::minimal::build::{BuildList, By, Line, Wanted, line, lowest};
 use crate::select::minimal::change::{Change, Idle, Lowered, finish};
 use crate::select::minimal::requirements::compatible;
-use crate::select::minimal::{Minimal, check, downgrade, without_lock};
+use crate::select::minimal::{Minimal, check, downgrade, providers, without_lock};
 use crate::select::node::{Edge, Kind};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
-use crate::select::{Failure, Majors, Request};
+use crate::select::{Failure, Request};
 
 impl Minimal {
     /// Moves nothing, but says what the requirements should be: own ones at what is chosen, and the fewest others.
@@ -72,12 +72,12 @@ impl Minimal {
         let releases = world.package(place).releases().len();
         let releases = accepted.intersection(&PositionSet::between(0, releases));
         for position in releases.iter().rev() {
-            let tried = BuildList::build(&mut world, &[(place, position)])?;
+            let tried = BuildList::build(&mut world, &[(place, position, By::Command)])?;
             if check::conflict(&mut world, &tried)?.is_none() {
                 return Ok(Some(compatible(world.package(place), position)));
             }
         }
-        checked(&mut world, &[(place, newest)])?;
+        checked(&mut world, &[(place, newest, By::Command)])?;
         Ok(None)
     }
 
@@ -99,7 +99,8 @@ impl Minimal {
             let Some(newest) = newest(&mut world, &known)? else {
                 return self.raise(universe, &request, &ids(&world, &list));
             };
-            let wanted: Vec<_> = newest.iter().map(|(line, &at)| (line.0, at)).collect();
+            let wanted: Vec<_> =
+                newest.iter().map(|(line, &at)| (line.0, at, By::Command)).collect();
             list = BuildList::build(&mut world, &wanted)?;
             // What the new versions brought along is to be its newest too.
             if list.chosen.len() == known.len() {
@@ -136,7 +137,7 @@ impl Minimal {
         let line = line(world.package(place), &request.settings, place, position);
         let current = list.position(line);
         if current.is_none_or(|current| current <= position) {
-            let list = checked(&mut world, &[(place, position)])?;
+            let list = checked(&mut world, &[(place, position, By::Command)])?;
             return finish(universe, &mut world, positions(&list), Vec::new(), Idle::GoesBut(line));
         }
         let before = positions(&list);
@@ -176,7 +177,7 @@ impl Minimal {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
         let mut list = checked(&mut world, &[])?;
-        let mut wanted: Vec<(usize, Position)> = Vec::new();
+        let mut wanted: Vec<Wanted> = Vec::new();
         for id in ids {
             let before = positions(&list);
             let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
@@ -185,7 +186,7 @@ impl Minimal {
                 let mut newer = bounds(&mut world, &list, line)?;
                 newer = newer.intersection(&PositionSet::between(current + 1, releases));
                 for position in newer.iter().rev() {
-                    wanted.push((line.0, position));
+                    wanted.push((line.0, position, By::Command));
                     let tried = BuildList::build(&mut world, &wanted)?;
                     if check::conflict(&mut world, &tried)?.is_none() {
                         list = tried;
@@ -200,12 +201,8 @@ impl Minimal {
 }
 
 /// A build list whose bounds are kept.
-fn checked(world: &mut World<'_>, wanted: &[(usize, Position)]) -> Result<BuildList, Failure> {
-    let list = BuildList::build(world, wanted)?;
-    match check::conflict(world, &list)? {
-        Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
-        None => Ok(list),
-    }
+fn checked(world: &mut World<'_>, wanted: &[Wanted]) -> Result<BuildList, Failure> {
+    providers::complete(world, wanted)?.map_err(Failure::Conflict)
 }
 
 fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
@@ -246,10 +243,7 @@ fn newest(
 ) -> Result<Option<BTreeMap<Line, Position>>, Failure> {
     let mut edges = world.root_edges()?;
     for (&(place, major), &position) in list {
-        let kind = match world.request().settings.majors {
-            Majors::One => Kind::Package(place),
-            Majors::Many => Kind::Line(place, major),
-        };
+        let kind = world.line(place, major);
         let package = world.package(place);
         let same = |at: &Position| kind == Kind::Package(place) || package.major(*at) == major;
         let above = package.allowed().iter().filter(|at| *at >= position).filter(same);
@@ -259,11 +253,7 @@ fn newest(
     world.narrow_root(edges);
     let Answer::Chosen(chosen) = highest::solve(world, usize::MAX)? else { return Ok(None) };
     let newest = list.iter().map(|(&line, &position)| {
-        let kind = match world.request().settings.majors {
-            Majors::One => Kind::Package(line.0),
-            Majors::Many => Kind::Line(line.0, line.1),
-        };
-        let node = world.node(kind);
+        let node = world.line_node(line.0, line.1);
         (line, chosen.get(&node).copied().unwrap_or(position))
     });
     Ok(Some(newest.collect()))

@@ -11,7 +11,9 @@ use super::world::{Memory, Package, composite, id, reference, version};
 use crate::index::releases::{Details, Entry, Upgrade};
 use crate::index::{Requirement, Untagged};
 use crate::reference::{Defaults, VersionSpec};
-use crate::select::{Exclusion, Local, Locked, Majors, Override, Request, Root, Settings, Update};
+use crate::select::{
+    Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,
+};
 
 /// One case.
 #[derive(Debug, Deserialize)]
@@ -31,6 +33,10 @@ pub(super) struct Scenario {
     installed: BTreeMap<String, String>,
     #[serde(default)]
     local: BTreeMap<String, String>,
+    #[serde(default)]
+    capabilities: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    own: Own,
     #[serde(default)]
     settings: Rules,
     #[serde(default)]
@@ -66,7 +72,17 @@ struct FullRelease {
     tags: Vec<String>,
     constraints: BTreeMap<String, String>,
     composite: bool,
+    provides: Vec<String>,
+    requires: Vec<String>,
     upgrade: Option<UpgradeFrom>,
+}
+
+/// What packages of the workspace provide and require: capability → names.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Own {
+    provides: BTreeMap<String, Vec<String>>,
+    requires: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -177,6 +193,9 @@ impl Scenario {
             };
             memory.add(id(name), package);
         }
+        for (capability, listed) in &self.capabilities {
+            memory.list(capability, listed.iter().map(|name| id(name)).collect());
+        }
         let roots = self.roots.iter();
         let request = Request {
             indirect: 0,
@@ -199,9 +218,23 @@ impl Scenario {
                 .iter()
                 .map(|(name, own)| (id(name), Local { version: Some(version(own)) }))
                 .collect(),
+            own: self.own.capabilities(),
             settings: self.settings.settings(),
         };
         (memory, request)
+    }
+}
+
+impl Own {
+    fn capabilities(&self) -> OwnCapabilities {
+        let provides = self
+            .provides
+            .iter()
+            .map(|(capability, by)| (capability.clone(), by.iter().map(|name| id(name)).collect()));
+        let requires = self.requires.iter().map(|(capability, by)| {
+            (capability.clone(), by.iter().map(|name| (name.clone(), id(name))).collect())
+        });
+        OwnCapabilities { provides: provides.collect(), requires: requires.collect() }
     }
 }
 
@@ -273,6 +306,8 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
             channels: full.channels,
             tags: full.tags,
             constraints: full.constraints,
+            provides: full.provides,
+            requires: full.requires,
             upgrade: full.upgrade.map(|upgrade| Upgrade {
                 replaces: upgrade.replaces.as_deref().map(version),
                 skips: upgrade.skips.iter().map(|text| version(text)).collect(),

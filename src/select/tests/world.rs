@@ -44,6 +44,8 @@ pub(super) struct Package {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     packages: BTreeMap<PackageId, (Arc<Releases>, Package)>,
+    /// Capability → the packages that registries list.
+    listed: BTreeMap<String, Vec<PackageId>>,
     /// Whether nothing has to be waited for.
     pub(super) is_at_hand: bool,
     pub(super) asked: Mutex<Asked>,
@@ -93,6 +95,11 @@ impl Memory {
             versions.into_iter().map(|(number, needs)| (Entry::from(version(&number)), needs));
         let versions = versions.collect();
         self.add(id(package), Package { versions, ..Package::default() });
+    }
+
+    /// Lists packages as providers of a capability, each in its registry.
+    pub(super) fn list(&mut self, capability: &str, packages: Vec<PackageId>) {
+        self.listed.insert(capability.to_owned(), packages);
     }
 
     /// How many versions' requirements were asked for.
@@ -166,6 +173,15 @@ impl Universe for Memory {
                 package.revisions[&*revision.commit].1.as_slice().into()
             }
         })
+    }
+
+    fn providing(
+        &self,
+        capability: &str,
+        near: &PackageId,
+    ) -> Result<Arc<[PackageId]>, Unavailable> {
+        let listed = self.listed.get(capability).into_iter().flatten();
+        Ok(listed.filter(|id| id.base() == near.base()).cloned().collect())
     }
 
     fn expect(&self, ids: &[PackageId]) {

@@ -1,8 +1,11 @@
 //! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become.
 //!
 //! Grows as it is asked; whatever was found out stays, so that a second search over the same world reads nothing.
-//! Nodes that stand for no package (the root, one major of a package, the choice among majors) make every rule
-//! an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
+//! Nodes that stand for no package (the root, one major of a package, the choice among majors, a capability) make every
+//! rule an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
+
+mod capabilities;
+mod explore;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,10 +19,13 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version};
 use crate::select::candidates::{Candidates, Inquiry};
-use crate::select::namers::Namers;
+use crate::select::namers::{Namers, Topic};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::{Locked, Majors, Request, Root, Statistics};
+
+use self::capabilities::Capabilities;
+pub(super) use self::capabilities::Provider;
 
 /// The graph, as far as it was walked.
 pub(super) struct World<'a> {
@@ -30,11 +36,17 @@ pub(super) struct World<'a> {
     direct: BTreeSet<&'a PackageId>,
     kinds: Vec<Kind>,
     nodes: FxHashMap<Kind, Node>,
+    /// The nodes of each package that candidates are chosen at.
+    lines: FxHashMap<usize, Vec<Node>>,
     packages: Vec<Candidates>,
     places: FxHashMap<PackageId, usize>,
     read: FxHashSet<(usize, Position)>,
     edges: FxHashMap<(Node, Position), Rc<[Edge]>>,
     namers: Namers,
+    /// Whether it is noted of every package who asks for it; most searches never need to know.
+    notes_askers: bool,
+    capabilities: Capabilities,
+    is_explored: bool,
     is_outdated: bool,
     narrows_upgrades: bool,
     steps: usize,
@@ -61,11 +73,15 @@ impl<'a> World<'a> {
             direct: required.map(|requirement| &requirement.id).collect(),
             kinds: vec![Kind::Root],
             nodes: FxHashMap::from_iter([(Kind::Root, Node::ROOT)]),
+            lines: FxHashMap::default(),
             packages: Vec::new(),
             places: FxHashMap::default(),
             read: FxHashSet::default(),
             edges: FxHashMap::default(),
             namers: Namers::default(),
+            notes_askers: false,
+            capabilities: Capabilities::default(),
+            is_explored: false,
             is_outdated: false,
             narrows_upgrades: true,
             steps: 0,
@@ -120,11 +136,12 @@ impl<'a> World<'a> {
     /// The place of the package that `node` is about; the root is about none.
     pub(super) fn place(&self, node: Node) -> Option<usize> {
         match self.kind(node) {
-            Kind::Root | Kind::OneOf => None,
+            Kind::Root | Kind::OneOf | Kind::Capability(_) => None,
             Kind::Package(place)
             | Kind::Line(place, _)
             | Kind::Majors(place, _)
-            | Kind::Named(place, _) => Some(*place),
+            | Kind::Named(place, _)
+            | Kind::Wanted(place) => Some(*place),
         }
     }
 
@@ -158,7 +175,7 @@ impl<'a> World<'a> {
             return Ok(Rc::clone(edges));
         }
         let edges: Rc<[Edge]> = self.find_edges(node, position)?.into();
-        if !matches!(self.kind(node), Kind::Root | Kind::OneOf | Kind::Named(..)) {
+        if matches!(self.kind(node), Kind::Package(_) | Kind::Line(..) | Kind::Majors(..)) {
             self.edges.insert((node, position), Rc::clone(&edges));
         }
         Ok(edges)
@@ -177,18 +194,29 @@ impl<'a> World<'a> {
                 }
                 let roots = self.roots.clone();
                 let required = roots.iter().flat_map(|root| &root.requirements);
-                self.edges_of(required, node, position)
+                let mut edges = self.edges_of(required, node, position)?;
+                edges.extend(self.edges_of_own()?);
+                Ok(edges)
             }
             Kind::Package(place) | Kind::Line(place, _) => {
                 let requirements = self.requirements(place, position)?;
                 let mut edges = self.edges_of(requirements.iter(), node, position)?;
                 edges.extend(self.naming_edge(place, position));
+                edges.extend(self.edges_of_capabilities(place, node, position)?);
                 Ok(edges)
             }
             Kind::Majors(place, set) => Ok(vec![self.choice_edge(place, &set, position)]),
             Kind::Named(place, revision) => {
-                Ok(self.namers.edge_to_namer(place, revision, position).into_iter().collect())
+                let topic = Topic::Revision(place, revision);
+                Ok(self
+                    .namers
+                    .edge_to_namer(topic, position)
+                    .map(|found| found.0)
+                    .into_iter()
+                    .collect())
             }
+            Kind::Wanted(place) => Ok(self.edges_of_asker(place, position)),
+            Kind::Capability(capability) => Ok(self.edges_of_provider(capability, position)),
             Kind::OneOf => Ok(vec![self.one_of[position as usize].clone()]),
         }
     }
@@ -222,7 +250,7 @@ impl<'a> World<'a> {
     /// A revision is there only if something that is chosen names it; nothing more is needed if the root does.
     fn naming_edge(&mut self, place: usize, position: Position) -> Option<Edge> {
         self.packages[place].revision(position)?;
-        let set = self.namers.of(place, position)?;
+        let set = self.namers.of(Topic::Revision(place, position))?;
         Some(Edge { node: self.node(Kind::Named(place, position)), set })
     }
 
@@ -243,9 +271,14 @@ impl<'a> World<'a> {
         node: Node,
         position: Position,
     ) -> Result<Vec<Requirement>, Unavailable> {
-        Ok(match self.place(node) {
-            Some(place) => self.requirements(place, position)?.to_vec(),
-            None => {
+        Ok(match *self.kind(node) {
+            Kind::Package(place) | Kind::Line(place, _) => {
+                self.requirements(place, position)?.to_vec()
+            }
+            Kind::Majors(..) | Kind::Named(..) | Kind::Wanted(_) | Kind::Capability(_) => {
+                Vec::new()
+            }
+            Kind::Root | Kind::OneOf => {
                 let requirements = self.roots.iter().flat_map(|root| &root.requirements);
                 requirements.cloned().collect()
             }
@@ -275,13 +308,18 @@ impl<'a> World<'a> {
         let mut edges = Vec::with_capacity(requirements.len());
         for requirement in requirements {
             if self.request.local.contains_key(&requirement.id) {
+                edges.extend(self.edges_of_local(&requirement.id));
                 continue;
             }
             let (place, set) = self.accepted(requirement)?;
+            if self.notes_askers {
+                self.is_outdated |= self.namers.note(Topic::Package(place), (by, None), position);
+            }
             if self.packages[place].is_named_by(requirement) {
                 let package = &self.packages[place];
                 for revision in set.iter().filter(|&named| package.revision(named).is_some()) {
-                    self.is_outdated |= self.namers.note(place, revision, by, position);
+                    self.is_outdated |=
+                        self.namers.note(Topic::Revision(place, revision), (by, None), position);
                 }
             }
             let mut edge = self.edge_to(place, set);
@@ -376,7 +414,26 @@ impl<'a> World<'a> {
         let place = self.packages.len();
         self.packages.push(package);
         self.places.insert(id.clone(), place);
+        self.note_provided(place);
         Ok(place)
+    }
+
+    /// What the node of a package stands for, of which there may be one for each major.
+    pub(super) fn line(&self, place: usize, major: u64) -> Kind {
+        match self.request.settings.majors {
+            Majors::One => Kind::Package(place),
+            Majors::Many => Kind::Line(place, major),
+        }
+    }
+
+    /// That node.
+    pub(super) fn line_node(&mut self, place: usize, major: u64) -> Node {
+        self.node(self.line(place, major))
+    }
+
+    /// The nodes of a package that candidates of it are chosen at.
+    pub(super) fn nodes_of(&self, place: usize) -> impl Iterator<Item = Node> {
+        self.lines.get(&place).into_iter().flatten().copied()
     }
 
     /// The node that stands for something.
@@ -385,6 +442,9 @@ impl<'a> World<'a> {
             return node;
         }
         let node = Node(u32::try_from(self.kinds.len()).expect("nobody has so many packages"));
+        if let Kind::Package(place) | Kind::Line(place, _) = kind {
+            self.lines.entry(place).or_default().push(node);
+        }
         self.kinds.push(kind.clone());
         self.nodes.insert(kind, node);
         node

@@ -1,0 +1,79 @@
+//! Who provides a capability, as a registry lists it, remembered on disk and in memory like the releases of a package.
+
+use std::sync::Arc;
+
+use mu_provider::{ErrorKind, SafeUrl};
+
+use crate::guard::lock;
+use crate::index::cache::Record;
+use crate::index::package::PackageError;
+use crate::index::routes::Route;
+use crate::index::{Answer, Shared, wire};
+use crate::manifest::Capability;
+use crate::reference::PackageId;
+
+/// A registry, what its packages' ids begin with, and a capability.
+pub(super) type Question = (String, SafeUrl, String, String);
+
+impl Shared {
+    /// The packages that the registry of `near` lists as providers of a capability, in its order; none where it lists none.
+    pub(super) fn providers(
+        &self,
+        capability: &str,
+        near: &PackageId,
+    ) -> Result<Arc<[PackageId]>, PackageError> {
+        // What is no capability is the name of no file either.
+        if Capability::parse(capability).is_err() {
+            return Ok(Arc::from([]));
+        }
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        let route = self.routes.find(near, &known, &*self.options.progress)?;
+        let Some(prefix) = near.as_str().strip_suffix(route.location.path.as_str()) else {
+            return Ok(Arc::from([]));
+        };
+        let provider = route.provider.name().to_owned();
+        let root = route.location.root.clone();
+        let question = (provider, root, prefix.to_owned(), capability.to_owned());
+        if let Some(known) = lock(&self.providers).get(&question) {
+            return Ok(Arc::clone(known));
+        }
+        let record = self.list_providers(&route, capability)?;
+        let listing = record.listing.iter();
+        let names = listing.flat_map(|listing| {
+            let lines = 0..listing.heads.len();
+            lines.filter_map(|index| wire::release(listing, index).ok()).map(|line| line.name)
+        });
+        let ids: Arc<[PackageId]> =
+            names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok()).collect();
+        lock(&self.providers).insert(question, Arc::clone(&ids));
+        Ok(ids)
+    }
+
+    fn list_providers(&self, route: &Route, capability: &str) -> Result<Record, PackageError> {
+        let cache = self.cache(route.provider.name(), &route.location.root)?;
+        // No package has such a name.
+        let name = format!("capability:{capability}");
+        let mut remembered = cache.find(&name);
+        let is_fresh = |record: &mut Record| {
+            self.options.offline || self.is_fresh(record.checked, record.max_age)
+        };
+        if let Some(record) = remembered.take_if(is_fresh) {
+            return Ok(record);
+        }
+        let validator = remembered.as_ref().and_then(|record| record.validator.as_deref());
+        let progress = &*self.options.progress;
+        let answer = route.provider.providers(&route.location, capability, validator, progress);
+        let listing = match answer {
+            // What cannot be asked lists nothing; who provides it anyway still counts.
+            Err(error) if error.kind() == ErrorKind::Offline => return Ok(self.nothing()),
+            answer => answer?,
+        };
+        Ok(match self.answer(route, listing, remembered.as_ref())? {
+            Answer::New(record) => cache.put(&name, record),
+            Answer::Unchanged(record) => {
+                cache.touch(&name, &record);
+                record
+            }
+        })
+    }
+}

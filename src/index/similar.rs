@@ -1,0 +1,74 @@
+//! Packages whose names look like one that is not there: what a registry lists, else what is remembered of it.
+//!
+//! Only for messages; nothing is chosen by it.
+
+use mu_provider::catalog::Query;
+
+use crate::guard::lock;
+use crate::index::Shared;
+use crate::reference::PackageId;
+
+/// More names than this are not compared with one that is not there.
+const MOST_LISTED: usize = 5000;
+
+impl Shared {
+    pub(super) fn similar(&self, id: &PackageId) -> Vec<PackageId> {
+        if let Some(known) = lock(&self.similar).get(id) {
+            return known.clone();
+        }
+        let similar = self.find_similar(id);
+        lock(&self.similar).insert(id.clone(), similar.clone());
+        similar
+    }
+
+    fn find_similar(&self, id: &PackageId) -> Vec<PackageId> {
+        let base = id.base();
+        let cached = lock(&self.caches)
+            .values()
+            .filter_map(|cache| cache.get()?.as_ref().ok().cloned())
+            .flat_map(|cache| cache.names().map(str::to_owned).collect::<Vec<_>>())
+            .filter_map(|name| PackageId::parse(&format!("{}{name}", base.as_str())).ok())
+            .collect::<Vec<_>>();
+        let listed = self.listed(id);
+        // What is remembered of a registry is superseded by what it lists.
+        nearest(id, if listed.is_empty() { cached } else { listed })
+    }
+
+    /// The packages that the registry of `id` lists, if it lists any; of a registry that only answers questions, those with
+    /// the same last part of the name.
+    fn listed(&self, id: &PackageId) -> Vec<PackageId> {
+        let places = self.routes.registries(&self.options.defaults.base);
+        let serving = places
+            .into_iter()
+            .filter(|(prefix, _)| id.as_str().starts_with(prefix.as_str()))
+            .max_by_key(|(prefix, _)| prefix.len());
+        let Some((prefix, Ok(route))) = serving else { return Vec::new() };
+        let search = |words: &str| {
+            let query = Query::new(words, MOST_LISTED);
+            let found = route.provider.search(&route.location, &query, &*self.options.progress);
+            found.ok().flatten().unwrap_or_default()
+        };
+        let mut hits = search("");
+        if hits.packages.is_empty() || hits.packages.len() < hits.total {
+            hits.packages.extend(search(id.name().leaf()).packages);
+        }
+        let names = hits.packages.into_iter().map(|package| package.name);
+        names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok()).collect()
+    }
+}
+
+/// The ids that look like `id`, best first, at most three.
+pub fn nearest(id: &PackageId, known: impl IntoIterator<Item = PackageId>) -> Vec<PackageId> {
+    let mut near: Vec<(usize, PackageId)> = known
+        .into_iter()
+        .filter_map(|other| {
+            let distance = strsim::damerau_levenshtein(id.name_str(), other.name_str());
+            let close = distance <= 1 + id.name_str().len() / 5;
+            let same_leaf = other.name().leaf() == id.name().leaf();
+            (other != *id && (close || same_leaf)).then_some((distance, other))
+        })
+        .collect();
+    near.sort();
+    near.dedup();
+    near.into_iter().map(|(_, id)| id).take(3).collect()
+}

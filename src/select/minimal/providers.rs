@@ -1,0 +1,209 @@
+//! Providers of capabilities in a build list: adds the least that is needed, in the order in which providers are listed.
+//!
+//! A capability says nothing of versions, so there is no least version that it asks for; the first provider with which
+//! everything holds together is taken, at its lowest version that provides it.
+
+use crate::index::Unavailable;
+use crate::index::releases::Position;
+use crate::reference::PackageId;
+use crate::select::conflict::{CapabilityClash, Conflict, Fact, Requirer};
+use crate::select::fold::Versions;
+use crate::select::minimal::build::{BuildList, By, Visit, Wanted, is_higher, line};
+use crate::select::minimal::check;
+use crate::select::positions::PositionSet;
+use crate::select::world::{Provider, World};
+
+/// The build list in which everything that is required is provided, or why there is none.
+pub(in crate::select) fn complete(
+    world: &mut World<'_>,
+    wanted: &[Wanted],
+) -> Result<Result<BuildList, Box<Conflict>>, Unavailable> {
+    let list = BuildList::build(world, wanted)?;
+    if let Some(conflict) = check::conflict(world, &list)? {
+        return Ok(Err(Box::new(conflict)));
+    }
+    let Some(missing) = missing(world, &list)? else {
+        return Ok(match doubled(world, &list)? {
+            Some(conflict) => Err(Box::new(conflict)),
+            None => Ok(list),
+        });
+    };
+    let mut first = None;
+    for provider in candidates(world, &list, missing.capability) {
+        let wanted: Vec<Wanted> = wanted.iter().copied().chain([provider]).collect();
+        match complete(world, &wanted)? {
+            Ok(list) => return Ok(Ok(list)),
+            Err(conflict) => {
+                first.get_or_insert(conflict);
+            }
+        }
+    }
+    Ok(Err(first.unwrap_or_else(|| Box::new(unprovided(world, &list, &missing)))))
+}
+
+/// A capability that nothing chosen provides.
+struct Missing {
+    capability: usize,
+    by: By,
+}
+
+/// The first capability that a root or a chosen version requires and nothing provides.
+fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, Unavailable> {
+    let own = &world.request().own.requires;
+    let mut required = Vec::new();
+    for (name, by) in own {
+        required.extend(by.values().map(|near| (name.clone(), near.clone(), By::Command)));
+    }
+    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
+    chosen.sort_unstable();
+    for visit in chosen {
+        let (place, position) = (list.visits[visit].place, list.visits[visit].position);
+        let near = world.package(place).releases().id().clone();
+        for name in world.capabilities_of(place, position)?.1 {
+            required.push((name, near.clone(), By::Visit(visit)));
+        }
+    }
+    required.sort_by(|one, two| one.0.cmp(&two.0));
+    for (name, near, by) in required {
+        let (capability, _) = world.require(&name, &near)?;
+        if provider(world, list, &name).is_none() {
+            return Ok(Some(Missing { capability, by }));
+        }
+    }
+    Ok(None)
+}
+
+/// What provides a capability, if something does.
+fn provider(world: &World<'_>, list: &BuildList, name: &str) -> Option<()> {
+    world.chosen_provider(name, &|place, versions| chosen(list, place, versions)).map(|_| ())
+}
+
+/// The chosen version of the package at `place` within `versions`.
+fn chosen(list: &BuildList, place: usize, versions: &PositionSet) -> Option<Position> {
+    let lines = list.chosen.range((place, 0)..=(place, u64::MAX));
+    let mut positions = lines.filter_map(|(&line, _)| list.position(line));
+    positions.find(|&position| versions.holds(position))
+}
+
+/// Who could provide a capability besides, the preferred first: each at its lowest version that does and is not below what is
+/// chosen. What no registry lists and nothing asks for could not.
+fn candidates(world: &World<'_>, list: &BuildList, capability: usize) -> Vec<Wanted> {
+    let ranked = world.ranked_providers(capability);
+    let candidates = ranked.into_iter().filter_map(|(provider, is_listed)| {
+        let Provider::Package(place, versions) = provider else { return None };
+        let package = world.package(*place);
+        let settings = &world.request().settings;
+        let lowest = versions.iter().find(|&position| {
+            let version = package.version(position);
+            let is_stable = settings.prereleases || version.is_some_and(|one| !one.is_prerelease());
+            let current = list.position(line(package, settings, *place, position));
+            is_stable && current.is_none_or(|current| is_higher(package, position, current))
+        })?;
+        let is_asked = list.chosen.range((*place, 0)..=(*place, u64::MAX)).next().is_some();
+        (is_listed || is_asked).then_some((*place, lowest, By::Capability(capability)))
+    });
+    candidates.collect()
+}
+
+/// That a version, which was wanted for that, provides a capability.
+pub(super) fn provides(
+    world: &World<'_>,
+    list: &BuildList,
+    capability: usize,
+    id: &PackageId,
+) -> Option<Fact> {
+    let visit = list.visits.iter().find(|visit| {
+        visit.by == By::Capability(capability) && world.package(visit.place).id() == id
+    })?;
+    let capability = world.capability(capability).to_owned();
+    Some(Fact::Provides { by: requirer(world, visit), capability })
+}
+
+/// Who requires a capability, with the visit that it is if it is no root.
+pub(super) fn required(
+    world: &World<'_>,
+    list: &BuildList,
+    capability: usize,
+) -> (Fact, Option<usize>) {
+    let name = world.capability(capability);
+    let asker = list.visits.iter().position(|visit| {
+        let details = world.package(visit.place).details(visit.position);
+        details.is_some_and(|details| details.requires.iter().any(|one| one == name))
+    });
+    let by = match (world.request().own.requires.get(name), asker) {
+        (None, Some(asker)) => requirer(world, &list.visits[asker]),
+        (by, _) => {
+            let asker = None;
+            let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
+            let capability = name.to_owned();
+            return (Fact::RequiresCapability { by: Requirer::Roots(by), capability }, asker);
+        }
+    };
+    (Fact::RequiresCapability { by, capability: name.to_owned() }, asker)
+}
+
+fn requirer(world: &World<'_>, visit: &Visit) -> Requirer {
+    let package = world.package(visit.place);
+    let version = std::iter::once(visit.position).collect();
+    Requirer::Package(package.id().clone(), Versions::fold(package, &version))
+}
+
+/// The conflict of a capability that nothing can provide.
+fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflict {
+    let capability = world.capability(missing.capability).to_owned();
+    let mut conflict = check::begin(world);
+    let by = match missing.by {
+        By::Visit(visit) => {
+            let visit = &list.visits[visit];
+            conflict.facts = check::chain(world, list, visit.by, &visit.requirement);
+            requirer(world, visit)
+        }
+        By::Root(_) | By::Command | By::Capability(_) => {
+            let by = world.request().own.requires.get(&capability);
+            Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect())
+        }
+    };
+    conflict.facts.push(Fact::RequiresCapability { by, capability: capability.clone() });
+    conflict.capabilities = vec![CapabilityClash { capability, is_provided: false }];
+    conflict
+}
+
+/// The conflict of two chosen packages that provide the same.
+fn doubled(world: &mut World<'_>, list: &BuildList) -> Result<Option<Conflict>, Unavailable> {
+    let mut providers: Vec<(String, Option<usize>, Fact, Vec<Fact>)> = Vec::new();
+    let local = &world.request().local;
+    for (name, by) in &world.request().own.provides {
+        for id in by.iter().filter(|id| local.contains_key(id)) {
+            let by = Requirer::Roots(vec![id.name_str().to_owned()]);
+            let fact = Fact::Provides { by, capability: name.clone() };
+            providers.push((name.clone(), None, fact, Vec::new()));
+        }
+    }
+    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
+    chosen.sort_unstable();
+    for visit in chosen {
+        let visit = &list.visits[visit];
+        for name in world.capabilities_of(visit.place, visit.position)?.0 {
+            let fact = Fact::Provides { by: requirer(world, visit), capability: name.clone() };
+            let chain = check::chain(world, list, visit.by, &visit.requirement);
+            providers.push((name, Some(visit.place), fact, chain));
+        }
+    }
+    providers.sort_by(|one, two| one.0.cmp(&two.0));
+    for pair in providers.windows(2) {
+        let [one, two] = pair else { continue };
+        if one.0 == two.0 && (one.1 != two.1 || one.1.is_none()) {
+            let mut conflict = check::begin(world);
+            for (_, _, fact, chain) in [one, two] {
+                let new = chain.iter().filter(|fact| !conflict.facts.contains(fact));
+                let mut new: Vec<Fact> = new.cloned().collect();
+                new.push(fact.clone());
+                conflict.facts.extend(new);
+            }
+            let capability = one.0.clone();
+            conflict.capabilities = vec![CapabilityClash { capability, is_provided: true }];
+            return Ok(Some(conflict));
+        }
+    }
+    Ok(None)
+}

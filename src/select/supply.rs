@@ -1,0 +1,98 @@
+//! Conflicts about capabilities and about who may stand for what, as facts: what `diagnose` and the minimal strategy's
+//! check have in common. `explain` words them.
+
+use pubgrub::VersionSet;
+
+use crate::index::Unavailable;
+use crate::select::conflict::{CapabilityClash, Fact, Requirer};
+use crate::select::core::{Group, Link};
+use crate::select::fold::Versions;
+use crate::select::node::{Kind, Node};
+use crate::select::positions::PositionSet;
+use crate::select::world::{Provider, World};
+
+/// What a group says that begins or ends at a node of no package; `None` if it does neither.
+pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>, Unavailable> {
+    let Link { from, to, .. } = group[0];
+    let positions = |of: &dyn Fn(&Link) -> PositionSet| {
+        group.iter().fold(PositionSet::empty(), |all, link| all.union(&of(link)))
+    };
+    let versions_of = |node: Node, positions: &PositionSet| {
+        let place = world.place(node)?;
+        let package = world.package(place);
+        let id = package.id().clone();
+        Some(Requirer::Package(id, Versions::fold(package, positions)))
+    };
+    Ok(Some(match (world.kind(from), world.kind(to)) {
+        (Kind::Capability(_), Kind::Wanted(place)) => {
+            vec![Fact::OnlyWhereAsked { id: world.package(*place).id().clone() }]
+        }
+        (Kind::Wanted(_), _) | (_, Kind::Wanted(_)) => Vec::new(),
+        (Kind::Capability(capability), _) => {
+            let by = versions_of(to, &positions(&|link| link.set.clone()));
+            let capability = world.capability(*capability).to_owned();
+            by.into_iter().map(|by| Fact::Provides { by, capability: capability.clone() }).collect()
+        }
+        (Kind::Root, Kind::Capability(capability)) => {
+            vec![told_by_root(world, *capability, &group[0].set)]
+        }
+        (_, Kind::Capability(capability)) => {
+            let (mut providing, mut requiring) = (PositionSet::empty(), PositionSet::empty());
+            let own = world.place(from);
+            for link in group {
+                let is_own =
+                    link.set.iter().all(|index| is_provider(world, *capability, index, own));
+                let into =
+                    if is_own && !link.set.is_empty() { &mut providing } else { &mut requiring };
+                *into = into.union(&link.positions);
+            }
+            let name = world.capability(*capability).to_owned();
+            let mut facts = Vec::new();
+            if !providing.is_empty() {
+                let by = versions_of(from, &providing).into_iter();
+                facts.extend(by.map(|by| Fact::Provides { by, capability: name.clone() }));
+            }
+            if !requiring.is_empty() {
+                let by = versions_of(from, &requiring).into_iter();
+                facts
+                    .extend(by.map(|by| Fact::RequiresCapability { by, capability: name.clone() }));
+            }
+            facts
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn is_provider(world: &World<'_>, capability: usize, index: u32, place: Option<usize>) -> bool {
+    match world.providers(capability).get(index as usize) {
+        Some(Provider::Package(own, _)) => Some(*own) == place,
+        Some(Provider::Local(_)) | None => false,
+    }
+}
+
+/// What a root says of a capability: that it is required, or that a package of the workspace provides it.
+fn told_by_root(world: &World<'_>, capability: usize, set: &PositionSet) -> Fact {
+    let name = world.capability(capability).to_owned();
+    let providers = world.providers(capability);
+    if let Some(Provider::Local(id)) = set.first().and_then(|index| providers.get(index as usize))
+        && set.len() == 1
+        && providers.len() > 1
+    {
+        return Fact::Provides {
+            by: Requirer::Roots(vec![id.name_str().to_owned()]),
+            capability: name,
+        };
+    }
+    let by = world.request().own.requires.get(&name);
+    let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
+    Fact::RequiresCapability { by: Requirer::Roots(by), capability: name }
+}
+
+/// What there is to say of a capability of which no provider is left.
+pub(super) fn clash(world: &World<'_>, node: Node, left: &PositionSet) -> Option<CapabilityClash> {
+    let Kind::Capability(capability) = world.kind(node) else { return None };
+    let providers = world.providers(*capability);
+    let is_provided = !providers.is_empty();
+    let capability = world.capability(*capability).to_owned();
+    left.is_empty().then_some(CapabilityClash { capability, is_provided })
+}

@@ -1,0 +1,280 @@
+//! Small random worlds with channels and capabilities, where every possible choice can be tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::world::{Memory, Package, id, requirement, version};
+use crate::index::Requirement;
+use crate::index::releases::{Details, Entry};
+use crate::reference::{PackageId, Version};
+use crate::select::{
+    Failure, Highest, Minimal, OwnCapabilities, Request, Root, Selection, Strategy as _,
+};
+
+const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+const VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "2.0.0"];
+const SPECS: [&str; 5] = ["latest", "^1", ">=1.1", "<2", "2.0.0"];
+const CAPABILITIES: [&str; 2] = ["net.mu.com/v1/Network", "store.mu.com/v1/Disk"];
+const CHANNEL: &str = "fast";
+
+/// Something that is asked of a package: indices into the constants, and whether only the channel will do.
+#[derive(Debug, Clone, Copy)]
+struct Need {
+    name: usize,
+    spec: usize,
+    in_channel: bool,
+}
+
+/// A version: indices into the constants.
+#[derive(Debug, Clone)]
+struct Release {
+    needs: Vec<Need>,
+    provides: BTreeSet<usize>,
+    requires: BTreeSet<usize>,
+    in_channel: bool,
+}
+
+/// A random world, and what is asked of it.
+#[derive(Debug, Clone)]
+struct Case {
+    /// Of each package, its versions from the lowest on. Packages need only later ones.
+    packages: Vec<Vec<Release>>,
+    roots: Vec<Need>,
+    required: BTreeSet<usize>,
+    /// Of each capability, the packages that the registry lists, in its order.
+    listed: Vec<Vec<usize>>,
+}
+
+fn need(names: std::ops::Range<usize>) -> impl Strategy<Value = Need> {
+    (names, 0..SPECS.len(), proptest::bool::weighted(0.15))
+        .prop_map(|(name, spec, in_channel)| Need { name, spec, in_channel })
+}
+
+fn some_capabilities(weight: f64) -> impl Strategy<Value = BTreeSet<usize>> {
+    let each = proptest::collection::vec(proptest::bool::weighted(weight), CAPABILITIES.len());
+    each.prop_map(|each| (0..CAPABILITIES.len()).filter(|&index| each[index]).collect())
+}
+
+fn release(package: usize) -> impl Strategy<Value = Release> {
+    let needs = if package + 1 < NAMES.len() {
+        proptest::collection::vec(need(package + 1..NAMES.len()), 0..=2).boxed()
+    } else {
+        Just(Vec::new()).boxed()
+    };
+    let provides = some_capabilities(0.35);
+    let requires = some_capabilities(0.25);
+    (needs, provides, requires, any::<bool>()).prop_map(
+        |(needs, provides, requires, in_channel)| Release { needs, provides, requires, in_channel },
+    )
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let packages: Vec<_> = (0..NAMES.len())
+        .map(|package| proptest::collection::vec(release(package), 0..=VERSIONS.len()))
+        .collect();
+    let roots = proptest::collection::vec(need(0..NAMES.len()), 0..=3);
+    let all: Vec<usize> = (0..NAMES.len()).collect();
+    let listed = proptest::sample::subsequence(all, 0..=NAMES.len()).prop_shuffle();
+    let listed = proptest::collection::vec(listed, CAPABILITIES.len());
+    (packages, roots, some_capabilities(0.3), listed)
+        .prop_map(|(packages, roots, required, listed)| Case { packages, roots, required, listed })
+}
+
+fn requirements(needs: &[Need]) -> Vec<Requirement> {
+    let requirement = |need: &Need| Requirement {
+        channel: need.in_channel.then(|| CHANNEL.to_owned()),
+        ..requirement(&format!("{}#{}", NAMES[need.name], SPECS[need.spec]))
+    };
+    needs.iter().map(requirement).collect()
+}
+
+fn capabilities(of: &BTreeSet<usize>) -> Vec<String> {
+    of.iter().map(|&index| CAPABILITIES[index].to_owned()).collect()
+}
+
+/// A choice: of each package, which version, if any.
+type Choice = BTreeMap<usize, usize>;
+
+impl Case {
+    fn memory(&self) -> Memory {
+        let mut memory = Memory::default();
+        for (name, releases) in NAMES.iter().zip(&self.packages) {
+            let versions = VERSIONS.iter().zip(releases).map(|(number, release)| {
+                let channels =
+                    if release.in_channel { vec![CHANNEL.to_owned()] } else { Vec::new() };
+                let details = Details {
+                    provides: capabilities(&release.provides),
+                    requires: capabilities(&release.requires),
+                    channels,
+                    ..Details::default()
+                };
+                let details = (details != Details::default()).then(|| Arc::new(details));
+                let entry = Entry { details, ..Entry::from(version(number)) };
+                (entry, requirements(&release.needs))
+            });
+            if !releases.is_empty() {
+                memory
+                    .add(id(name), Package { versions: versions.collect(), ..Package::default() });
+            }
+        }
+        for (capability, listed) in CAPABILITIES.iter().zip(&self.listed) {
+            memory.list(capability, listed.iter().map(|&name| id(NAMES[name])).collect());
+        }
+        memory
+    }
+
+    fn request(&self) -> Request {
+        let roots = vec![Root { by: "root".to_owned(), requirements: requirements(&self.roots) }];
+        let by = BTreeMap::from([("root".to_owned(), id("root"))]);
+        let required = capabilities(&self.required).into_iter();
+        let requires = required.map(|capability| (capability, by.clone())).collect();
+        let own = OwnCapabilities { requires, ..OwnCapabilities::default() };
+        Request { roots, own, ..Request::default() }
+    }
+
+    fn accepts(&self, need: &Need, at: usize) -> bool {
+        let asked = requirement(&format!("{}#{}", NAMES[need.name], SPECS[need.spec]));
+        asked.spec.accepts(&version(VERSIONS[at]), false)
+            && (!need.in_channel || self.packages[need.name][at].in_channel)
+    }
+
+    /// All that the root and a choice need.
+    fn needs<'c>(&'c self, choice: &'c Choice) -> impl Iterator<Item = &'c Need> {
+        let chosen = choice.iter().flat_map(|(&name, &at)| &self.packages[name][at].needs);
+        self.roots.iter().chain(chosen)
+    }
+
+    /// All capabilities that the root and a choice require.
+    fn requires<'c>(&'c self, choice: &'c Choice) -> impl Iterator<Item = usize> {
+        let chosen = choice.iter().flat_map(|(&name, &at)| &self.packages[name][at].requires);
+        self.required.iter().chain(chosen).copied()
+    }
+
+    fn providers(&self, choice: &Choice, capability: usize) -> Vec<usize> {
+        let provides =
+            |name: usize, at: usize| self.packages[name][at].provides.contains(&capability);
+        choice.iter().filter(|&(&name, &at)| provides(name, at)).map(|(&name, _)| name).collect()
+    }
+
+    /// Whether all that is asked is there, and nothing twice.
+    fn is_sound(&self, choice: &Choice) -> bool {
+        let is_met = |need: &Need| choice.get(&need.name).is_some_and(|&at| self.accepts(need, at));
+        let providers: Vec<_> =
+            (0..CAPABILITIES.len()).map(|capability| self.providers(choice, capability)).collect();
+        self.needs(choice).all(is_met)
+            && providers.iter().all(|providers| providers.len() <= 1)
+            && self.requires(choice).all(|capability| !providers[capability].is_empty())
+    }
+
+    /// Whether besides nothing is there that nothing leads to. Strictly, only what is listed can be brought in because of what it
+    /// provides, and everything else must be asked for.
+    fn holds(&self, choice: &Choice, strictly: bool) -> bool {
+        if !self.is_sound(choice) {
+            return false;
+        }
+        let brought_in = |required: &BTreeSet<usize>| -> Vec<usize> {
+            let providers = required.iter().flat_map(|&one| {
+                let providers = self.providers(choice, one);
+                providers
+                    .into_iter()
+                    .filter(move |name| !strictly || self.listed[one].contains(name))
+            });
+            providers.collect()
+        };
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<usize> = self.roots.iter().map(|need| need.name).collect();
+        open.extend(brought_in(&self.required));
+        while let Some(name) = open.pop() {
+            if reached.insert(name) {
+                let release = &self.packages[name][choice[&name]];
+                open.extend(release.needs.iter().map(|need| need.name));
+                open.extend(brought_in(&release.requires));
+            }
+        }
+        reached.len() == choice.len()
+    }
+
+    /// Whether every package that provides something is listed for it.
+    fn lists_all(&self) -> bool {
+        let provides = |name: usize, one: usize| {
+            self.packages[name].iter().any(|release| release.provides.contains(&one))
+        };
+        (0..CAPABILITIES.len()).all(|one| {
+            (0..NAMES.len()).all(|name| !provides(name, one) || self.listed[one].contains(&name))
+        })
+    }
+
+    /// Every choice that strictly holds.
+    fn solutions(&self) -> Vec<Choice> {
+        let mut choices = vec![Choice::new()];
+        for name in 0..NAMES.len() {
+            let with = choices.iter().flat_map(|choice| {
+                (0..self.packages[name].len()).map(|at| {
+                    let mut choice = choice.clone();
+                    choice.insert(name, at);
+                    choice
+                })
+            });
+            choices = choices.iter().cloned().chain(with).collect();
+        }
+        choices.retain(|choice| self.holds(choice, true));
+        choices
+    }
+}
+
+fn choice(selection: &Selection) -> Choice {
+    let position = |of: &PackageId| NAMES.iter().position(|name| id(name) == *of);
+    let at = |version: &Version| VERSIONS.iter().position(|one| *one == version.to_string());
+    let chosen = selection.packages.iter();
+    chosen
+        .map(|chosen| {
+            let version = chosen.version.as_ref().and_then(at).expect("is a release");
+            (position(&chosen.id).expect("is a package"), version)
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn highest_finds_an_answer_exactly_when_there_is_one(case in case()) {
+        let solutions = case.solutions();
+        match Highest.select(&case.memory(), &case.request()) {
+            Ok(selection) => {
+                let chosen = choice(&selection);
+                // Two packages that nothing else leads to may be each other's reason to be there.
+                prop_assert!(case.holds(&chosen, false), "{chosen:?} does not hold; {solutions:?} do");
+                let direct: BTreeSet<usize> = case.roots.iter().map(|need| need.name).collect();
+                for other in &solutions {
+                    let is_higher = |name: &usize| other[name] > chosen[name];
+                    let is_better = direct.iter().any(is_higher)
+                        && direct.iter().all(|name| other[name] >= chosen[name]);
+                    // What no registry lists is looked for where nothing else would do, not to raise what there is.
+                    prop_assert!(
+                        !is_better || !case.lists_all(),
+                        "{other:?} is better than {chosen:?}"
+                    );
+                }
+            }
+            Err(Failure::Conflict(conflict)) => {
+                prop_assert!(solutions.is_empty(), "{solutions:?} hold\n{conflict}");
+            }
+            Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+        }
+    }
+
+    #[test]
+    fn minimal_gives_everyone_a_provider_and_nothing_two(case in case()) {
+        match Minimal.select(&case.memory(), &case.request()) {
+            Ok(selection) => {
+                let chosen = choice(&selection);
+                prop_assert!(case.is_sound(&chosen), "{chosen:?} does not hold");
+            }
+            Err(Failure::Conflict(conflict)) => prop_assert!(!conflict.to_string().is_empty()),
+            Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+        }
+    }
+}
