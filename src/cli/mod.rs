@@ -11,6 +11,7 @@ mod global;
 mod graph;
 #[cfg(feature = "publish")]
 mod hub;
+mod info;
 mod init;
 mod list;
 mod login;
@@ -115,6 +116,7 @@ enum Command {
     Outdated(outdated::Arguments),
     Status(status::Arguments),
     Search(search::Arguments),
+    Info(info::Arguments),
     Versions(versions::Arguments),
     Verify(verify::Arguments),
     Vendor(vendor::Arguments),
@@ -318,6 +320,7 @@ fn start(
         Command::Outdated(arguments) => outdated::run(&context, &arguments),
         Command::Status(arguments) => status::run(&context, &arguments),
         Command::Search(arguments) => search::run(&context, &arguments),
+        Command::Info(arguments) => info::run(&context, &arguments),
         Command::Versions(arguments) => versions::run(&context, &arguments),
         Command::Verify(arguments) => verify::run(&context, &arguments),
         Command::Vendor(arguments) => vendor::run(&context, &arguments),

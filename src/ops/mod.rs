@@ -15,6 +15,7 @@ pub mod get;
 pub mod graph;
 #[cfg(feature = "publish")]
 pub mod hub;
+pub mod info;
 pub mod init;
 mod installed;
 mod least;

@@ -101,7 +101,7 @@ pub(super) struct Listing<'session> {
 }
 
 impl Listing<'_> {
-    fn is_named(&self, position: Position, wanted: &VersionSpec) -> bool {
+    pub(super) fn is_named(&self, position: Position, wanted: &VersionSpec) -> bool {
         let details = self.releases.details(position);
         match wanted {
             VersionSpec::Latest => true,
@@ -117,7 +117,7 @@ impl Listing<'_> {
     }
 
     /// Where the releases come from.
-    fn source(&self) -> Result<Source, CommandError> {
+    pub(super) fn source(&self) -> Result<Source, CommandError> {
         let (route, _) = self
             .session
             .index()
@@ -185,7 +185,7 @@ impl Listing<'_> {
         }
     }
 
-    fn describe(
+    pub(super) fn describe(
         &self,
         position: Position,
         details: Option<&Details>,

@@ -61,6 +61,7 @@ fn every_command_has_examples() {
         "outdated",
         "status",
         "search",
+        "info",
         "versions",
         "verify",
         "registry",

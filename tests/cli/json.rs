@@ -47,6 +47,7 @@ fn every_answer_is_one_document() {
         &["outdated"],
         &["outdated", "-g"],
         &["status"],
+        &["info", "aws/app"],
         &["versions", "aws/app"],
         &["verify"],
         &["verify", "-g"],

@@ -23,6 +23,7 @@ mod hub_check;
 mod hub_faults;
 mod hub_round_trip;
 mod hub_serve;
+mod info;
 mod json;
 mod lock;
 mod login;

@@ -1,0 +1,92 @@
+//! `mu info`: what a hub's index, a manifest in a repository, and one in a folder tell of a package.
+
+use serde_json::json;
+
+use crate::support::git::{HttpServer, Origin};
+use crate::support::{Package, Sandbox};
+
+#[test]
+fn what_a_hub_knows() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0"),
+        Package::new("aws/ec2", "1.2.0")
+            .key("description", json!("Machines\n\u{1b}[31mmade of air"))
+            .key("license", json!("Apache-2.0"))
+            .key("website", json!("https://acme.example/ec2"))
+            .key("maintainers", json!([{"name": "Ada", "email": "ada@acme.example"}, "Bob"]))
+            .key("keywords", json!(["cloud", "machines"]))
+            .key("provides", json!(["compute.mu.com/v1/VM"]))
+            .key("requires", json!(["net.mu.com/v1/Network"]))
+            .key("constraints", json!({"kubernetes": ">=1.25"}))
+            .key("channels", json!(["stable"]))
+            .key("appVersion", json!("12"))
+            .key("published", json!("2025-06-11T12:00:00Z"))
+            .key("dependencies", json!(["aws/vpc#^1"])),
+        Package::new("aws/ec2", "1.3.0").key("yanked", json!("loses data")),
+        Package::new("aws/ec2", "2.0.0-beta.1"),
+    ]);
+    sandbox.mu(&["get", "aws/ec2#1.0.0"]).ok();
+    let text = sandbox.mu(&["info", "aws/ec2"]).ok().stdout;
+    assert!(!text.contains('\u{1b}'), "{text}");
+    let expected = r"hub.mu.com/aws/ec2 1.2.0
+Machines \u{1b}[31mmade of air
+licence      Apache-2.0
+website      https://acme.example/ec2
+maintainers  Ada <ada@acme.example>
+             Bob
+keywords     cloud, machines
+app version  12
+published    2025-06-11
+channels     stable
+versions     4 versions, from 1.0.0 to 2.0.0-beta.1; 1 yanked
+depends on   aws/vpc#^1
+provides     compute.mu.com/v1/VM
+requires     net.mu.com/v1/Network
+constraints  kubernetes >=1.25
+";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(
+        text.ends_with("here         1.0.0 in Mu.lock\ninstall      mu add aws/ec2\n"),
+        "{text}"
+    );
+    let json = sandbox.mu(&["info", "aws/ec2", "--json"]).ok().json();
+    assert_eq!(json["version"], "1.2.0");
+    assert_eq!(json["locked"], json!(["1.0.0"]));
+    assert_eq!(json["versions"]["total"], 4);
+    let yanked = sandbox.mu(&["info", "aws/ec2#1.3.0"]).ok();
+    assert!(yanked.stdout.contains("yanked: loses data"), "{}", yanked.shown());
+    assert!(!yanked.stdout.contains("mu add"), "{}", yanked.shown());
+    sandbox.mu(&["info", "aws/ec2#^7", "--json"]).fails_with("not-found");
+    sandbox.mu(&["info", "aws/ec3"]).fails().says(&["there is `hub.mu.com/aws/ec2`"]);
+}
+
+#[test]
+fn what_a_moved_package_says() {
+    let sandbox = Sandbox::new();
+    let moved = Package::new("aws/old", "1.0.0").key("movedTo", json!("hub.mu.com/aws/new"));
+    sandbox.publish(&[moved]);
+    let run = sandbox.mu(&["info", "aws/old"]).ok();
+    assert!(run.stdout.contains("moved to hub.mu.com/aws/new"), "{}", run.shown());
+    assert!(run.stdout.ends_with("mu add hub.mu.com/aws/new\n"), "{}", run.shown());
+}
+
+#[test]
+fn what_manifests_of_repositories_and_folders_say() {
+    let origin = Origin::new("ops/logs.git");
+    let manifest = "name: ops/logs\ndescription: Logs\nlicense: MIT\nmaintainers: [Ada]\n";
+    origin.commit(&[("Mu.yaml", manifest)]);
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    let reference = format!("git+{}ops/logs.git", server.root());
+    let untagged = sandbox.mu(&["info", &reference, "--json"]).ok().json();
+    assert_eq!(untagged["description"], "Logs");
+    assert_eq!(untagged["commit"].as_str().map(str::len), Some(40));
+    origin.git(&["tag", "v1.1.0"]);
+    let run = sandbox.mu(&["info", &reference]).ok();
+    assert!(run.stdout.contains(" 1.1.0\nLogs\nlicence      MIT\n"), "{}", run.shown());
+    assert!(run.stdout.ends_with(&format!("mu add {reference}\n")), "{}", run.shown());
+    sandbox.place("elsewhere/web", &Package::new("acme/web", "0.3.0").manifest("license: MIT\n"));
+    let folder = sandbox.mu(&["info", "../elsewhere/web", "--json"]).ok().json();
+    assert_eq!((&folder["version"], &folder["license"]), (&json!("0.3.0"), &json!("MIT")));
+}
