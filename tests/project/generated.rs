@@ -2,7 +2,7 @@
 
 use clap::{Command, CommandFactory as _};
 
-use super::check_generated;
+use super::{check_generated, files, read};
 
 #[test]
 fn the_reference_of_commands_is_current() {
@@ -34,4 +34,35 @@ fn write(command: &Command, name: &str, page: &mut String) {
     for inner in command.get_subcommands() {
         write(inner, &format!("{name} {}", inner.get_name()), page);
     }
+}
+
+#[test]
+fn every_command_that_is_spoken_of_exists() {
+    let mut program = mu::cli::Cli::command();
+    program.build();
+    let is_known = |word: &str| {
+        program.get_subcommands().any(|command| {
+            command.get_name() == word || command.get_all_aliases().any(|alias| alias == word)
+        })
+    };
+    let mut unknown = Vec::new();
+    for path in files("") {
+        let path = path.to_str().expect("paths of the repository are UTF-8");
+        if !path.ends_with(".md") && !path.starts_with("src/") && path != "Mu.yaml.example" {
+            continue;
+        }
+        for (number, line) in read(path).lines().enumerate() {
+            let quoted = line.split("`mu ").skip(1);
+            let shown = line.trim_start().strip_prefix("$ mu ");
+            for rest in quoted.chain(shown) {
+                let is_part = |character: char| character.is_ascii_lowercase() || character == '-';
+                let end = rest.find(|character| !is_part(character)).unwrap_or(rest.len());
+                let word = &rest[..end];
+                if !word.is_empty() && !word.starts_with('-') && !is_known(word) {
+                    unknown.push(format!("{path}:{}: mu {word}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{unknown:#?}");
 }
