@@ -33,6 +33,8 @@ pub(super) fn record(
         extra: requirements.extra.clone(),
     };
     let mut releases = HashMap::new();
+    let mut warnings: Vec<String> =
+        selection.warnings.iter().map(|warning| describe(session, warning)).collect();
     for chosen in &selection.packages {
         let mut requested: Vec<Requested> = chosen
             .requested
@@ -67,6 +69,13 @@ pub(super) fn record(
                     let before = previous.find(&chosen.id).next();
                     package.digest = before.and_then(|before| before.digest);
                 }
+                let moved_to = release.moved_to.as_deref().map(PackageId::parse);
+                if let Some(Ok(to)) = moved_to {
+                    warnings.push(format!(
+                        "`{}` has moved to `{to}`, where its new versions will be: depend on that instead",
+                        chosen.id,
+                    ));
+                }
                 releases.insert(lock.packages.len(), (route, release));
                 package
             }
@@ -80,7 +89,6 @@ pub(super) fn record(
         package.dependencies = dependencies;
         lock.packages.push(package);
     }
-    let warnings = selection.warnings.iter().map(|warning| describe(session, warning)).collect();
     let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))

@@ -215,3 +215,14 @@ fn the_home_folder_is_no_workspace_for_the_global_packs() {
     sandbox.mu_in("home", &["get", "aws/ec2", "--json"]).fails_with("usage");
     sandbox.mu_in("home", &["get", "--global", "aws/ec2"]).ok().says(&["nothing to do"]);
 }
+
+#[test]
+fn a_package_that_moved_says_where_to() {
+    let sandbox = Sandbox::with_dependencies(&["old/kafka"]);
+    let moved = Package::new("old/kafka", "1.0.0").key("movedTo", "hub.mu.com/ops/kafka".into());
+    sandbox.hub().publish(&moved);
+    sandbox.mu(&["get"]).ok().says(&["`hub.mu.com/old/kafka` has moved to `hub.mu.com/ops/kafka`"]);
+    sandbox.mu(&["get"]).ok().does_not_say(&["has moved"]);
+    let outdated = sandbox.mu(&["outdated", "--json"]).ok().json();
+    assert_eq!(outdated["packages"][0]["movedTo"], "hub.mu.com/ops/kafka");
+}
