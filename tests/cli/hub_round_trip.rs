@@ -139,3 +139,27 @@ fn twenty_processes_publish_into_one_folder() {
     assert_eq!((&checked["packages"], &checked["versions"]), (&11.into(), &20.into()));
     assert_eq!(checked["findings"], serde_json::json!([]));
 }
+
+#[test]
+fn a_server_speaks_tls_with_certificates_from_files() {
+    let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    author(&sandbox);
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let add = ["hub", "token", "add", "../srv", "ada", "--namespace", "acme", "--json"];
+    let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is a token").to_owned();
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("providers/hub/tests/hub/tls");
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (certificate, key) = (file("certificate.pem"), file("key.pem"));
+    let tls = ["--tls-certificate", &certificate, "--tls-key", &key];
+    let served = Served::start(&sandbox, "../srv", &tls);
+    let url = format!("https://localhost:{}/", served.address.port());
+    sandbox.set("MU_TOKEN_LOCALHOST", &token);
+    let publish = ["publish", "--all", "--to", &url];
+    sandbox.mu_in("author", &publish).fails().says(&["certificate"]);
+    sandbox.set("SSL_CERT_FILE", &file("authority.pem"));
+    sandbox.mu_in("author", &publish).ok();
+    digests(&mut sandbox, 1, &url);
+    let swapped = ["hub", "serve", "../srv", "--tls-certificate", &key, "--tls-key", &certificate];
+    sandbox.mu(&swapped).fails().says(&["for TLS"]);
+}
