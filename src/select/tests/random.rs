@@ -24,7 +24,7 @@ type Needs = Vec<(usize, usize)>;
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     /// Of each package, its versions from the lowest on: what they need, and whether they are yanked.
-    packages: Vec<Vec<(Needs, bool)>>,
+    pub(super) packages: Vec<Vec<(Needs, bool)>>,
     pub(super) roots: Needs,
     /// Of each package, which version is locked.
     locked: Vec<Option<usize>>,
