@@ -4,7 +4,7 @@ use crate::cli::{Context, Ending};
 use crate::ops::{Change, Outcome};
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};
-use crate::select::Lowered;
+use crate::select::{Because, Lowered};
 
 /// Prints the answer of a command that chooses versions.
 pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
@@ -51,8 +51,14 @@ fn line(change: &Change) -> String {
 
 /// Why a downgrade lowered or dropped a package: ` (1.3.0 needs acme/log 1.4.0)`.
 fn reason(lowered: &Lowered) -> String {
+    let from = &lowered.from;
     match &lowered.because {
-        Some((id, version)) => format!(" ({} needs {id} {version})", lowered.from),
+        Some(Because::Needs(id, version)) => format!(" ({from} needs {id} {version})"),
+        Some(Because::Asks(asked)) => format!(" ({from} needs {} {asked})", asked.id),
+        Some(Because::Asked(by, asked)) => format!(" ({by} needs {} {asked})", asked.id),
+        Some(Because::Capability(capability)) => {
+            format!(" ({from} does not go with who provides {capability} then)")
+        }
         None => " (nothing needs it any more)".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use crate::ops::fetch::Fetched;
 use crate::ops::requirements::Requirements;
 use crate::ops::update::UPDATE;
 use crate::reference::PackageId;
-use crate::select::Lowered;
+use crate::select::{Because, Lowered};
 use crate::workspace::Resolution;
 
 /// The answer of `get`, `add`, `update`, `remove` and `resolve`.
@@ -170,8 +170,12 @@ impl Outcome {
 }
 
 fn lowered_json(lowered: &Lowered) -> Value {
-    let because = lowered.because.as_ref();
-    let because = because.map(|(id, version)| json!({ "id": id.to_string(), "version": version }));
+    let because = lowered.because.as_ref().map(|because| match because {
+        Because::Needs(id, version) => json!({ "id": id.to_string(), "version": version }),
+        Because::Asks(asked) => json!({ "id": asked.id.to_string(), "spec": asked.to_string() }),
+        Because::Asked(by, asked) => json!({ "by": by, "spec": asked.to_string() }),
+        Because::Capability(capability) => json!({ "capability": capability }),
+    });
     json!({
         "id": lowered.id.to_string(),
         "from": lowered.from,

@@ -36,7 +36,7 @@ pub use conflict::{CapabilityClash, Clash, Conflict, Fact, Requirer};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
-pub use minimal::{COMMAND, Change, Lowered, Minimal, beginning_at};
+pub use minimal::{Because, COMMAND, Change, Lowered, Minimal, beginning_at};
 pub use newer::{Asking, Ceiling, Newer, Obstacle};
 pub use request::{
     Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,

@@ -162,6 +162,42 @@ fn a_downgrade_lowers_what_needs_more_and_says_why() {
 }
 
 #[test]
+fn a_downgrade_goes_lower_until_every_bound_holds() {
+    let sandbox = sandbox(
+        &["x/b#^1.2", "x/e#^1.2"],
+        "b 1.0: d#^1.1\nb 1.1: d#^1.1 e#<1.2\nb 1.2: d#^1.3\nd 1.1: f#<1.2\nd 1.3: f#^1.2\n\
+         e 1.2:\nf 1.1:\nf 1.2:",
+    );
+    run(&sandbox, &["get"]);
+    insta::assert_snapshot!(run(&sandbox, &["update", "x/f#1.1.0"]), @r"
+    $ mu update x/f#1.1.0
+    ~ hub.mu.com/x/b 1.2.0 → 1.0.0 (1.2.0 needs hub.mu.com/x/d 1.3.0)
+    ~ hub.mu.com/x/d 1.3.0 → 1.1.0 (1.3.0 needs hub.mu.com/x/f 1.2.0)
+    ~ hub.mu.com/x/f 1.2.0 → 1.1.0
+    wrote Mu.yaml
+    4 packages in use (3 fetched, 1 already on this machine)
+    [exit 0]
+    ");
+    assert_eq!(chosen(&sandbox), "b1 d1.1 e1.2 f1.1");
+}
+
+#[test]
+fn what_the_target_of_a_downgrade_limits_goes_down_with_it() {
+    let sandbox = sandbox(&["x/d#^1.3", "x/e#^1.2"], "d 1.2: e#<1.2\nd 1.3:\ne 1.1:\ne 1.2:");
+    run(&sandbox, &["get"]);
+    let json = sandbox.mu(&["update", "x/d#1.2.0", "--dry-run", "--json"]).ok().json();
+    assert_eq!(
+        json["lowered"],
+        json!([{"id": "hub.mu.com/x/e", "from": "1.2.0", "to": "1.1.0",
+                "because": {"by": "hub.mu.com/x/d 1.2.0", "spec": "<1.2"}}])
+    );
+    let shown = run(&sandbox, &["update", "x/d#1.2.0"]);
+    let e = "~ hub.mu.com/x/e 1.2.0 → 1.1.0 (hub.mu.com/x/d 1.2.0 needs hub.mu.com/x/e <1.2)";
+    assert!(shown.contains(e), "{shown}");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/d#^1.2.0", "x/e#^1.1.0"]);
+}
+
+#[test]
 fn a_downgrade_drops_what_no_lower_version_helps() {
     let sandbox = sandbox(
         &["x/a#^1.1", "x/b#^1.0"],

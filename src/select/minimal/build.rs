@@ -142,6 +142,11 @@ impl BuildList {
         Some(visit)
     }
 
+    /// What is chosen of every line.
+    pub(in crate::select) fn positions(&self) -> BTreeMap<Line, Position> {
+        self.chosen.iter().map(|(&line, &visit)| (line, self.visits[visit].position)).collect()
+    }
+
     /// The position that is chosen of a line.
     pub(in crate::select) fn position(&self, line: Line) -> Option<Position> {
         self.chosen.get(&line).map(|&visit| self.visits[visit].position)

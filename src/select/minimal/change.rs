@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::releases::Position;
-use crate::index::{Requirement, Universe};
+use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::minimal::Minimal;
 use crate::select::minimal::build::{Line, line, lowest};
@@ -26,7 +26,7 @@ pub struct Change {
 }
 
 /// A package that a downgrade lowered or dropped.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Lowered {
     /// The package.
     pub id: PackageId,
@@ -34,9 +34,21 @@ pub struct Lowered {
     pub from: String,
     /// The version it has now; `None` if it was dropped.
     pub to: Option<String>,
-    /// The package that the old version needs, and the version of it that it needs at least; `None` where nothing needs
-    /// the package any more.
-    pub because: Option<(PackageId, String)>,
+    /// Why the old version could not stay; `None` where nothing needs the package any more.
+    pub because: Option<Because>,
+}
+
+/// Why a version could not stay in a downgrade.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Because {
+    /// It needs at least this version of a package.
+    Needs(PackageId, String),
+    /// It asks for this, and something else is in use of that package.
+    Asks(Requirement),
+    /// Somebody who stays, by the name for people, asks for this of its package.
+    Asked(String, Requirement),
+    /// It requires or provides this capability.
+    Capability(String),
 }
 
 /// Who asks, in messages, for versions that no requirement needs and that stay all the same.
@@ -53,14 +65,33 @@ pub(super) enum Idle {
     GoesBut(Line),
 }
 
+/// What a move is about to make of the requirements.
+#[derive(Debug)]
+pub(super) struct Draft {
+    /// All that is asked for then: by the roots that are not about what others need, and by one that is.
+    pub(super) roots: Vec<Root>,
+    asked: Vec<Vec<Option<Requirement>>>,
+    indirect: Vec<Requirement>,
+    lowered: Vec<Lowered>,
+}
+
 /// Makes requirements of the versions that are to be chosen, and the selection of those.
 pub(super) fn finish(
     universe: &dyn Universe,
     world: &mut World<'_>,
+    chosen: BTreeMap<Line, Position>,
+    idle: Idle,
+) -> Result<Change, Failure> {
+    draft(world, chosen, Vec::new(), idle)?.select(universe, world.request())
+}
+
+/// Makes requirements of the versions that are to be chosen.
+pub(super) fn draft(
+    world: &mut World<'_>,
     mut chosen: BTreeMap<Line, Position>,
     mut lowered: Vec<Lowered>,
     idle: Idle,
-) -> Result<Change, Failure> {
+) -> Result<Draft, Unavailable> {
     let request = world.request();
     let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
     let mut asked = Vec::with_capacity(own.len());
@@ -105,9 +136,21 @@ pub(super) fn finish(
         })
         .collect();
     roots.push(Root { by: IN_USE.to_owned(), requirements: indirect.clone() });
-    let request = Request { roots, indirect: 1, ..request.clone() };
-    let selection = Minimal.select(universe, &request)?;
-    Ok(Change { selection, asked, indirect, lowered })
+    Ok(Draft { roots, asked, indirect, lowered })
+}
+
+impl Draft {
+    /// What comes of it.
+    pub(super) fn select(
+        self,
+        universe: &dyn Universe,
+        request: &Request,
+    ) -> Result<Change, Failure> {
+        let Self { roots, asked, indirect, lowered } = self;
+        let request = Request { roots, indirect: 1, ..request.clone() };
+        let selection = Minimal.select(universe, &request)?;
+        Ok(Change { selection, asked, indirect, lowered })
+    }
 }
 
 /// What a root's requirement must become, so that it begins at what is chosen; `None` if nothing is chosen for it.
@@ -116,7 +159,7 @@ fn moved(
     chosen: &BTreeMap<Line, Position>,
     requirement: &Requirement,
     direct: &mut Vec<Line>,
-) -> Result<Option<Requirement>, Failure> {
+) -> Result<Option<Requirement>, Unavailable> {
     if world.request().local.contains_key(&requirement.id) {
         return Ok(Some(requirement.clone()));
     }

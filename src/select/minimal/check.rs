@@ -17,11 +17,34 @@ use crate::select::world::World;
 /// What facts call the command that wants a version; whoever knows its name puts it there.
 pub const COMMAND: &str = "this command";
 
+/// What is wrong with a build list.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Flaw {
+    /// Nothing meets a requirement.
+    Unmet(By, Requirement),
+    /// What is chosen of a line cannot be upgraded to.
+    Refused(Line, Rejection),
+    /// A requirement does not accept what others need of a line at least.
+    Broken(By, Requirement, Line),
+}
+
 /// The first requirement of the roots or of a chosen version that is not kept, with how it came to be; none if all are.
 pub(in crate::select) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
+    Ok(match flaw(world, list)? {
+        None => None,
+        Some(Flaw::Unmet(by, requirement)) => Some(unmet(world, list, by, &requirement)?),
+        Some(Flaw::Refused(line, refusal)) => Some(refused(world, list, line, refusal)),
+        Some(Flaw::Broken(by, requirement, line)) => {
+            Some(broken(world, list, by, &requirement, line)?)
+        }
+    })
+}
+
+/// The first requirement of the roots or of a chosen version that is not kept.
+pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Flaw>, Unavailable> {
     let mut askers: Vec<By> = (0..world.roots().len()).map(By::Root).collect();
     let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
     chosen.sort_unstable();
@@ -32,15 +55,15 @@ pub(in crate::select) fn conflict(
                 continue;
             }
             let Some((place, least)) = lowest(world, &requirement)? else {
-                return unmet(world, list, by, &requirement).map(Some);
+                return Ok(Some(Flaw::Unmet(by, requirement)));
             };
             let line = line(world.package(place), &world.request().settings, place, least);
             let chosen = list.position(line).unwrap_or(least);
             if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {
-                return Ok(Some(refused(world, list, line, refusal)));
+                return Ok(Some(Flaw::Refused(line, refusal)));
             }
             if !is_kept(world, &requirement, chosen)? {
-                return broken(world, list, by, &requirement, line).map(Some);
+                return Ok(Some(Flaw::Broken(by, requirement, line)));
             }
         }
     }

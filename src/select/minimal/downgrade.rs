@@ -1,78 +1,142 @@
-//! Downgrades: lowers or drops whatever needs more than is allowed, and nothing else.
+//! Downgrades: lowers or drops whatever does not go with the lower version, and nothing else.
 //!
 //! Go's algorithm: a version that needs a version above what is allowed is excluded, and so is whatever needs it; each
 //! package of the build list goes to its next lower version that is not excluded, or is dropped. Unlike Go's it excludes
-//! also what would bring a package that was not there.
+//! also what would bring a package that was not there; and since requirements here have upper bounds, versions with which
+//! a bound is broken are excluded too, one after the other, until everything fits.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::minimal::build::{Line, is_higher};
+use crate::index::{Unavailable, Universe};
+use crate::reference::PackageId;
+use crate::select::conflict::{Conflict, Fact, Requirer};
+use crate::select::minimal::build::{BuildList, By, Line, is_higher};
+use crate::select::minimal::change::{Because, Change, Idle, Lowered, draft};
+use crate::select::minimal::check::{self, Flaw};
+use crate::select::minimal::providers;
 use crate::select::minimal::requirements::{Module, required};
 use crate::select::world::World;
+use crate::select::{Asker, CAPABILITY, Chosen, Failure, Origin, Selection};
 
-/// What came of a downgrade.
-#[derive(Debug, Default)]
-pub(super) struct Downgraded {
-    /// The version that each package of the list goes to; those that are not in here are dropped.
-    pub(super) kept: BTreeMap<Line, Position>,
-    /// Of versions that cannot stay: what they need that is no longer there.
-    pub(super) because: FxHashMap<Module, Module>,
-}
-
-/// Lowers what must be lowered so that `line` is at `position`.
+/// Lowers `target` to its position, and with it what must be lowered.
+///
+/// # Errors
+///
+/// When the target does not go with itself or with what stays as it was, or something could not be found out.
 pub(super) fn downgrade(
+    universe: &dyn Universe,
     world: &mut World<'_>,
     list: &BTreeMap<Line, Position>,
-    line: Line,
-    position: Position,
-) -> Result<Downgraded, Unavailable> {
-    let mut most = list.clone();
-    most.insert(line, position);
-    // What is moved to brings along what it needs; nothing else may bring anything.
-    let mut open = vec![(line, position)];
-    while let Some(module) = open.pop() {
-        for (line, least) in required(world, module)? {
-            let package = world.package(line.0);
-            let is_new = !list.contains_key(&line)
-                && most.get(&line).is_none_or(|&most| is_higher(package, least, most));
-            if is_new {
-                most.insert(line, least);
-                open.push((line, least));
-            }
+    target: Module,
+) -> Result<Change, Failure> {
+    let mut search = Search::new(world, list, target)?;
+    loop {
+        let kept = search.lower_all(world)?;
+        let lowered = search.lowered(world, &kept);
+        let draft = draft(world, kept, lowered, Idle::GoesBut(target.0))?;
+        world.ask(draft.roots.clone());
+        let built = BuildList::build(world, &[])?;
+        if let Some(flaw) = check::flaw(world, &built)?
+            && search.mend(world, &built, flaw)
+        {
+            continue;
+        }
+        let result = draft.select(universe, world.request());
+        let is_mended = match &result {
+            Err(Failure::Conflict(conflict)) => search.mend_provision(world, &built, conflict),
+            Err(Failure::Unavailable(_)) => false,
+            Ok(change) => search.mend_rise(world, &built, &change.selection),
+        };
+        if !is_mended {
+            return result;
         }
     }
-    let mut search = Search { most, ..Search::default() };
-    let mut downgraded = Downgraded::default();
-    for (&line, &chosen) in list {
-        let mut module = (line, chosen);
-        search.add(world, module)?;
-        while search.excluded.contains(&module) {
-            let Some(lower) = search.lower(world, module) else { break };
-            module = (line, lower);
-            search.add(world, module)?;
-        }
-        if !search.excluded.contains(&module) {
-            downgraded.kept.insert(line, module.1);
-        }
-    }
-    downgraded.because = search.because;
-    Ok(downgraded)
 }
 
-#[derive(Debug, Default)]
-struct Search {
+/// Why a version is excluded.
+#[derive(Debug, Clone)]
+enum Reason {
+    Needs(Module),
+    Told(Because),
+}
+
+#[derive(Debug)]
+struct Search<'l> {
+    list: &'l BTreeMap<Line, Position>,
+    /// Of each package, the version that nothing may be above.
     most: BTreeMap<Line, Position>,
     added: FxHashSet<Module>,
     excluded: FxHashSet<Module>,
     dependents: FxHashMap<Module, Vec<Module>>,
-    because: FxHashMap<Module, Module>,
+    because: FxHashMap<Module, Reason>,
+    target: Line,
+    /// The target and what it brings along: of those there are no other versions.
+    fixed: FxHashSet<Line>,
+    /// What was there before with all that capabilities need, if everything fitted.
+    before: Option<BTreeMap<Line, Position>>,
 }
 
-impl Search {
+impl<'l> Search<'l> {
+    fn new(
+        world: &mut World<'_>,
+        list: &'l BTreeMap<Line, Position>,
+        target: Module,
+    ) -> Result<Self, Unavailable> {
+        let before = providers::complete(world, &[])?.ok().map(|list| list.positions());
+        let mut most = list.clone();
+        most.insert(target.0, target.1);
+        let mut fixed = FxHashSet::from_iter([target.0]);
+        // What is moved to brings along what it needs; nothing else may bring anything.
+        let mut open = vec![target];
+        while let Some(module) = open.pop() {
+            for (line, least) in required(world, module)? {
+                let package = world.package(line.0);
+                let is_new = !list.contains_key(&line)
+                    && most.get(&line).is_none_or(|&most| is_higher(package, least, most));
+                if is_new {
+                    most.insert(line, least);
+                    fixed.insert(line);
+                    open.push((line, least));
+                }
+            }
+        }
+        Ok(Self {
+            list,
+            most,
+            added: FxHashSet::default(),
+            excluded: FxHashSet::default(),
+            dependents: FxHashMap::default(),
+            because: FxHashMap::default(),
+            target: target.0,
+            fixed,
+            before,
+        })
+    }
+
+    /// The version that each package of the list goes to; those that are not in there are dropped.
+    fn lower_all(
+        &mut self,
+        world: &mut World<'_>,
+    ) -> Result<BTreeMap<Line, Position>, Unavailable> {
+        let mut kept = BTreeMap::new();
+        for (&line, &chosen) in self.list {
+            let mut module = (line, chosen);
+            self.add(world, module)?;
+            while self.excluded.contains(&module) {
+                let Some(lower) = self.lower(world, module) else { break };
+                module = (line, lower);
+                self.add(world, module)?;
+            }
+            if !self.excluded.contains(&module) {
+                kept.insert(line, module.1);
+            }
+        }
+        Ok(kept)
+    }
+
     /// Looks at a version and at all that it needs, and excludes what cannot stay.
     fn add(&mut self, world: &mut World<'_>, module: Module) -> Result<(), Unavailable> {
         let mut open = vec![module];
@@ -89,7 +153,7 @@ impl Search {
             for needed in required(world, module)? {
                 self.dependents.entry(needed).or_default().push(module);
                 if self.excluded.contains(&needed) {
-                    self.because.entry(module).or_insert(needed);
+                    self.because.entry(module).or_insert(Reason::Needs(needed));
                     self.exclude(module);
                 }
                 open.push(needed);
@@ -105,7 +169,7 @@ impl Search {
                 continue;
             }
             for &dependent in self.dependents.get(&module).into_iter().flatten() {
-                self.because.entry(dependent).or_insert(module);
+                self.because.entry(dependent).or_insert(Reason::Needs(module));
                 open.push(dependent);
             }
         }
@@ -123,4 +187,152 @@ impl Search {
         let is_same_line = module.0.1 == 0 || package.major(lower) == module.0.1;
         is_same_line.then_some(lower)
     }
+
+    /// Excludes a version without which there is not this flaw; says whether there is one that may go.
+    ///
+    /// Who asks for something that is not there goes, unless it must stay: then it is what it asks about.
+    fn mend(&mut self, world: &World<'_>, built: &BuildList, flaw: Flaw) -> bool {
+        let (by, requirement, of) = match flaw {
+            Flaw::Unmet(by, requirement) => (by, requirement, None),
+            Flaw::Broken(by, requirement, line) => (by, requirement, Some(line)),
+            // There is no lower version that could be upgraded to.
+            Flaw::Refused(..) => return false,
+        };
+        let of = of.and_then(|line| Some((line, built.position(line)?)));
+        let (asker, name) = match by {
+            By::Visit(visit) => {
+                let line = built.chosen.iter().find(|&(_, &chosen)| chosen == visit);
+                let asker = line.map(|(&line, _)| (line, built.visits[visit].position));
+                (asker, asker.map(|asker| name(world, asker)))
+            }
+            By::Root(root) => (None, Some(world.roots()[root].by.clone())),
+            By::Command | By::Capability(_) => (None, None),
+        };
+        if !asker.into_iter().chain(of).any(|module| self.is_suspect(module)) {
+            return false;
+        }
+        match (asker, of) {
+            (Some(asker), _) if self.may_go(asker) => {
+                self.drop(asker, Because::Asks(requirement));
+            }
+            (_, Some(of)) if self.may_go(of) => {
+                self.drop(of, Because::Asked(name.unwrap_or_default(), requirement));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The same for a capability that nothing provides, or that two provide: what was lowered goes first.
+    fn mend_provision(
+        &mut self,
+        world: &World<'_>,
+        built: &BuildList,
+        conflict: &Conflict,
+    ) -> bool {
+        let [clash, ..] = &conflict.capabilities[..] else { return false };
+        let involved = conflict.facts.iter().filter_map(|fact| match fact {
+            Fact::RequiresCapability { by: Requirer::Package(id, _), capability }
+            | Fact::Provides { by: Requirer::Package(id, _), capability }
+                if *capability == clash.capability =>
+            {
+                Some(id)
+            }
+            _ => None,
+        });
+        self.drop_one_of(world, built, involved, &clash.capability)
+    }
+
+    /// The same for a capability whose provider is there only because others went, above what is allowed.
+    fn mend_rise(&mut self, world: &World<'_>, built: &BuildList, selection: &Selection) -> bool {
+        let Some(mut most) = self.before.clone() else { return false };
+        most.extend(&self.most);
+        let is_above = |chosen: &Chosen| {
+            let Origin::Release(position) = chosen.origin else { return false };
+            let mut own = most.iter().filter(|(line, _)| *world.package(line.0).id() == chosen.id);
+            own.all(|(line, &most)| is_higher(world.package(line.0), position, most))
+        };
+        for chosen in selection.packages.iter().filter(|chosen| is_above(chosen)) {
+            for demand in &chosen.requested {
+                if let Some(capability) = demand.asked.strip_prefix(CAPABILITY)
+                    && let Asker::Package(by) = &demand.by
+                    && self.drop_one_of(world, built, [by].into_iter(), capability)
+                {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Excludes the chosen version of one of these packages, if one may go.
+    fn drop_one_of<'i>(
+        &mut self,
+        world: &World<'_>,
+        built: &BuildList,
+        ids: impl Iterator<Item = &'i PackageId>,
+        capability: &str,
+    ) -> bool {
+        let modules = ids.filter_map(|id| {
+            let is_it = |line: &Line| world.package(line.0).id() == id;
+            let (&line, _) = built.chosen.iter().find(|(line, _)| is_it(line))?;
+            Some((line, built.position(line)?))
+        });
+        let mut modules: Vec<Module> =
+            modules.filter(|&one| self.may_go(one) && self.is_suspect(one)).collect();
+        modules.sort_by_key(|&module| !self.is_moved(module));
+        let Some(&module) = modules.first() else { return false };
+        self.drop(module, Because::Capability(capability.to_owned()));
+        true
+    }
+
+    /// Whether a version of the list may go to make room.
+    fn may_go(&self, module: Module) -> bool {
+        !self.fixed.contains(&module.0) && !self.excluded.contains(&module)
+    }
+
+    fn is_moved(&self, (line, position): Module) -> bool {
+        self.list.get(&line) != Some(&position)
+    }
+
+    /// Whether a flaw can be this downgrade's, and was not there before.
+    fn is_suspect(&self, module: Module) -> bool {
+        self.before.is_some() || self.is_moved(module)
+    }
+
+    fn drop(&mut self, module: Module, because: Because) {
+        self.because.entry(module).or_insert(Reason::Told(because));
+        self.exclude(module);
+    }
+
+    /// What is lowered or dropped, but for the target.
+    fn lowered(&self, world: &World<'_>, kept: &BTreeMap<Line, Position>) -> Vec<Lowered> {
+        let label = |(line, at): Module| world.package(line.0).label(at);
+        let mut lowered = Vec::new();
+        for (&line, &from) in self.list {
+            let to = kept.get(&line);
+            if line == self.target || to == Some(&from) {
+                continue;
+            }
+            let because = self.because.get(&(line, from)).map(|reason| match reason {
+                Reason::Told(because) => because.clone(),
+                Reason::Needs(needed) => {
+                    Because::Needs(world.package(needed.0.0).id().clone(), label(*needed))
+                }
+            });
+            lowered.push(Lowered {
+                id: world.package(line.0).id().clone(),
+                from: label((line, from)),
+                to: to.map(|&to| label((line, to))),
+                because,
+            });
+        }
+        lowered
+    }
+}
+
+/// A version, for people.
+fn name(world: &World<'_>, (line, position): Module) -> String {
+    let package = world.package(line.0);
+    format!("{} {}", package.id(), package.label(position))
 }

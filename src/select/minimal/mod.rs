@@ -50,7 +50,7 @@ impl Strategy for Minimal {
     }
 }
 
-pub use self::change::{Change, Lowered};
+pub use self::change::{Because, Change, Lowered};
 pub use self::check::COMMAND;
 pub use self::requirements::beginning_at;
 

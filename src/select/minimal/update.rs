@@ -9,7 +9,7 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::highest::{self, Answer};
 use crate::select::minimal::build::{BuildList, By, Line, Wanted, line, lowest};
-use crate::select::minimal::change::{Change, Idle, Lowered, finish};
+use crate::select::minimal::change::{Change, Idle, finish};
 use crate::select::minimal::requirements::compatible;
 use crate::select::minimal::{Minimal, check, downgrade, providers, without_lock};
 use crate::select::node::{Edge, Kind};
@@ -45,7 +45,7 @@ impl Minimal {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
         let list = checked(&mut world, &[])?;
-        finish(universe, &mut world, positions(&list), Vec::new(), idle)
+        finish(universe, &mut world, list.positions(), idle)
     }
 
     /// The newest version that a requirement accepts and that fits what the roots ask for, as a specification; `None` if
@@ -95,7 +95,7 @@ impl Minimal {
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
         let mut list = checked(&mut world, &[])?;
         loop {
-            let known = positions(&list);
+            let known = list.positions();
             let Some(newest) = newest(&mut world, &known)? else {
                 return self.raise(universe, &request, &ids(&world, &list));
             };
@@ -104,7 +104,7 @@ impl Minimal {
             list = BuildList::build(&mut world, &wanted)?;
             // What the new versions brought along is to be its newest too.
             if list.chosen.len() == known.len() {
-                return match finish(universe, &mut world, newest, Vec::new(), Idle::Goes) {
+                return match finish(universe, &mut world, newest, Idle::Goes) {
                     // What some visited version needs stands in the way of all at once.
                     Err(Failure::Conflict(_)) => {
                         self.raise(universe, &request, &ids(&world, &list))
@@ -138,29 +138,10 @@ impl Minimal {
         let current = list.position(line);
         if current.is_none_or(|current| current <= position) {
             let list = checked(&mut world, &[(place, position, By::Command)])?;
-            return finish(universe, &mut world, positions(&list), Vec::new(), Idle::GoesBut(line));
+            return finish(universe, &mut world, list.positions(), Idle::GoesBut(line));
         }
-        let before = positions(&list);
-        let downgraded = downgrade::downgrade(&mut world, &before, line, position)?;
-        let label = |(line, at): (Line, Position)| world.package(line.0).label(at);
-        let mut lowered = Vec::new();
-        for (&other, &from) in &before {
-            let to = downgraded.kept.get(&other);
-            if other == line || to == Some(&from) {
-                continue;
-            }
-            let because = downgraded
-                .because
-                .get(&(other, from))
-                .map(|&needed| (world.package(needed.0.0).id().clone(), label(needed)));
-            lowered.push(Lowered {
-                id: world.package(other.0).id().clone(),
-                from: label((other, from)),
-                to: to.map(|&to| label((other, to))),
-                because,
-            });
-        }
-        finish(universe, &mut world, downgraded.kept, lowered, Idle::GoesBut(line))
+        let target = (line, position);
+        downgrade::downgrade(universe, &mut world, &list.positions(), target)
     }
 
     /// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound.
@@ -179,7 +160,7 @@ impl Minimal {
         let mut list = checked(&mut world, &[])?;
         let mut wanted: Vec<Wanted> = Vec::new();
         for id in ids {
-            let before = positions(&list);
+            let before = list.positions();
             let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
             for (&line, &current) in own.collect::<Vec<_>>() {
                 let releases = world.package(line.0).releases().len();
@@ -196,7 +177,7 @@ impl Minimal {
                 }
             }
         }
-        finish(universe, &mut world, positions(&list), Vec::new(), Idle::Goes)
+        finish(universe, &mut world, list.positions(), Idle::Goes)
     }
 }
 
@@ -211,10 +192,6 @@ fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
     ids.sort_unstable();
     ids.dedup();
     ids
-}
-
-fn positions(list: &BuildList) -> BTreeMap<Line, Position> {
-    list.chosen.iter().map(|(&line, &visit)| (line, list.visits[visit].position)).collect()
 }
 
 /// What the roots and the chosen versions accept of a line.

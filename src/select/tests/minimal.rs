@@ -1,9 +1,12 @@
 //! Moves by the minimal strategy, on the classic examples, with what a user of Go expects once the module is tidy: what
 //! nothing leads to any more is gone.
 
-use super::world::{Memory, id, requirement};
+use std::sync::Arc;
+
+use super::world::{Memory, Package, id, requirement, version};
+use crate::index::releases::{Details, Entry};
 use crate::reference::VersionSpec;
-use crate::select::{Change, Failure, Minimal, Request, Root, Selection, Strategy};
+use crate::select::{Because, Change, Failure, Minimal, Request, Root, Selection, Strategy};
 
 /// A graph in short: `B1: D3` is version 1.3.0 of d, required as `>=1.3.0` by version 1.1.0 of b. The line of `A` is the
 /// root's; a name alone means version 1.
@@ -136,7 +139,10 @@ fn a_downgrade_lowers_and_drops_and_keeps_the_rest() {
         .lowered
         .iter()
         .map(|one| {
-            let why = one.because.as_ref().map(|(needs, at)| format!("{needs} {at}"));
+            let why = one.because.as_ref().map(|because| match because {
+                Because::Needs(needs, at) => format!("{needs} {at}"),
+                other => format!("{other:?}"),
+            });
             format!("{} {} to {:?}: {why:?}", one.id.name_str(), one.from, one.to)
         })
         .collect();
@@ -198,4 +204,124 @@ fn a_version_that_breaks_a_bound_is_refused() {
         "this command requires b 1.2.0\nb 1.2.0 requires c >=1.2.0\nshop requires c 1.1.0\n\
          c 1.2.0 is needed at least, and is not 1.1.0"
     );
+}
+
+/// A world in short, with bounds: `b 1.1.0: d#>=1.1.0 e#<1.2.0`, a line each; the line of `A` is the root's.
+fn bounded(text: &str) -> (Memory, Request) {
+    let mut memory = Memory::default();
+    let mut requirements = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (of, needs) = line.split_once(':').expect("is a line of a world");
+        let needs = needs.split_whitespace().map(requirement).collect();
+        match of.split_once(' ') {
+            Some((name, number)) => memory.release(name, number, needs, false),
+            None => requirements = needs,
+        }
+    }
+    let roots = vec![Root { by: "shop".to_owned(), requirements }];
+    (memory, Request { roots, ..Request::default() })
+}
+
+#[track_caller]
+fn lowers(world: &str, to: &str, expected: &str, lowered: &[&str]) {
+    let (memory, request) = bounded(world);
+    let to = requirement(to);
+    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = change.unwrap_or_else(|failure| panic!("{failure:?}"));
+    assert_eq!(short(&change.selection), expected);
+    let told = change.lowered.iter().map(|one| {
+        let to = one.to.as_deref().unwrap_or("nothing");
+        format!("{} {} to {to}: {:?}", one.id.name_str(), one.from, one.because)
+    });
+    let told: Vec<String> = told.collect();
+    assert_eq!(told.len(), lowered.len(), "{told:#?}");
+    for (told, expected) in told.iter().zip(lowered) {
+        assert!(told.starts_with(expected), "{told} is not {expected}");
+    }
+}
+
+#[test]
+fn a_lowered_version_whose_bound_does_not_hold_goes_lower_still() {
+    let world = "
+        A: b#>=1.2.0 e#>=1.2.0
+        b 1.0.0: d#>=1.1.0
+        b 1.1.0: d#>=1.1.0 e#<1.2.0
+        b 1.2.0: d#>=1.3.0
+        d 1.1.0:
+        d 1.2.0:
+        d 1.3.0:
+        e 1.1.0:
+        e 1.2.0:";
+    lowers(world, "d#1.2.0", "B0 D2 E2", &["b 1.2.0 to 1.0.0: Some(Needs("]);
+    let without = world.replace("b 1.0.0: d#>=1.1.0", "");
+    lowers(&without, "d#1.2.0", "D2 E2", &["b 1.2.0 to nothing: Some(Needs("]);
+    // What it needs may not be there at all.
+    let without = without.replace("e#<1.2.0", "e#>=7");
+    lowers(&without, "d#1.2.0", "D2 E2", &["b 1.2.0 to nothing: Some(Needs("]);
+}
+
+#[test]
+fn what_the_target_has_an_upper_bound_for_goes_down() {
+    let world = "
+        A: d#>=1.3.0 e#>=1.2.0
+        d 1.2.0: e#<1.2.0
+        d 1.3.0:
+        e 1.1.0:
+        e 1.2.0:";
+    lowers(world, "d#1.2.0", "D2 E1", &["e 1.2.0 to 1.1.0: Some(Asked(\"hub.mu.com/d 1.2.0\""]);
+}
+
+#[test]
+fn who_does_not_accept_a_lowered_version_goes_lower_too() {
+    let world = "
+        A: b#>=1.1.0 d#>=1.3.0
+        b 1.0.0:
+        b 1.1.0: d#~1.1.0||~1.3.0
+        d 1.1.0:
+        d 1.2.0:
+        d 1.3.0:";
+    lowers(world, "d#1.2.0", "B0 D2", &["b 1.1.0 to 1.0.0: Some(Asks("]);
+}
+
+#[test]
+fn who_requires_what_no_lower_version_provides_goes_lower_too() {
+    let (mut memory, mut request) = (Memory::default(), Request::default());
+    let provides = |provides: &[&str], requires: &[&str]| Details {
+        provides: provides.iter().map(|&name| name.to_owned()).collect(),
+        requires: requires.iter().map(|&name| name.to_owned()).collect(),
+        ..Details::default()
+    };
+    let entry = |number: &str, details: Details| {
+        let details = Some(Arc::new(details));
+        (Entry { details, ..Entry::from(version(number)) }, Vec::new())
+    };
+    let package = |versions: Vec<_>| Package { versions, ..Package::default() };
+    let old = entry("1.0.0", Details::default());
+    memory.add(id("d"), package(vec![old.clone(), entry("1.1.0", provides(&["net"], &[]))]));
+    memory.add(id("b"), package(vec![old, entry("1.1.0", provides(&[], &["net"]))]));
+    let requirements = vec![requirement("b#>=1.1.0"), requirement("d#>=1.1.0")];
+    request.roots = vec![Root { by: "shop".to_owned(), requirements }];
+    let to = requirement("d#1.0.0");
+    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = change.unwrap_or_else(|failure| panic!("{failure:?}"));
+    assert_eq!(short(&change.selection), "B0 D0");
+    assert_eq!(change.lowered[0].because, Some(Because::Capability("net".to_owned())));
+}
+
+#[test]
+fn a_conflict_that_was_there_before_lowers_nothing() {
+    let (memory, request) = bounded(
+        "A: b#>=1.0.0 c#>=1.1.0 d#>=1.1.0
+        b 1.0.0: c#<1.1.0
+        c 1.0.0:
+        c 1.1.0:
+        d 1.0.0:
+        d 1.1.0:",
+    );
+    let to = requirement("d#1.0.0");
+    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    assert!(matches!(change, Err(Failure::Conflict(_))), "{change:?}");
+    let to = requirement("c#1.0.0");
+    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    assert_eq!(short(&change.expect("is mended by that").selection), "B0 C0 D1");
 }

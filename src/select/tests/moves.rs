@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::random::{Case, case};
+use super::random::{Case, NAMES, VERSIONS, case, least, unbounded};
 use super::world::{Memory, id, requirement, version};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Change, Failure, Minimal, Request, Root, Selection, Strategy as _};
@@ -51,7 +51,6 @@ fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
 
 /// What a version needs, and what any version of that may need.
 fn reached(case: &Case, of: usize, at: usize) -> BTreeSet<PackageId> {
-    let names = ["a", "b", "c", "d", "e"];
     let mut found = BTreeSet::new();
     let mut open: Vec<usize> = Vec::new();
     let needs = |version: &(Vec<(usize, usize)>, bool)| -> Vec<usize> {
@@ -59,11 +58,55 @@ fn reached(case: &Case, of: usize, at: usize) -> BTreeSet<PackageId> {
     };
     open.extend(case.packages[of].get(at).map(needs).unwrap_or_default());
     while let Some(name) = open.pop() {
-        if found.insert(id(names[name])) {
+        if found.insert(id(NAMES[name])) {
             open.extend(case.packages[name].iter().flat_map(needs));
         }
     }
     found
+}
+
+/// Of each package, a version.
+type Positions = BTreeMap<usize, usize>;
+
+/// The textbook's downgrade, but that nothing may bring what was not there, save what is moved to: of all versions that
+/// need nothing above what is allowed, however far away, the highest.
+fn textbook(case: &Case, before: &Positions, of: usize, at: usize) -> Positions {
+    let needs = |(name, at): (usize, usize)| {
+        let version = case.packages[name].get(at);
+        version.into_iter().flat_map(|version| &version.0).map(|&need| (need.0, least(need)))
+    };
+    let mut most = before.clone();
+    most.insert(of, at);
+    let mut open = vec![(of, at)];
+    while let Some(module) = open.pop() {
+        for (name, least) in needs(module) {
+            if !before.contains_key(&name) && most.get(&name).is_none_or(|&most| least > most) {
+                most.insert(name, least);
+                open.push((name, least));
+            }
+        }
+    }
+    let all = case.packages.iter().enumerate();
+    let all = all.flat_map(|(name, versions)| (0..versions.len()).map(move |at| (name, at)));
+    let mut left: BTreeSet<(usize, usize)> =
+        all.filter(|(name, at)| most.get(name).is_some_and(|most| at <= most)).collect();
+    loop {
+        let fits = |module: &&(usize, usize)| needs(**module).all(|need| left.contains(&need));
+        let fitting: BTreeSet<(usize, usize)> = left.iter().filter(fits).copied().collect();
+        if fitting.len() == left.len() {
+            return left.into_iter().filter(|(name, _)| before.contains_key(name)).collect();
+        }
+        left = fitting;
+    }
+}
+
+fn positions(selection: &Selection) -> Positions {
+    let place = |id: &PackageId| NAMES.iter().position(|name| id.name_str() == *name);
+    let chosen = versions(selection);
+    let positions = chosen.iter().filter_map(|(id, chosen)| {
+        Some((place(id)?, VERSIONS.iter().position(|number| version(number) == *chosen)?))
+    });
+    positions.collect()
 }
 
 fn is_conflict(failure: &Failure) -> bool {
@@ -97,8 +140,7 @@ proptest! {
             Err(failure) => prop_assert!(is_conflict(&failure)),
         }
 
-        let package = id(["a", "b", "c", "d", "e"][of]);
-        let to = ["1.0.0", "1.1.0", "2.0.0", "2.1.0"][at];
+        let (package, to) = (id(NAMES[of]), VERSIONS[at]);
         let spec = VersionSpec::parse(to).expect("is a version");
         let Some(now) = before.get(&package) else { return Ok(()) };
         if let Ok(moved) = Minimal.raise(&memory, &request, std::slice::from_ref(&package)) {
@@ -107,15 +149,22 @@ proptest! {
             let moved = versions(&moved.selection);
             prop_assert!(moved.get(&package).is_none_or(|version| version >= now));
         }
-        let Ok(moved) = Minimal.update(&memory, &request, &package, &spec) else { return Ok(()) };
+        let requirements = vec![requirement(&format!("{package}#{to}"))];
+        let roots = vec![Root { by: "shop".to_owned(), requirements }];
+        let alone = Minimal.select(&memory, &Request { roots, ..Request::default() });
+        let moved = match Minimal.update(&memory, &request, &package, &spec) {
+            Ok(moved) => moved,
+            Err(_) => {
+                // Everything else goes lower, or away, until it fits.
+                prop_assert!(version(to) >= *now || alone.is_err(), "{to} is refused");
+                return Ok(());
+            }
+        };
         check(&memory, &request, &moved);
         let after = versions(&moved.selection);
         // A version that needs a higher one of its own package cannot be moved down to.
         prop_assert!(after.get(&package).is_none_or(|after| *after <= version(to)));
         if version(to) < *now {
-            let requirements = vec![requirement(&format!("{package}#{to}"))];
-            let roots = vec![Root { by: "shop".to_owned(), requirements }];
-            let alone = Minimal.select(&memory, &Request { roots, ..Request::default() });
             let brings = |id: &PackageId| match &alone {
                 Ok(alone) => alone.packages.iter().any(|chosen| chosen.id == *id),
                 // Alone it breaks a bound, which says nothing of what it needs.
@@ -128,6 +177,35 @@ proptest! {
             for (id, version) in &before {
                 let is_said = moved.lowered.iter().any(|lowered| lowered.id == *id);
                 prop_assert!(after.get(id) == Some(version) || *id == package || is_said);
+            }
+        }
+    }
+
+    #[test]
+    fn a_downgrade_without_bounds_is_the_textbooks(case in case(), of in 0..5_usize, at in 0..4_usize) {
+        let case = unbounded(case);
+        let memory = case.memory();
+        let clear = Minimal.clear(&memory, &case.request()).expect("there are no bounds");
+        let request = check(&memory, &case.request(), &clear);
+        let before = positions(&clear.selection);
+        if before.get(&of).is_none_or(|&now| at >= now) {
+            return Ok(());
+        }
+        let expected = textbook(&case, &before, of, at);
+        let spec = VersionSpec::parse(VERSIONS[at]).expect("is a version");
+        let moved = Minimal.update(&memory, &request, &id(NAMES[of]), &spec);
+        let moved = moved.expect("there are no bounds");
+        check(&memory, &request, &moved);
+        let after = positions(&moved.selection);
+        for name in before.keys() {
+            match after.get(name) {
+                Some(after) => prop_assert_eq!(Some(after), expected.get(name), "{}", NAMES[*name]),
+                // What nothing leads to any more goes, too.
+                None => prop_assert!(
+                    !expected.contains_key(name)
+                        || (*name != of && case.roots.iter().all(|root| root.0 != *name)),
+                    "{} is gone", NAMES[*name]
+                ),
             }
         }
     }

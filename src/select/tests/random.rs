@@ -12,13 +12,15 @@ use crate::select::{
     Update,
 };
 
-const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
-const VERSIONS: [&str; 4] = ["1.0.0", "1.1.0", "2.0.0", "2.1.0"];
-const SPECS: [&str; 9] =
-    ["latest", "^1", "^2", "~1.0", "1.1.0", ">=1.1", "<2", "~1.0 || ^2.1", "2.0.0"];
+pub(super) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+pub(super) const VERSIONS: [&str; 4] = ["1.0.0", "1.1.0", "2.0.0", "2.1.0"];
+const SPECS: [&str; 10] =
+    ["latest", "^1", "^2", "~1.0", "1.1.0", ">=1.1", "<2", "~1.0 || ^2.1", "2.0.0", ">=2"];
+/// Those that have no upper bound, nor a gap.
+const UNBOUNDED: [usize; 3] = [0, 5, 9];
 
 /// What one candidate needs, and of what: indices into the constants.
-type Needs = Vec<(usize, usize)>;
+pub(super) type Needs = Vec<(usize, usize)>;
 
 /// A random world, and what is asked of it.
 #[derive(Debug, Clone)]
@@ -47,6 +49,30 @@ fn requirements(needs: &Needs) -> Vec<Requirement> {
         .iter()
         .map(|&(name, spec)| requirement(&format!("{}#{}", NAMES[name], SPECS[spec])))
         .collect()
+}
+
+/// The same, in which nothing has an upper bound, nothing is yanked, and all that is needed is there.
+pub(super) fn unbounded(mut case: Case) -> Case {
+    let counts: Vec<usize> = case.packages.iter().map(Vec::len).collect();
+    let open = |needs: &mut Needs| {
+        for need in needs.iter_mut() {
+            need.1 = UNBOUNDED[need.1 % UNBOUNDED.len()];
+        }
+        needs.retain(|need| least(*need) < counts[need.0]);
+    };
+    for (needs, is_yanked) in case.packages.iter_mut().flatten() {
+        open(needs);
+        *is_yanked = false;
+    }
+    open(&mut case.roots);
+    case
+}
+
+/// The lowest of all versions that a need accepts.
+pub(super) fn least((_, spec): (usize, usize)) -> usize {
+    let spec = requirement(&format!("a#{}", SPECS[spec])).spec;
+    let mut versions = VERSIONS.iter();
+    versions.position(|number| spec.accepts(&version(number), false)).expect("none is empty")
 }
 
 /// A choice: of each package, which version, if any.
