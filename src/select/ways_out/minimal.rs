@@ -52,19 +52,7 @@ impl Finder<'_> {
         if newest.is_some() {
             self.add(WayOut::Highest);
         }
-        self.lift_rules(false)?;
-        for wish in stuck {
-            if !self.is_done() {
-                self.lower(wish)?;
-            }
-        }
-        self.lift_rules(true)?;
-        for only_raise in [true, false] {
-            if self.ways.is_empty() {
-                self.ask_together(&wishes, only_raise)?;
-            }
-        }
-        self.force()
+        self.look_further(&wishes, stuck)
     }
 
     /// The packages of the conflict, in the order of its lines; what clashes first.

@@ -81,6 +81,16 @@ impl Finder<'_> {
                 stuck.push(wish);
             }
         }
+        self.look_further(&wishes, stuck)
+    }
+
+    /// Tries what changes more, or is further from what was meant: fewer rules, older versions of what is `stuck`, several
+    /// requirements at once, a version against what is asked.
+    fn look_further(
+        &mut self,
+        wishes: &[Requirement],
+        stuck: Vec<&Requirement>,
+    ) -> Result<(), Unavailable> {
         self.lift_rules(false)?;
         for wish in stuck {
             if !self.is_done() {
@@ -90,7 +100,7 @@ impl Finder<'_> {
         self.lift_rules(true)?;
         for only_raise in [true, false] {
             if self.ways.is_empty() {
-                self.ask_together(&wishes, only_raise)?;
+                self.ask_together(wishes, only_raise)?;
             }
         }
         self.force()
