@@ -10,6 +10,7 @@ use mu_provider::{Listing, Provider as _, Silent};
 use mu_provider_hub::{HubOptions, HubProvider};
 use serde_json::{Map, Value};
 
+use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
 use crate::lock::Lockfile;
 use crate::ops::failure::unavailable;
@@ -102,55 +103,91 @@ impl<'a> Copying<'a> {
         mut self,
         versions: BTreeMap<PackageId, BTreeSet<String>>,
     ) -> Result<Mirrored, CommandError> {
-        let mut seen: BTreeSet<PackageId> = versions.keys().cloned().collect();
-        let mut open: Vec<PackageId> = versions.keys().rev().cloned().collect();
-        let mut done = 0;
+        let mut needs: BTreeMap<PackageId, BTreeSet<PackageId>> = BTreeMap::new();
+        let mut open: Vec<PackageId> = versions.keys().cloned().collect();
+        let follows = self.request.all_versions && !self.request.no_deps;
         while let Some(id) = open.pop() {
-            self.session.events.progress(Stage::Fetching, done, seen.len());
-            let chosen = versions.get(&id).filter(|_| !self.request.all_versions);
-            let needed = self.package(&id, chosen)?;
-            if self.request.all_versions && !self.request.no_deps {
-                open.extend(needed.into_iter().filter(|id| seen.insert(id.clone())));
+            if needs.contains_key(&id) {
+                continue;
             }
-            done += 1;
+            let chosen = versions.get(&id).filter(|_| !self.request.all_versions);
+            let needed = self.needed(&id, chosen)?;
+            open.extend(needed.iter().filter(|_| follows).cloned());
+            needs.insert(id, needed);
+        }
+        for (done, id) in in_order(&needs).into_iter().enumerate() {
+            self.session.events.progress(Stage::Fetching, done, needs.len());
+            let chosen = versions.get(id).filter(|_| !self.request.all_versions);
+            self.package(id, chosen)?;
         }
         self.mirrored.copied.sort();
+        self.mirrored.elsewhere.sort();
         Ok(self.mirrored)
     }
 
-    /// Copies versions of a package: those in `chosen`, or all. Returns what they depend on.
+    /// The versions of a package that are copied: those in `chosen`, or all.
+    fn versions(
+        &self,
+        id: &PackageId,
+        chosen: Option<&BTreeSet<String>>,
+    ) -> Result<(Arc<Releases>, Vec<Position>), CommandError> {
+        let releases = self.session.index().releases(id);
+        let releases = releases.map_err(|error| unavailable(self.session, error))?;
+        let is_copied = |position: &Position| {
+            let version = releases.version(*position).to_string();
+            chosen.is_none_or(|chosen| chosen.contains(&version))
+        };
+        let positions = (0..releases.len()).filter(is_copied).collect();
+        Ok((releases, positions))
+    }
+
+    /// What the versions of a package that are copied depend on.
+    fn needed(
+        &self,
+        id: &PackageId,
+        chosen: Option<&BTreeSet<String>>,
+    ) -> Result<BTreeSet<PackageId>, CommandError> {
+        let (releases, positions) = self.versions(id, chosen)?;
+        let mut needed = BTreeSet::new();
+        for position in positions {
+            let (index, candidate) = (self.session.index(), Candidate::Release(position));
+            let failed = |error| unavailable(self.session, error);
+            let (route, _) = index.release(id, candidate).map_err(failed)?;
+            if route.provider.name() != "hub" {
+                break;
+            }
+            let requirements = index.requirements(&releases, candidate).map_err(failed)?;
+            needed.extend(requirements.iter().map(|requirement| requirement.id.clone()));
+        }
+        Ok(needed)
+    }
+
+    /// Copies versions of a package.
     fn package(
         &mut self,
         id: &PackageId,
         chosen: Option<&BTreeSet<String>>,
-    ) -> Result<BTreeSet<PackageId>, CommandError> {
+    ) -> Result<(), CommandError> {
         let session = self.session;
-        let index = session.index();
-        let failed = |error| unavailable(session, error);
-        let releases = index.releases(id).map_err(failed)?;
-        let mut needed = BTreeSet::new();
+        let (releases, positions) = self.versions(id, chosen)?;
         let mut lines: Option<Vec<Map<String, Value>>> = None;
-        for position in 0..releases.len() {
-            let version = releases.version(position).to_string();
-            if chosen.is_some_and(|chosen| !chosen.contains(&version)) {
-                continue;
-            }
+        for position in positions {
             let candidate = Candidate::Release(position);
-            let (route, release) = index.release(id, candidate).map_err(failed)?;
+            let release = session.index().release(id, candidate);
+            let (route, release) = release.map_err(|error| unavailable(session, error))?;
             if route.provider.name() != "hub" {
                 self.mirrored.elsewhere.push(id.clone());
-                return Ok(needed);
+                return Ok(());
             }
-            let requirements = index.requirements(&releases, candidate).map_err(failed)?;
-            needed.extend(requirements.iter().map(|requirement| requirement.id.clone()));
             if lines.is_none() {
                 lines = Some(self.lines(&route)?);
             }
+            let version = releases.version(position).to_string();
             let line = lines.iter().flatten().find(|line| full_version(line) == version);
             let Some(line) = line else { continue };
             self.version(&route, &release, line, &version)?;
         }
-        Ok(needed)
+        Ok(())
     }
 
     /// The index lines of a package as they are, with keys that are not known here.
@@ -207,5 +244,42 @@ impl<'a> Copying<'a> {
             self.target.yank(name, version, wanted.as_deref())?;
         }
         Ok(())
+    }
+}
+
+/// The packages, each after those that it needs, as far as circles allow: a mirror that is cut off has nothing
+/// whose dependencies it lacks.
+fn in_order(needs: &BTreeMap<PackageId, BTreeSet<PackageId>>) -> Vec<&PackageId> {
+    let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
+    for start in needs.keys() {
+        // A package, and whether what it needs was put before it.
+        let mut open = vec![(start, false)];
+        while let Some((id, is_ready)) = open.pop() {
+            if is_ready {
+                order.push(id);
+            } else if let Some((id, needed)) = needs.get_key_value(id)
+                && seen.insert(id)
+            {
+                open.push((id, true));
+                open.extend(needed.iter().rev().map(|id| (id, false)));
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_comes_first() {
+        let id = |name: &str| PackageId::parse(&format!("h.example/{name}")).expect("is an id");
+        let needs: BTreeMap<PackageId, BTreeSet<PackageId>> =
+            [("a", &["b", "d"][..]), ("b", &["c"]), ("c", &["b"]), ("d", &["away"])]
+                .map(|(name, needed)| (id(name), needed.iter().map(|name| id(name)).collect()))
+                .into();
+        let order: Vec<&str> = in_order(&needs).into_iter().map(PackageId::name_str).collect();
+        assert_eq!(order, ["c", "b", "d", "a"]);
     }
 }
