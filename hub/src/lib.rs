@@ -3,13 +3,14 @@
 //! A hub is a tree of files, in a folder or in a bucket, and those files are all its state: any number
 //! of processes, on any number of machines, may write to one at the same time. [`Hub`] is the door;
 //! `writer.rs` has the order of writes that makes this safe, `files.rs` the conditional writes beneath
-//! it, `lines.rs` an index file, `derived.rs`, `snapshot.rs` and `log.rs` what follows from the index, `pending.rs` how
-//! what broke off is completed, `check.rs` finds what is wrong, `tokens.rs` knows who may change it, `serve/`
+//! it, `lines.rs` an index file, `derived.rs`, `closures.rs`, `snapshot.rs` and `log.rs` what follows from the index, `pending.rs` how
+//! what broke off is completed, `check/` finds what is wrong, `tokens.rs` knows who may change it, `serve/`
 //! is the server. What the files look like to readers is
 //! `mu_provider_hub::wire`'s.
 
 mod archive;
 mod check;
+mod closures;
 mod derived;
 mod error;
 mod files;

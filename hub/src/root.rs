@@ -3,11 +3,12 @@
 //! Keys that are not known here stay as they are.
 
 use bytes::Bytes;
-use mu_provider_hub::wire::{HUB_VERSION, HubFile, SNAPSHOT_FILE};
+use mu_provider_hub::wire::{CLOSURES, HUB_VERSION, HubFile, SNAPSHOT_FILE};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::HubError;
+use crate::closures;
 use crate::files::Files;
 
 /// The root file of a hub.
@@ -41,7 +42,12 @@ pub(crate) struct Progress {
 impl Root {
     /// The root of a new hub.
     pub(crate) fn new() -> Self {
-        let file = HubFile { generation: Some(0), log: Some(LOG.to_owned()), ..HubFile::default() };
+        let file = HubFile {
+            generation: Some(0),
+            log: Some(LOG.to_owned()),
+            closures: Some(CLOSURES.to_owned()),
+            ..HubFile::default()
+        };
         let Ok(Value::Object(map)) = serde_json::to_value(&file) else {
             unreachable!("a struct of texts and numbers is an object")
         };
@@ -68,9 +74,8 @@ impl Root {
                 file.hub
             )));
         }
-        for folder in
-            [Some(&file.index), Some(&file.packs), file.log.as_ref()].into_iter().flatten()
-        {
+        let optional = [&file.log, &file.closures].into_iter().flatten();
+        for folder in [&file.index, &file.packs].into_iter().chain(optional) {
             let parts = folder.strip_suffix('/').unwrap_or(folder).split('/');
             if parts
                 .clone()
@@ -107,6 +112,24 @@ impl Root {
     /// The folder of the log, with a slash at its end.
     pub(crate) fn log_folder(&self) -> String {
         as_folder(self.file.log.as_deref().unwrap_or(LOG))
+    }
+
+    /// The closure of a package, if the hub keeps closures.
+    pub(crate) fn closure(&self, name: &str) -> Option<String> {
+        Some(closures::path(&self.closures_folder()?, name))
+    }
+
+    /// The folder of the closures, with a slash at its end, if the hub keeps any.
+    pub(crate) fn closures_folder(&self) -> Option<String> {
+        self.file.closures.as_deref().map(as_folder)
+    }
+
+    /// Says that the hub keeps closures from now on.
+    pub(crate) fn keep_closures(&mut self) {
+        if self.file.closures.is_none() {
+            self.file.closures = Some(CLOSURES.to_owned());
+            self.map.insert("closures".to_owned(), CLOSURES.into());
+        }
     }
 
     /// How many changes are known to be complete.

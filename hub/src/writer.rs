@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::HubError;
 use crate::archive::{self, Unpacked};
+use crate::closures;
 use crate::derived;
 use crate::files::{Files, Version};
 use crate::lines::{Line, Lines};
@@ -276,6 +277,7 @@ impl Writer {
         let root = Root::read(&self.files).await?;
         for name in &names {
             derived::write_capabilities(&self.files, &root, name).await?;
+            closures::write(&self.files, &root, name).await?;
         }
         let generation = log::append(&self.files, &root, &names).await?;
         let catalog = derived::write_catalog(&self.files, &root, generation, anew).await?;
@@ -290,15 +292,27 @@ impl Writer {
         catalog: Option<Progress>,
         snapshot: Option<Progress>,
     ) -> Result<(), HubError> {
+        self.change_root(|root| {
+            root.advance(generation, catalog);
+            if let Some(snapshot) = snapshot {
+                root.take_snapshot(snapshot);
+            }
+        })
+        .await
+    }
+
+    /// Says that the hub has closures, and keeps them from now on.
+    pub(crate) async fn keep_closures(&self) -> Result<(), HubError> {
+        self.change_root(Root::keep_closures).await
+    }
+
+    async fn change_root(&self, change: impl Fn(&mut Root)) -> Result<(), HubError> {
         self.files
             .change(HUB_FILE, async |bytes| {
                 let missing = || HubError::Missing { place: self.files.name().to_owned() };
                 let bytes = bytes.ok_or_else(missing)?;
                 let mut root = Root::parse(bytes, &self.files)?;
-                root.advance(generation, catalog);
-                if let Some(snapshot) = snapshot {
-                    root.take_snapshot(snapshot);
-                }
+                change(&mut root);
                 let changed = root.to_bytes();
                 Ok(((changed != *bytes).then_some(changed), ()))
             })

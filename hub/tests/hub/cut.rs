@@ -162,7 +162,9 @@ fn publish_cut(writes: i64, is_done: bool) -> bool {
     let failing =
         Failing { store: Arc::clone(&store), left: writes.into(), is_done: is_done.into() };
     let dying = Place::store(Arc::new(failing), "failing").broken_off_after(Duration::ZERO);
-    let second = with_keys("a", "1.1.0", "second", json!({"provides": ["c/v1/K"]}));
+    hub.publish(&publication("z", "1.0.0", "is needed")).expect("is fine");
+    let keys = json!({"provides": ["c/v1/K"], "dependencies": ["z"]});
+    let second = with_keys("a", "1.1.0", "second", keys);
     let result = Hub::open(&dying).expect("is there").publish(&second);
     let is_complete = match &result {
         Ok(published) => *published == Published::New,
@@ -190,6 +192,8 @@ fn publish_cut(writes: i64, is_done: bool) -> bool {
     assert_eq!(warm.read(&store), 2, "{context}");
     let capability = get(&store, "capabilities/c/v1/K.json").expect("is there");
     assert_eq!(capability, "{\"packages\":[\"a\"]}\n", "{context}");
+    let closure = get(&store, "closures/a.json").expect("is there");
+    assert_eq!(closure, "{\"packages\":[\"z\"]}\n", "{context}");
     let report = hub.check(false, &mut |_| {}).expect("can be read");
     assert!(report.findings.is_empty(), "{context}: {report:?}");
     is_complete

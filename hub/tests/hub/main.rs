@@ -1,6 +1,7 @@
 //! Tests of a hub's writers: through its public door, on real folders and on stores that fail.
 
 mod checking;
+mod closures;
 mod concurrent;
 mod cut;
 mod publishing;

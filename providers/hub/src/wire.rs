@@ -18,6 +18,9 @@ pub const SNAPSHOT_FILE: &str = "snapshot.jsonl.gz";
 /// and the size, little endian. What is not known is zero.
 pub const SNAPSHOT_ROW: usize = 72;
 
+/// The usual folder of closures.
+pub const CLOSURES: &str = "closures/";
+
 /// The first line of a snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotHead {
@@ -112,6 +115,22 @@ pub fn providers_path(capability: &str) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProvidersFile {
     /// The packages' names, the preferred first.
+    pub packages: Vec<String>,
+}
+
+/// How many names a closure has at most; whoever writes more of them leaves the rest out.
+pub const LARGEST_CLOSURE: usize = 4_096;
+
+/// The file that says what the versions of a package can lead to, below the folder of closures.
+pub fn closure_path(name: &str) -> String {
+    format!("{name}.json")
+}
+
+/// The packages of the hub that some version of a package needs, and that those need, and so on, as far as was known
+/// when it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosureFile {
+    /// Their names.
     pub packages: Vec<String>,
 }
 

@@ -2,11 +2,11 @@
 //!
 //! What readers could take wrongly is a problem; what a write left that broke off, and what nobody reads,
 //! is a leftover. Repairing writes derived files again and removes leftovers. It never touches an index
-//! line, nor an archive that one leads to: what is wrong there only people can put right. As they may have
-//! done so by hand, it makes readers ask for every index file again.
+//! line, nor an archive that one leads to: what is wrong there only people can put right. `repair.rs` does it.
+
+mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
@@ -14,17 +14,15 @@ use serde::Deserialize;
 
 use crate::HubError;
 use crate::archive;
+use crate::closures::{self, Meaning};
 use crate::derived::{self, CATALOG_FILE};
 use crate::lines::{Line, Lines};
 use crate::log;
 use crate::names;
-use crate::pending::{BrokenOff, Marker};
+use crate::pending::BrokenOff;
 use crate::root::{HUB_FILE, Root};
 use crate::snapshot;
 use crate::writer::Writer;
-
-/// How old an archive in a bucket has to be before it counts as one that nobody is about to publish.
-const ORPHAN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,6 +76,7 @@ pub(crate) async fn check(
         capabilities: BTreeMap::new(),
         catalog: BTreeMap::new(),
         lines: BTreeMap::new(),
+        dependencies: BTreeMap::new(),
         used: BTreeSet::new(),
         broken: BTreeSet::new(),
         behind: pending.names.iter().cloned().collect(),
@@ -93,6 +92,7 @@ pub(crate) async fn check(
     }
     check.log().await?;
     check.capabilities().await?;
+    check.closures().await?;
     check.catalog().await?;
     check.snapshot().await?;
     let orphans = check.orphans().await?;
@@ -122,6 +122,8 @@ struct Check<'hub> {
     catalog: BTreeMap<String, String>,
     /// Name and version → line of the snapshot, as the index says.
     lines: BTreeMap<(String, String), String>,
+    /// Name → what its versions depend on, as the index says.
+    dependencies: BTreeMap<String, BTreeSet<Meaning>>,
     /// Archives that a line leads to.
     used: BTreeSet<String>,
     /// Packages whose index cannot be read whole.
@@ -172,6 +174,7 @@ impl Check<'_> {
         for capability in derived::provided(&lines) {
             self.capabilities.entry(capability).or_default().insert(name.to_owned());
         }
+        self.dependencies.insert(name.to_owned(), closures::dependencies(&lines));
         if let Some(line) = derived::catalog_line(&lines) {
             self.catalog.insert(name.to_owned(), line);
         }
@@ -254,6 +257,23 @@ impl Check<'_> {
         }
         for (path, names) in differing {
             self.derived(&path, &names, "does not agree with the index about");
+        }
+        Ok(())
+    }
+
+    /// Closures may tell less than the index, or more, but not nonsense.
+    async fn closures(&mut self) -> Result<(), HubError> {
+        let Some(folder) = self.root.closures_folder() else { return Ok(()) };
+        for meta in self.writer.files.list(&folder).await? {
+            let path = meta.location.to_string();
+            let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
+            if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
+                self.leftover(&path, "it is of no package");
+            } else if let Some(read) = self.writer.files.read(&path).await?
+                && closures::parse(&read.bytes).is_none()
+            {
+                self.problem(&path, "it is no list of packages");
+            }
         }
         Ok(())
     }
@@ -345,63 +365,6 @@ impl Check<'_> {
             }
         }
         Ok(orphans)
-    }
-
-    async fn repair(&mut self, pending: BrokenOff, orphans: &[ObjectMeta]) -> Result<(), HubError> {
-        let files = &self.writer.files;
-        let marker = Marker::set(files, "").await?;
-        let now = files.head(marker.path()).await?.map(|meta| meta.last_modified);
-        let mut kept = BTreeSet::new();
-        for meta in orphans {
-            let age = now.map(|now| (now - meta.last_modified).to_std().unwrap_or_default());
-            if files.is_folder() || age.is_some_and(|age| age >= ORPHAN_AFTER) {
-                files.remove(meta.location.as_ref()).await?;
-            } else {
-                kept.insert(meta.location.to_string());
-            }
-        }
-        for meta in files.list("capabilities/").await? {
-            self.rewrite_capability(meta.location.as_ref()).await?;
-        }
-        let mut names: BTreeSet<String> = std::mem::take(&mut self.wrong);
-        names.extend(self.behind.iter().cloned());
-        if self.root.catalog().is_none() {
-            names.extend(self.catalog.keys().cloned());
-        }
-        names.retain(|name| self.catalog.contains_key(name) && !self.broken.contains(name));
-        let names: Vec<String> = names.into_iter().collect();
-        self.writer.complete(&names, self.broken.is_empty()).await?;
-        let generation = log::begin_anew(files, &Root::read(files).await?).await?;
-        self.writer.advance(generation, None, None).await?;
-        pending.clear(files).await?;
-        marker.clear(files).await?;
-        let packs = self.root.packs_folder();
-        let index = self.root.index_folder();
-        let is_done = |finding: &Finding| {
-            !finding.path.starts_with(&index)
-                && !kept.contains(&finding.path)
-                && (finding.is_leftover || !finding.path.starts_with(&packs))
-                && (self.broken.is_empty() || finding.path != CATALOG_FILE)
-        };
-        for finding in &mut self.report.findings {
-            finding.is_repaired = is_done(finding);
-        }
-        Ok(())
-    }
-
-    /// Takes out of a capability's file what the index does not say. What is missing comes with its package.
-    async fn rewrite_capability(&self, path: &str) -> Result<(), HubError> {
-        let capability =
-            path.strip_prefix("capabilities/").and_then(|path| path.strip_suffix(".json"));
-        let Some(capability) = capability else { return Ok(()) };
-        let packages = self.capabilities.get(capability).cloned().unwrap_or_default();
-        let file = derived::capability_file(&packages);
-        self.writer
-            .files
-            .change(path, async |bytes| {
-                Ok(((bytes != Some(&file) && self.broken.is_empty()).then(|| file.clone()), ()))
-            })
-            .await
     }
 }
 

@@ -1,0 +1,106 @@
+//! Puts right what can be derived from the index and the archives, and removes what nobody reads.
+//!
+//! As people may have changed index files by hand before, it makes readers ask for every one again.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use object_store::ObjectMeta;
+
+use super::{Check, Finding};
+use crate::HubError;
+use crate::closures;
+use crate::derived::{self, CATALOG_FILE};
+use crate::log;
+use crate::pending::{BrokenOff, Marker};
+use crate::root::Root;
+
+/// How old an archive in a bucket has to be before it counts as one that nobody is about to publish.
+const ORPHAN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Check<'_> {
+    pub(super) async fn repair(
+        &mut self,
+        pending: BrokenOff,
+        orphans: &[ObjectMeta],
+    ) -> Result<(), HubError> {
+        let files = &self.writer.files;
+        let marker = Marker::set(files, "").await?;
+        let now = files.head(marker.path()).await?.map(|meta| meta.last_modified);
+        let mut kept = BTreeSet::new();
+        for meta in orphans {
+            let age = now.map(|now| (now - meta.last_modified).to_std().unwrap_or_default());
+            if files.is_folder() || age.is_some_and(|age| age >= ORPHAN_AFTER) {
+                files.remove(meta.location.as_ref()).await?;
+            } else {
+                kept.insert(meta.location.to_string());
+            }
+        }
+        for meta in files.list("capabilities/").await? {
+            self.rewrite_capability(meta.location.as_ref()).await?;
+        }
+        self.rewrite_closures().await?;
+        let mut names: BTreeSet<String> = std::mem::take(&mut self.wrong);
+        names.extend(self.behind.iter().cloned());
+        if self.root.catalog().is_none() {
+            names.extend(self.catalog.keys().cloned());
+        }
+        names.retain(|name| self.catalog.contains_key(name) && !self.broken.contains(name));
+        let names: Vec<String> = names.into_iter().collect();
+        self.writer.complete(&names, self.broken.is_empty()).await?;
+        let generation = log::begin_anew(files, &Root::read(files).await?).await?;
+        self.writer.advance(generation, None, None).await?;
+        pending.clear(files).await?;
+        marker.clear(files).await?;
+        let packs = self.root.packs_folder();
+        let index = self.root.index_folder();
+        let is_done = |finding: &Finding| {
+            !finding.path.starts_with(&index)
+                && !kept.contains(&finding.path)
+                && (finding.is_leftover || !finding.path.starts_with(&packs))
+                && (self.broken.is_empty() || finding.path != CATALOG_FILE)
+        };
+        for finding in &mut self.report.findings {
+            finding.is_repaired = is_done(finding);
+        }
+        Ok(())
+    }
+
+    /// Writes the closures of all packages as they are now, whether or not the hub kept any before.
+    async fn rewrite_closures(&self) -> Result<(), HubError> {
+        let files = &self.writer.files;
+        let mut root = self.root.clone();
+        root.keep_closures();
+        let folder = root.closures_folder().expect("they are kept");
+        for meta in files.list(&folder).await? {
+            let path = meta.location.as_ref();
+            let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
+            if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
+                files.remove(path).await?;
+            }
+        }
+        for (name, closure) in closures::exact(&self.dependencies) {
+            let file = closures::file(&closure);
+            let path = closures::path(&folder, &name);
+            files
+                .change(&path, async |bytes| Ok(((bytes != Some(&file)).then(|| file.clone()), ())))
+                .await?;
+        }
+        self.writer.keep_closures().await
+    }
+
+    /// Takes out of a capability's file what the index does not say. What is missing comes with its package.
+    async fn rewrite_capability(&self, path: &str) -> Result<(), HubError> {
+        let capability =
+            path.strip_prefix("capabilities/").and_then(|path| path.strip_suffix(".json"));
+        let Some(capability) = capability else { return Ok(()) };
+        let packages = self.capabilities.get(capability).cloned().unwrap_or_default();
+        let file = derived::capability_file(&packages);
+        self.writer
+            .files
+            .change(path, async |bytes| {
+                Ok(((bytes != Some(&file) && self.broken.is_empty()).then(|| file.clone()), ()))
+            })
+            .await
+    }
+}

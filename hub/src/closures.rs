@@ -1,0 +1,219 @@
+//! Closures: for each package, the names of all that any of its versions can lead to, for readers that would
+//! rather ask for everything at once than learn of it step by step.
+//!
+//! They are hints. What a package is published with is right at that time; a dependency that comes to need
+//! more does not change the closures of those who depend on it. Writing all of them anew is for a repair.
+//! A hub keeps them if its `hub.json` says where they are.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use mu_provider::Dependency;
+use mu_provider_hub::wire::{ClosureFile, LARGEST_CLOSURE, closure_path};
+
+use crate::HubError;
+use crate::derived;
+use crate::files::Files;
+use crate::lines::Lines;
+use crate::names;
+use crate::root::Root;
+
+/// Files that are read at once.
+const AT_ONCE: usize = 32;
+
+/// The names that one dependency can mean in this hub, the first one first.
+pub(crate) type Meaning = Vec<String>;
+
+/// The closure of a package in the hub.
+struct Below {
+    name: String,
+    closure: BTreeSet<String>,
+}
+
+/// What the versions of a package depend on by name, as far as that can be in the same hub.
+pub(crate) fn dependencies(lines: &Lines) -> BTreeSet<Meaning> {
+    let mut found = BTreeSet::new();
+    for line in lines.iter() {
+        let dependencies = line.map().get("dependencies").and_then(|value| value.as_array());
+        for value in dependencies.into_iter().flatten() {
+            let Ok(dependency) = serde_json::from_value::<Dependency>(value.clone()) else {
+                continue;
+            };
+            found.extend(meaning(dependency.reference(), line.name()));
+        }
+    }
+    found
+}
+
+/// What a reference of the package `of` means in the hub that both are in; `None` if it leads elsewhere.
+///
+/// A hub does not know which base it has for its readers, so that a name with a base counts, too.
+fn meaning(reference: &str, of: &str) -> Option<Meaning> {
+    let place = reference.split('#').next().unwrap_or_default();
+    let has_protocol = place.contains("://");
+    let place = ["https://", "http://"]
+        .iter()
+        .find_map(|protocol| place.strip_prefix(protocol))
+        .or((!has_protocol).then_some(place))?;
+    let (first, rest) = place.split_once('/').unwrap_or((place, ""));
+    let is_folder = matches!(first, "" | "." | "..");
+    if is_folder || first.contains('@') {
+        return None;
+    }
+    let has_base = has_protocol || (first.contains(['.', ':']) && !rest.is_empty());
+    let name = if has_base { rest } else { place };
+    names::check_name(name).ok()?;
+    let mut meaning = Vec::new();
+    if !has_base
+        && !name.contains('/')
+        && let Some((namespace, _)) = of.rsplit_once('/')
+    {
+        meaning.push(format!("{namespace}/{name}"));
+    }
+    meaning.push(name.to_owned());
+    Some(meaning)
+}
+
+/// Writes the closure of a package: what it has already, what it depends on, and the closures of that.
+pub(crate) async fn write(files: &Files, root: &Root, name: &str) -> Result<(), HubError> {
+    let Some(path) = root.closure(name) else { return Ok(()) };
+    let wanted = dependencies(&derived::index(files, root, name).await?);
+    let below: Vec<Option<Below>> = futures_util::stream::iter(wanted)
+        .map(|meaning| find(files, root, meaning))
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await?;
+    files
+        .change(&path, async |bytes| {
+            let known = bytes.and_then(|bytes| parse(bytes));
+            let mut all: BTreeSet<String> = known.iter().flatten().cloned().collect();
+            // What is nearest is needed most, should there be no room for all.
+            for name in below.iter().flatten().map(|below| &below.name) {
+                insert(&mut all, name);
+            }
+            for name in below.iter().flatten().flat_map(|below| &below.closure) {
+                insert(&mut all, name);
+            }
+            all.remove(name);
+            let is_same = known.is_some_and(|known| known == all);
+            Ok(((!is_same).then(|| file(&all)), ()))
+        })
+        .await
+}
+
+/// Finds the first package of a meaning that there is, and its closure.
+async fn find(files: &Files, root: &Root, meaning: Meaning) -> Result<Option<Below>, HubError> {
+    for name in meaning {
+        let Some(path) = root.closure(&name) else { return Ok(None) };
+        let read = files.read(&path).await?;
+        if read.is_some() || files.head(&root.index(&name)).await?.is_some() {
+            let closure = read.and_then(|read| parse(&read.bytes)).unwrap_or_default();
+            return Ok(Some(Below { name, closure }));
+        }
+    }
+    Ok(None)
+}
+
+fn insert(all: &mut BTreeSet<String>, name: &str) {
+    if all.len() < LARGEST_CLOSURE {
+        all.insert(name.to_owned());
+    }
+}
+
+/// The closures of all packages, given what each depends on; exact, but for those that would be too large.
+pub(crate) fn exact(
+    packages: &BTreeMap<String, BTreeSet<Meaning>>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let names: Vec<&String> = packages.keys().collect();
+    let place = |name: &String| names.binary_search(&name).ok();
+    let below: Vec<Vec<usize>> = packages
+        .values()
+        .map(|meanings| meanings.iter().filter_map(|one| one.iter().find_map(place)).collect())
+        .collect();
+    let closure = |start: usize| {
+        let (mut seen, mut found) = (HashSet::from([start]), vec![start]);
+        let mut next = 0;
+        // The nearest come first.
+        while let Some(at) = found.get(next).copied() {
+            next += 1;
+            for other in &below[at] {
+                if found.len() <= LARGEST_CLOSURE && seen.insert(*other) {
+                    found.push(*other);
+                }
+            }
+        }
+        found[1..].iter().map(|place| names[*place].clone()).collect()
+    };
+    names.iter().enumerate().map(|(start, name)| ((*name).clone(), closure(start))).collect()
+}
+
+/// The file of a closure.
+pub(crate) fn file(packages: &BTreeSet<String>) -> Bytes {
+    let file = ClosureFile { packages: packages.iter().cloned().collect() };
+    let mut text = serde_json::to_string(&file).expect("a list of texts can be printed");
+    text.push('\n');
+    text.into()
+}
+
+/// The names in the file of a closure; `None` if it is none.
+pub(crate) fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
+    let file: ClosureFile = serde_json::from_slice(bytes).ok()?;
+    let are_names = file.packages.iter().all(|name| names::check_name(name).is_ok());
+    (are_names && file.packages.len() <= LARGEST_CLOSURE)
+        .then(|| file.packages.into_iter().collect())
+}
+
+/// Where the closure of a package is, in a hub that keeps them in `folder`.
+pub(crate) fn path(folder: &str, name: &str) -> String {
+    format!("{folder}{}", closure_path(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dependency_means_what_it_means_to_readers() {
+        for (reference, expected) in [
+            ("acme/utils#^1.0", &["acme/utils"][..]),
+            ("utils", &["ns/deep/utils", "utils"]),
+            ("hub.mu.com/utils#1", &["utils"]),
+            ("https://hub.mu.com/acme/utils", &["acme/utils"]),
+            ("http://localhost:8080/a", &["a"]),
+            ("a.b", &["ns/deep/a.b", "a.b"]),
+            ("git+https://github.com/a/b", &[]),
+            ("https://github.com/a/b.git", &[]),
+            ("git@host:org/repo", &[]),
+            ("./x", &[]),
+            ("../x", &[]),
+            ("/srv/x", &[]),
+            ("file:///srv/x", &[]),
+            ("", &[]),
+            ("#1", &[]),
+        ] {
+            let found = meaning(reference, "ns/deep/of").unwrap_or_default();
+            assert_eq!(found, expected, "{reference}");
+        }
+        assert_eq!(meaning("utils", "of"), Some(vec!["utils".to_owned()]));
+    }
+
+    #[test]
+    fn exact_closures_go_round_circles_and_take_what_is_there() {
+        let package = |needs: &[&[&str]]| -> BTreeSet<Meaning> {
+            needs.iter().map(|one| one.iter().map(|name| (*name).to_owned()).collect()).collect()
+        };
+        let packages = BTreeMap::from([
+            ("a".to_owned(), package(&[&["b"], &["away"]])),
+            ("b".to_owned(), package(&[&["ns/c", "c"]])),
+            ("c".to_owned(), package(&[&["a"], &["d"]])),
+            ("d".to_owned(), package(&[])),
+        ]);
+        let exact = exact(&packages);
+        let found = |name: &str| exact[name].iter().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!(found("a"), ["b", "c", "d"]);
+        assert_eq!(found("b"), ["a", "c", "d"]);
+        assert_eq!(found("c"), ["a", "b", "d"]);
+        assert!(found("d").is_empty());
+    }
+}
