@@ -280,6 +280,13 @@ impl Session {
     }
 }
 
+impl Drop for Session {
+    /// What was learned is kept also where a command fails, so that the next try need not ask again.
+    fn drop(&mut self) {
+        self.save_index();
+    }
+}
+
 /// What is held while packs, lock and manifests may change.
 struct ChangeLock {
     packs: PacksFolder,

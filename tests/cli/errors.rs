@@ -180,6 +180,23 @@ fn auth() {
 }
 
 #[test]
+fn what_a_failed_command_learned_is_kept() {
+    let server = TestServer::start(|seen, _| match seen.path.as_str() {
+        "/index/aws/ec2.jsonl" => {
+            Reply::body("{\"name\":\"aws/ec2\",\"version\":\"1.0.0\",\"dependencies\":[]}\n")
+        }
+        "/hub.json" => Reply::body("{\"hub\":1,\"index\":\"index/\",\"packs\":\"packs/\"}"),
+        _ => Reply::status(404),
+    });
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^2"]);
+    sandbox.hub_is_at(server.url("").as_url().as_str());
+    check(&sandbox, &["resolve"], "not-found", &["aws/ec2"]);
+    let asked = server.requests().len();
+    check(&sandbox, &["resolve", "--offline"], "not-found", &["aws/ec2"]);
+    assert_eq!(server.requests().len(), asked, "{:?}", server.requests());
+}
+
+#[test]
 fn offline() {
     let server = TestServer::start(|_, _| Reply::status(404));
     let sandbox = Sandbox::new();
