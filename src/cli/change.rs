@@ -1,5 +1,7 @@
 //! How a change of versions is printed: one line a package, and a summary.
 
+use anstyle::Style;
+
 use crate::cli::{Context, Ending};
 use crate::ops::{Change, Outcome};
 use crate::reference::PackageId;
@@ -12,20 +14,25 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         context.json(&outcome.to_json())?;
         return Ok(0);
     }
+    let [faint, good, bad, notice] =
+        [FAINT, GOOD, BAD, NOTICE].map(|style| context.shell.style(style));
+    let line = |change: &Change| line(change, [faint, good, bad, notice]);
+    let mut lines = String::new();
     for change in &outcome.changes {
         let is_here = outcome.lock.find(&change.id).any(|package| package.source.is_workspace());
         let mark = if is_here { " (workspace)" } else { "" };
         let lowered = outcome.lowered.iter().find(|lowered| lowered.id == change.id);
         let reason = lowered.map(reason).unwrap_or_default();
-        context.line(&format!("{}{FAINT}{mark}{reason}{FAINT:#}", line(change)))?;
+        lines.push_str(&format!("{}{faint}{mark}{reason}{faint:#}\n", line(change)));
     }
     // Where the lock knew less than the manifests, it does not show all that a downgrade moved.
     let is_listed = |id: &PackageId| outcome.changes.iter().any(|change| change.id == *id);
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
         let change = Change { id, from, to: lowered.to.clone(), via: Vec::new() };
-        context.line(&format!("{}{FAINT}{}{FAINT:#}", line(&change), reason(lowered)))?;
+        lines.push_str(&format!("{}{faint}{}{faint:#}\n", line(&change), reason(lowered)));
     }
+    context.print(&lines)?;
     for path in &outcome.edited {
         let shown = path.strip_prefix(&context.environment.current).unwrap_or(path);
         let wrote = if outcome.dry_run { "would write" } else { "wrote" };
@@ -36,14 +43,14 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
 }
 
 /// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`.
-fn line(change: &Change) -> String {
+fn line(change: &Change, [faint, good, bad, notice]: [Style; 4]) -> String {
     let id = &change.id;
     match (&change.from, &change.to) {
-        (None, Some(to)) => format!("{GOOD}+{GOOD:#} {id} {to}"),
-        (Some(from), None) => format!("{BAD}-{BAD:#} {id} {FAINT}{from}{FAINT:#}"),
+        (None, Some(to)) => format!("{good}+{good:#} {id} {to}"),
+        (Some(from), None) => format!("{bad}-{bad:#} {id} {faint}{from}{faint:#}"),
         (Some(from), Some(to)) => {
             let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
-            format!("{NOTICE}~{NOTICE:#} {id} {FAINT}{from}{steps} →{FAINT:#} {to}")
+            format!("{notice}~{notice:#} {id} {faint}{from}{steps} →{faint:#} {to}")
         }
         (None, None) => format!("  {id}"),
     }

@@ -72,6 +72,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         channel: arguments.narrowing.channel.clone(),
         app_version: arguments.narrowing.app_version.clone(),
         prereleases: arguments.narrowing.pre,
+        tidies: context.shell.is_json(),
     };
     if arguments.compare {
         return beside(context, &compare(&mut session, &request)?);
@@ -80,20 +81,26 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if context.shell.is_json() {
         return change::print(context, &outcome);
     }
-    for package in &outcome.lock.packages {
-        context.line(&format!("{STRONG}{}{STRONG:#} {}", package.id, version_of(package)))?;
-        if arguments.explain {
-            for requested in &package.requested {
-                context
-                    .line(&format!("  {FAINT}{} by {}{FAINT:#}", requested.spec, requested.by))?;
-            }
-        }
-    }
+    context.print(&chosen(context, &outcome, arguments.explain))?;
     if !outcome.changes.is_empty() && !outcome.lock.packages.is_empty() {
         context.line("")?;
         context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
     }
     change::print(context, &outcome)
+}
+
+/// A line for each package that was chosen, and below it what it was asked for by, if that is to be explained.
+fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
+    let (strong, faint) = (context.shell.style(STRONG), context.shell.style(FAINT));
+    let mut lines = String::new();
+    for package in &outcome.lock.packages {
+        lines.push_str(&format!("{strong}{}{strong:#} {}\n", package.id, version_of(package)));
+        for requested in package.requested.iter().filter(|_| explains) {
+            let line = format!("  {faint}{} by {}{faint:#}\n", requested.spec, requested.by);
+            lines.push_str(&line);
+        }
+    }
+    lines
 }
 
 /// Prints both selections, package by package, and what stands in the way of one of them.

@@ -1,14 +1,15 @@
 //! Which packages of the workspace references lead to: the first two of the eight locations, without
 //! asking the disk again for what opening the workspace has read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::env::Environment;
-use crate::reference::{PackageId, Reference, Version};
+use crate::reference::{Name, PackageId, Reference, Version};
 use crate::search::SearchPath;
-use crate::workspace::{Majors, Workspace};
+use crate::workspace::{Majors, Member, Workspace};
 
 /// A package of the workspace, found by its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,10 +27,16 @@ pub struct LocalPackage {
 pub struct Places {
     search: SearchPath,
     members: Arc<HashMap<PathBuf, LocalPackage>>,
+    /// The last parts of the members' folders.
+    leaves: Arc<HashSet<OsString>>,
+    /// The workspace's namespace, whose name leads to the workspace itself.
+    namespace: Option<Name>,
 }
 
 impl Places {
     pub(crate) fn new(workspace: &Workspace, environment: &Environment) -> Self {
+        let leaf = |member: &Member| member.folder.file_name().map(OsStr::to_owned);
+        let leaves = workspace.members.iter().filter_map(leaf).collect();
         let members = workspace.members.iter().map(|member| {
             let package = LocalPackage {
                 folder: member.folder.clone(),
@@ -52,6 +59,8 @@ impl Places {
         Self {
             search: if has_many { search.with_many_majors() } else { search },
             members: Arc::new(members.collect()),
+            leaves: Arc::new(leaves),
+            namespace: workspace.namespace.as_ref().map(|namespace| namespace.name.clone()),
         }
     }
 
@@ -67,7 +76,11 @@ impl Places {
 
     /// The package of the workspace that `id` leads to.
     pub fn member_of(&self, id: &PackageId) -> Option<&LocalPackage> {
-        if self.members.is_empty() {
+        // Most packages are none: a name ends as the folder does that it leads to.
+        let name = id.name_str();
+        let leaf = name.rsplit_once('/').map_or(name, |(_, leaf)| leaf);
+        let is_root = self.namespace.as_ref().is_some_and(|namespace| namespace.as_str() == name);
+        if !is_root && !self.leaves.contains(OsStr::new(leaf)) {
             return None;
         }
         self.search.places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))

@@ -32,6 +32,9 @@ pub struct WhatIf {
     pub app_version: Option<String>,
     /// Whether prereleases will do, for the references given here.
     pub prereleases: bool,
+    /// Whether [`Outcome::requirements`] are to be what the minimal strategy would write, which takes another selection;
+    /// else they are what was asked for.
+    pub tidies: bool,
 }
 
 /// Chooses versions under the suppositions.
@@ -99,8 +102,9 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     session.save_index();
     let outcome = Outcome::new(resolved.lock, &supposed, &requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
-    let listed = least::listed(session, &requirements)?.unwrap_or(outcome.requirements);
-    Ok(Outcome { dry_run: true, requirements: listed, ..outcome })
+    let listed = if request.tidies { least::listed(session, &requirements)? } else { None };
+    let requirements = listed.unwrap_or(outcome.requirements);
+    Ok(Outcome { dry_run: true, requirements, ..outcome })
 }
 
 /// Who asks for the references that stand instead of the workspace's own requirements.

@@ -118,8 +118,20 @@ impl Shell {
     pub fn print(&self, text: &str) -> io::Result<()> {
         self.progress.clear();
         let mut out = guard::lock(&self.out);
+        if out.current_choice() == anstream::ColorChoice::Never && text::is_plain(text) {
+            // Nothing has to be taken out, so that it can be written as a whole.
+            let mut out = out.as_inner().lock();
+            out.write_all(text.as_bytes())?;
+            return out.flush();
+        }
         out.write_all(text.as_bytes())?;
         out.flush()
+    }
+
+    /// A style for the answer: none where it is not coloured.
+    pub fn style(&self, style: Style) -> Style {
+        let choice = guard::lock(&self.out).current_choice();
+        if choice == anstream::ColorChoice::Never { Style::new() } else { style }
     }
 
     /// Prints a line of the answer.

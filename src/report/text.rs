@@ -22,6 +22,12 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Whether a text is one that a stream without styles shows as it is.
+pub(super) fn is_plain(text: &str) -> bool {
+    let is_plain = |byte: u8| (byte >= b' ' && byte != 0x7f) || byte == b'\n' || byte == b'\t';
+    text.bytes().all(is_plain)
+}
+
 /// `1 package`, `2 packages`.
 pub fn count(number: usize, noun: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
