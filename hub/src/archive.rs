@@ -14,6 +14,9 @@ use crate::names::refused;
 /// The longest manifest, in bytes.
 const LONGEST_MANIFEST: u64 = 4 << 20;
 
+/// What a readme is called where the manifest does not say.
+const USUAL_READMES: [&str; 4] = ["README.md", "README.markdown", "README.txt", "README"];
+
 /// An archive that was unpacked.
 #[derive(Debug)]
 pub(crate) struct Unpacked {
@@ -33,6 +36,7 @@ struct Manifest {
     version: Option<String>,
     app_version: Option<Text>,
     versioning: Option<String>,
+    readme: Option<String>,
 }
 
 /// An app version is text, but YAML takes `8.11` for a number.
@@ -55,10 +59,19 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// Unpacks an archive into a temporary folder. This works for a while, and belongs on a thread of its own.
 pub(crate) fn unpack(bytes: &Bytes, package: &str) -> Result<Unpacked, HubError> {
+    unpack_within(bytes, package, Limits::default())
+}
+
+/// As [`unpack`], for archives that are to hold no more than `limits` say.
+pub(crate) fn unpack_within(
+    bytes: &Bytes,
+    package: &str,
+    limits: Limits,
+) -> Result<Unpacked, HubError> {
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };
     let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
     let folder = tempfile::Builder::new().prefix("mu-hub-").tempdir().map_err(io)?;
-    let mut writer = TreeWriter::new(folder.path(), Limits::default());
+    let mut writer = TreeWriter::new(folder.path(), limits);
     archive::unpack(bytes, &mut writer).map_err(fail)?;
     let tree = writer.finish().map_err(|error| fail(error.into()))?;
     Ok(Unpacked {
@@ -118,6 +131,18 @@ impl Unpacked {
             }
         }
         Ok(())
+    }
+
+    /// The path of the readme: the one that the manifest names, else one whose name says it.
+    pub(crate) fn readme(&self, line: &Line) -> Option<&str> {
+        let named = self.manifest(line).ok()?.readme;
+        let paths = || self.tree.entries().iter().map(|entry| entry.path.as_str());
+        if let Some(named) = named {
+            let named = named.strip_prefix("./").unwrap_or(&named);
+            return paths().find(|path| *path == named);
+        }
+        let usual = |usual: &&str| paths().find(|path| path.eq_ignore_ascii_case(usual));
+        USUAL_READMES.iter().find_map(usual)
     }
 
     fn manifest(&self, line: &Line) -> Result<Manifest, HubError> {

@@ -91,11 +91,8 @@ impl Lines {
     /// The line that stands for the package: its highest version that was neither withdrawn nor is a
     /// prerelease; if there is none, the next best.
     pub(crate) fn latest(&self) -> Option<&Line> {
-        self.0
-            .iter()
-            .enumerate()
-            .max_by(|left, right| left.1.rank(right.1).then(left.0.cmp(&right.0)))
-            .map(|(_, line)| line)
+        // Of equals the last.
+        self.0.iter().max_by_key(|line| line.standing())
     }
 
     fn position(&self, version: &str) -> Option<usize> {
@@ -196,20 +193,50 @@ impl Line {
         Ok(())
     }
 
-    fn rank(&self, other: &Self) -> Ordering {
-        let standing = |line: &Self, version: Option<&Version>| {
-            (!line.is_yanked(), version.is_some_and(|version| version.pre.is_empty()))
+    /// What decides which line stands for the package.
+    pub(crate) fn standing(&self) -> Standing {
+        let number = Number::of(self);
+        let is_release = number.version.as_ref().is_some_and(|version| version.pre.is_empty());
+        Standing { stands: !self.is_yanked(), is_release, number }
+    }
+}
+
+/// What decides between two versions of a package: whether they stand, then their numbers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Standing {
+    stands: bool,
+    /// Whether it is no prerelease.
+    pub(crate) is_release: bool,
+    pub(crate) number: Number,
+}
+
+/// A version's place among the others: by app version first where both have one, then by its own number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Number {
+    app: Option<Version>,
+    version: Option<Version>,
+}
+
+impl Number {
+    fn of(line: &Line) -> Self {
+        let app = line.composite_app().and_then(|app| Version::parse(app).ok());
+        Self { app, version: Version::parse(line.version()).ok() }
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let app = match (&self.app, &other.app) {
+            (Some(left), Some(right)) => left.cmp(right),
+            _ => Ordering::Equal,
         };
-        let (left, right) =
-            (Version::parse(self.version()).ok(), Version::parse(other.version()).ok());
-        let app = |line: &Self| line.composite_app().and_then(|app| Version::parse(app).ok());
-        standing(self, left.as_ref())
-            .cmp(&standing(other, right.as_ref()))
-            .then_with(|| match (app(self), app(other)) {
-                (Some(left), Some(right)) => left.cmp(&right),
-                _ => Ordering::Equal,
-            })
-            .then_with(|| left.cmp(&right))
+        app.then_with(|| self.version.cmp(&other.version))
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

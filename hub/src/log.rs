@@ -90,6 +90,28 @@ pub(crate) async fn names(
     Ok(Some(names))
 }
 
+/// The names that changed last, the newest first, at most `count` and from at most two files.
+pub(crate) async fn newest(
+    files: &Files,
+    root: &Root,
+    count: usize,
+) -> Result<Vec<String>, HubError> {
+    let mut names: Vec<String> = Vec::new();
+    let last = root.generation().saturating_sub(1);
+    for file in [Some(last / LINES), (last / LINES).checked_sub(1)].into_iter().flatten() {
+        let Some(read) = files.read(&path(root, file)).await? else { continue };
+        let text = String::from_utf8_lossy(&read.bytes);
+        let lines: Vec<&str> = text.lines().collect();
+        for name in lines.into_iter().rev() {
+            // A line without a name only numbers.
+            if names.len() < count && name != "-" && !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+    }
+    Ok(names)
+}
+
 fn path(root: &Root, file: u64) -> String {
     format!("{}{file:06}.txt", root.log_folder())
 }

@@ -5,7 +5,7 @@
 //! time, whoever begins first puts a mark into the snapshot, so that one who began earlier cannot end.
 
 use std::collections::HashMap;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -122,6 +122,26 @@ pub(crate) async fn read(files: &Files) -> Result<Option<Snapshot>, HubError> {
         Some(read) => parse(files, &read.bytes).await,
         None => Ok(None),
     }
+}
+
+/// Visits the lines of the snapshot that is there, without keeping them; returns what the visitor has become and the
+/// generation that it was told of. `None` if there is no snapshot, or it cannot be read to its end.
+pub(crate) async fn visit<T: Send + 'static>(
+    files: &Files,
+    mut visitor: T,
+    visit: fn(&mut T, Line),
+) -> Result<Option<(u64, T)>, HubError> {
+    let Some(read) = files.read(SNAPSHOT_FILE).await? else { return Ok(None) };
+    // A large one takes seconds, in which requests go on.
+    let visited = tokio::task::spawn_blocking(move || {
+        let mut lines = BufReader::new(GzDecoder::new(&*read.bytes).take(LONGEST)).lines();
+        let head: SnapshotHead = serde_json::from_str(&lines.next()?.ok()?).ok()?;
+        for line in lines {
+            visit(&mut visitor, Line::parse(&line.ok()?).ok()?);
+        }
+        Some((head.generation, visitor))
+    });
+    Ok(visited.await.ok().flatten())
 }
 
 async fn parse(files: &Files, bytes: &[u8]) -> Result<Option<Snapshot>, HubError> {

@@ -14,6 +14,7 @@ pub use mu_hub::{Can, Token};
 use crate::env::Environment;
 use crate::manifest::Manifest;
 use crate::ops::{Code, CommandError};
+use crate::reference::Base;
 use crate::workspace::Cutoff;
 
 /// How a hub is to be served.
@@ -24,6 +25,8 @@ pub struct ServeRequest {
     pub listen: SocketAddr,
     /// The files with certificate chain and key.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// What references to the hub's packages begin with, for the pages that people see.
+    pub base: Option<Base>,
     /// The largest archive that is taken, in bytes.
     pub largest_archive: u64,
     /// How many changes one client address may ask for in a minute.
@@ -97,6 +100,7 @@ pub fn serve(
     let serving = Serving {
         listen: request.listen,
         tls: request.tls.map(|(chain, key)| (absolute(chain), absolute(key))),
+        base: request.base.map(|base| base.as_str().to_owned()),
         largest_archive: request.largest_archive,
         changes_per_minute: request.changes_per_minute,
         requests_per_second: request.requests_per_second,

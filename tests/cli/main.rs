@@ -21,6 +21,7 @@ mod hostile;
 mod hub;
 mod hub_check;
 mod hub_faults;
+mod hub_page;
 mod hub_round_trip;
 mod hub_serve;
 mod info;

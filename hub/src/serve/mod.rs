@@ -2,12 +2,13 @@
 //!
 //! It keeps nothing between requests that matters: all state is in the place, so any number of servers can
 //! stand in front of one. `connection.rs` has sockets, TLS and their limits, `routes.rs` which request goes
-//! where and the access log, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog,
-//! `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
+//! where and the access log, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
+//! what people see in a browser, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
 
 mod connection;
 mod limits;
 mod metrics;
+mod page;
 mod problem;
 mod reading;
 mod routes;
@@ -24,6 +25,7 @@ use tokio::sync::Semaphore;
 
 use self::limits::Buckets;
 use self::metrics::Metrics;
+use self::page::Pages;
 use self::search::Catalog;
 use crate::files::Files;
 use crate::root::Root;
@@ -44,6 +46,9 @@ pub struct Serving {
     pub listen: SocketAddr,
     /// The files with certificate chain and private key, in PEM; without them plain HTTP is spoken.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// What references to the hub's packages begin with, such as `hub.acme.co/`; without it pages show the host that
+    /// they were asked for at.
+    pub base: Option<String>,
     /// The largest archive that is taken, in bytes.
     pub largest_archive: u64,
     /// How many changes one client address may ask for in a minute.
@@ -72,6 +77,7 @@ struct Server {
     /// The hub's folders, which never change.
     root: Root,
     catalog: Catalog,
+    pages: Pages,
     uploads: Semaphore,
     changes: Buckets,
     requests: Option<Buckets>,
@@ -104,6 +110,7 @@ pub fn serve(
         files,
         root,
         catalog: Catalog::default(),
+        pages: Pages::default(),
         uploads: Semaphore::new(UPLOADS),
         changes: Buckets::per_minute(serving.changes_per_minute),
         requests: (serving.requests_per_second > 0)

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::HubError;
 
 /// Why a request is not answered as its client wishes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Problem {
     status: StatusCode,
     detail: String,
@@ -31,6 +31,14 @@ impl Problem {
 
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is no such file in this hub")
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn detail(&self) -> &str {
+        &self.detail
     }
 
     pub(super) fn retry_after(mut self, seconds: u64) -> Self {
@@ -99,9 +107,11 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
-        if let Some(cause) = self.cause {
-            response.extensions_mut().insert(Cause(cause));
+        if let Some(cause) = &self.cause {
+            response.extensions_mut().insert(Cause(cause.clone()));
         }
+        // For whoever tells people what it tells programs.
+        response.extensions_mut().insert(self);
         response
     }
 }

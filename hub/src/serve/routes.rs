@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::{Cause, Problem};
-use super::{Server, reading, search, writing};
+use super::{Server, page, reading, search, writing};
 
 /// The longest part of a client's text that is logged, in characters.
 const LOGGED: usize = 300;
@@ -33,6 +33,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/metrics", get(metrics))
         .route("/api/v1/search", get(answer_search))
         .route("/api/{*path}", any(writing::answer))
+        .merge(page::routes())
         .fallback(answer_file)
         .layer(from_fn_with_state(Arc::clone(&server), observe))
         .with_state(server)
@@ -56,7 +57,7 @@ async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Re
     Ok(json(StatusCode::OK, &found))
 }
 
-async fn answer_file(
+pub(super) async fn answer_file(
     State(server): State<Arc<Server>>,
     method: Method,
     headers: HeaderMap,
@@ -104,11 +105,13 @@ async fn observe(
     let begin = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let agent = request.headers().get(header::USER_AGENT).cloned();
+    let asked = page::Asked::of(&server, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
     let mut response = match limited(&server, peer.ip()) {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     };
+    response = page::for_people(&asked, response);
     server.metrics.open.fetch_sub(1, Ordering::Relaxed);
     let took = begin.elapsed();
     server.metrics.answered(response.status().as_u16(), took);

@@ -8,12 +8,14 @@ use clap::Args;
 
 use crate::cli::{Context, Ending};
 use crate::ops::hub::{ServeRequest, serve};
+use crate::reference::Base;
 
 /// Serve a hub over HTTP, and take what is published to it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everybody reads; changes need a token (`mu hub token add`). All state is in PLACE, so any number
-of servers can stand in front of one, and any web server can serve the same files for reading.
+Everybody reads, in a browser too; changes need a token (`mu hub token add`). All state is in
+PLACE, so any number of servers can stand in front of one, and any web server can serve the same
+files for reading.
 
 The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub
 can be read, `/metrics` counts for Prometheus. Clients refuse plain http beyond their own machine:
@@ -38,6 +40,10 @@ pub(crate) struct Arguments {
     /// The certificate's private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
+    /// What references to the hub's packages begin with, such as hub.acme.co/, for the web page; without it, the
+    /// page shows the host that the browser asks for
+    #[arg(long, value_name = "BASE", value_parser = base)]
+    base: Option<Base>,
     /// The largest archive that is taken, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=4096))]
     largest_archive: u64,
@@ -49,12 +55,17 @@ pub(crate) struct Arguments {
     requests_per_second: u32,
 }
 
+fn base(text: &str) -> Result<Base, String> {
+    Base::parse(text).map_err(|error| error.to_string())
+}
+
 pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let shell = Arc::clone(&context.shell);
     let request = ServeRequest {
         place: arguments.place.clone(),
         listen: arguments.listen,
         tls: arguments.tls_certificate.clone().zip(arguments.tls_key.clone()),
+        base: arguments.base.clone(),
         largest_archive: arguments.largest_archive << 20,
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,

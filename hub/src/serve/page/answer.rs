@@ -1,0 +1,116 @@
+//! How pages are sent: what the browser may do with them, only if they have changed, and packed.
+
+use std::io::Write as _;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha256};
+
+use crate::archive::hex;
+
+/// What a page may load and do: its own style, script and icon, and questions to its own server.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+                      img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Below this size, in bytes, a text is not worth packing.
+const SMALL: usize = 512;
+
+/// Whether a page may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// For ever: its name changes with its content.
+    Forever,
+    /// It may be, but is asked for again.
+    AskAgain,
+    /// Not at all.
+    Never,
+}
+
+impl Keeping {
+    fn header(self) -> &'static str {
+        match self {
+            Self::Forever => "public, max-age=31536000, immutable",
+            Self::AskAgain => "no-cache",
+            Self::Never => "no-store",
+        }
+    }
+}
+
+/// A page of HTML.
+pub(super) fn html(
+    asked: &HeaderMap,
+    status: StatusCode,
+    keeping: Keeping,
+    text: &str,
+) -> Response {
+    let mut response = send(asked, status, keeping, "text/html; charset=utf-8", text.as_bytes());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    let policy = header::HeaderName::from_static("cross-origin-opener-policy");
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// A text of any type.
+pub(super) fn send(
+    asked: &HeaderMap,
+    status: StatusCode,
+    keeping: Keeping,
+    kind: &'static str,
+    text: &[u8],
+) -> Response {
+    let is_packed = text.len() >= SMALL && takes_gzip(asked);
+    let e_tag = format!("\"{}{}\"", digest(text), if is_packed { "-gz" } else { "" });
+    let known = asked.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    let is_known = status == StatusCode::OK
+        && known.is_some_and(|known| {
+            known.split(',').any(|one| one.trim().trim_start_matches("W/") == e_tag)
+        });
+    let body = match (is_known, is_packed) {
+        (true, _) => Body::empty(),
+        (false, true) => Body::from(packed(text)),
+        (false, false) => Body::from(text.to_vec()),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { status };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keeping.header()));
+    headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
+    if status == StatusCode::OK && keeping != Keeping::Never {
+        headers.insert(header::ETAG, HeaderValue::try_from(e_tag).expect("are hexadecimal digits"));
+    }
+    if !is_known {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        if is_packed {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+    }
+    response
+}
+
+/// The beginning of a text's SHA-256: enough to tell it from others.
+pub(super) fn digest(text: &[u8]) -> String {
+    hex(&Sha256::digest(text)[..12])
+}
+
+fn takes_gzip(asked: &HeaderMap) -> bool {
+    let codings = asked.get_all(header::ACCEPT_ENCODING).iter().filter_map(|one| one.to_str().ok());
+    codings.flat_map(|codings| codings.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let is_refused = weight
+            .trim()
+            .strip_prefix("q=")
+            .is_some_and(|weight| weight.trim().parse::<f32>().is_ok_and(|weight| weight == 0.0));
+        name.trim().eq_ignore_ascii_case("gzip") && !is_refused
+    })
+}
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).expect("memory takes it");
+    encoder.finish().expect("memory takes it")
+}

@@ -1,0 +1,50 @@
+//! Style, script and icon of the pages. Each has the digest of its content in its name, and may be kept for ever.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::answer::{self, Keeping};
+use crate::serve::problem::Problem;
+
+const STYLE: &str = include_str!("../../../assets/page.css");
+const SCRIPT: &str = include_str!("../../../assets/page.js");
+const ICON: &str = include_str!("../../../assets/icon.svg");
+
+/// What the files are called.
+#[derive(Debug)]
+pub(super) struct Assets {
+    pub(super) style: String,
+    pub(super) script: String,
+    pub(super) icon: String,
+}
+
+static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
+    let name =
+        |text: &str, ending: &str| format!("page-{}.{ending}", answer::digest(text.as_bytes()));
+    Assets { style: name(STYLE, "css"), script: name(SCRIPT, "js"), icon: name(ICON, "svg") }
+});
+
+impl Assets {
+    pub(super) fn shared() -> &'static Self {
+        &ASSETS
+    }
+}
+
+/// Answers with one of the files.
+pub(super) async fn answer(
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let assets = Assets::shared();
+    let (kind, text) = match () {
+        () if name == assets.style => ("text/css; charset=utf-8", STYLE),
+        () if name == assets.script => ("text/javascript; charset=utf-8", SCRIPT),
+        () if name == assets.icon => ("image/svg+xml", ICON),
+        // Of an older server, perhaps: what is there now has another name.
+        () => return Err(Problem::not_found()),
+    };
+    Ok(answer::send(&headers, StatusCode::OK, Keeping::Forever, kind, text.as_bytes()))
+}

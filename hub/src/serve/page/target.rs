@@ -1,0 +1,94 @@
+//! Where a reference leads that a package of this hub names: to a package beside it, or elsewhere.
+//!
+//! Reads as much of a reference as links need; what is no link is shown as it was written.
+
+/// A reference to a package of a hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Target<'text> {
+    /// The base, with its slash; `None` where it is that of the package that names it.
+    pub(super) base: Option<&'text str>,
+    pub(super) name: &'text str,
+    /// What is asked of the version; empty where nothing is.
+    pub(super) spec: &'text str,
+}
+
+impl<'text> Target<'text> {
+    /// Reads a reference; `None` where it cannot lead to a hub.
+    pub(super) fn parse(reference: &'text str) -> Option<Self> {
+        let (place, spec) = reference.split_once('#').unwrap_or((reference, ""));
+        let (base, name) = match place.split_once("://") {
+            Some(("https" | "http", rest)) => split_base(rest)?,
+            Some(_) => return None,
+            None => match place.split_once('/') {
+                Some((first, _)) if first.contains(['.', ':']) => split_base(place)?,
+                _ => (None, place),
+            },
+        };
+        let is_name = crate::names::check_name(name).is_ok();
+        is_name.then_some(Self { base, name, spec })
+    }
+
+    /// What the target is called by a package `own` of the same hub, likeliest first: with its base where it was
+    /// written with one, else as a name of this hub. A single segment leads beside `own` if there is such a package.
+    pub(super) fn keys(&self, own: &str) -> Vec<String> {
+        match (self.base, own.rsplit_once('/')) {
+            (Some(base), _) => vec![format!("{base}{}", self.name)],
+            (None, Some((namespace, _))) if !self.name.contains('/') => {
+                vec![format!("{namespace}/{}", self.name), self.name.to_owned()]
+            }
+            (None, _) => vec![self.name.to_owned()],
+        }
+    }
+}
+
+/// The host with its slash, and the rest.
+fn split_base(text: &str) -> Option<(Option<&str>, &str)> {
+    let end = text.find('/')? + 1;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]/".contains(&byte);
+    let is_host = text[..end].bytes().all(fits) && !text.starts_with(['.', '-', '/']);
+    is_host.then_some((Some(&text[..end]), &text[end..]))
+}
+
+/// All of a name but its last segment; empty where there is no more.
+pub(super) fn namespace(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(namespace, _)| namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_lead_beside_or_elsewhere() {
+        for (reference, expected) in [
+            ("web/tls#^1.0", Some((None, "web/tls", "^1.0"))),
+            ("tls", Some((None, "tls", ""))),
+            ("hub.mu.com/web/tls#1", Some((Some("hub.mu.com/"), "web/tls", "1"))),
+            ("http://localhost:80/a#x", Some((Some("localhost:80/"), "a", "x"))),
+            ("https://localhost/a", Some((Some("localhost/"), "a", ""))),
+            ("localhost:80/a", Some((Some("localhost:80/"), "a", ""))),
+            ("git+https://host/a", None),
+            ("oci://host/a", None),
+            ("../a", None),
+            ("https://host/a.git", None),
+            ("javascript:alert(1)", None),
+            ("a b", None),
+            ("a.b;rm/x", None),
+            ("$(x):/y", None),
+            ("", None),
+        ] {
+            let found = Target::parse(reference);
+            let found = found.map(|target| (target.base, target.name, target.spec));
+            assert_eq!(found, expected, "{reference}");
+        }
+    }
+
+    #[test]
+    fn one_segment_leads_beside_its_dependent_first() {
+        let keys = |reference, own| Target::parse(reference).expect("is one").keys(own);
+        assert_eq!(keys("tls", "acme/web"), ["acme/tls", "tls"]);
+        assert_eq!(keys("tls", "web"), ["tls"]);
+        assert_eq!(keys("x/tls", "acme/web"), ["x/tls"]);
+        assert_eq!(keys("h.co/tls", "acme/web"), ["h.co/tls"]);
+    }
+}
