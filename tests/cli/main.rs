@@ -19,6 +19,7 @@ mod git_stopped;
 mod help;
 mod hostile;
 mod hub;
+mod hub_browser;
 mod hub_check;
 mod hub_faults;
 mod hub_page;

@@ -2,6 +2,7 @@
 //!
 //! Web and Git servers are those of the providers' own tests.
 
+mod browser;
 mod files;
 mod hub;
 mod run;
@@ -17,6 +18,7 @@ pub(crate) mod git;
 #[expect(dead_code, reason = "the hub provider's own tests use the rest")]
 mod nginx;
 
+pub(crate) use self::browser::Browser;
 pub(crate) use self::files::{digest_of, hex, tree, write};
 pub(crate) use self::hub::{Hub, Package};
 pub(crate) use self::nginx::Nginx;
