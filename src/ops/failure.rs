@@ -44,6 +44,7 @@ pub(super) fn failed(
                     "roots": by,
                     "requirements": requirements_json(&conflict),
                     "clashes": clashes_json(&conflict),
+                    "capabilities": capabilities_json(&conflict),
                 }));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 if let Some(member) = session.workspace.member(&clash.id) {
@@ -112,6 +113,21 @@ fn clashes_json(conflict: &Conflict) -> Vec<Value> {
             "source": clash.source,
             "tried": clash.tried,
             "similar": similar,
+        })
+    });
+    clashes.collect()
+}
+
+/// The capabilities that nothing is left to provide, for programs.
+fn capabilities_json(conflict: &Conflict) -> Vec<Value> {
+    let clashes = conflict.capabilities.iter().map(|clash| {
+        let rejected = clash.rejected.iter().map(
+            |(id, _, versions)| json!({ "id": id.to_string(), "versions": versions.to_string() }),
+        );
+        json!({
+            "capability": clash.capability,
+            "isProvided": clash.is_provided,
+            "rejected": rejected.collect::<Vec<Value>>(),
         })
     });
     clashes.collect()

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::fs;
 use crate::index::Requirement;
 use crate::manifest::edit::{Editor, Section};
+use crate::ops::member;
 use crate::ops::pin::{MARK, NOTHING};
 use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements};
 use crate::ops::update::UPDATE;
@@ -47,6 +48,7 @@ impl Wording<'_> {
     fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
         match way_out {
             WayOut::Ask(asks) => self.ask(asks),
+            WayOut::GiveUp(id) => self.give_up(id),
             WayOut::Highest => {
                 let command = "mu get --resolution highest".to_owned();
                 let text = format!("choose newer versions, which fit together: `{command}`");
@@ -124,33 +126,61 @@ impl Wording<'_> {
         Some(remedy("require", text, &commands, json!({ "changes": changes })))
     }
 
+    /// Asking no more for a package; none if that is asked for only by the command that failed.
+    fn give_up(&self, id: &PackageId) -> Option<Remedy> {
+        let all = &self.requirements.asked;
+        let asked: Vec<&Asked> = all.iter().filter(|asked| asked.requirement.id == *id).collect();
+        if asked.iter().any(|asked| self.is_new(asked)) {
+            return None;
+        }
+        let members = &self.session.workspace.members;
+        let around = member::around(self.session);
+        let mut commands: Vec<Command> = Vec::new();
+        for asked in asked {
+            let own = asked.line.map(|(member, _)| member);
+            let front = match own {
+                // `mu remove` looks where it is run.
+                Some(own) if around.is_some_and(|around| around != own) => {
+                    format!("mu -C {} remove", quoted(&members[own].folder.display().to_string()))
+                }
+                _ => "mu remove".to_owned(),
+            };
+            if !commands.iter().any(|known| known.front == front) {
+                commands.push(Command::new(&front, self.short(id).to_owned(), String::new()));
+            }
+        }
+        commands.extend(self.pending(&[]));
+        let commands: Vec<String> = commands.iter().map(Command::print).collect();
+        let text = format!("do without {}: `{}`", self.short(id), commands.join(" && "));
+        Some(remedy("remove", text, &commands, json!({ "id": id.to_string() })))
+    }
+
+    /// Whether the command that failed was the first to ask for this.
+    fn is_new(&self, asked: &Asked) -> bool {
+        let session = self.session;
+        let mut members = session.workspace.members.iter();
+        let member = members.find(|member| member.manifest.name.as_str() == asked.by);
+        match (&*asked.by, member) {
+            (UPDATE, _) => true,
+            _ if asked.reference.local().is_some() => false,
+            (COMMAND_LINE, _) => {
+                let known = session.lockfile().ok().flatten().unwrap_or_default().extra;
+                !known.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
+            }
+            (_, Some(member)) => {
+                let text = fs::read_text(&member.manifest_path).unwrap_or_default();
+                !text.contains(asked.reference.name().as_str())
+            }
+            (_, None) => false,
+        }
+    }
+
     /// What the command that failed was to do, and is still to be done after `asks`.
     fn pending(&self, asks: &[Ask]) -> Vec<Command> {
-        let session = self.session;
-        let known = session.lockfile().ok().flatten().unwrap_or_default().extra;
-        let is_new = |asked: &&Asked| {
-            let requirement = &asked.requirement;
-            let is_changed = asks.iter().any(|ask| ask.to.id == requirement.id);
-            let member = session
-                .workspace
-                .members
-                .iter()
-                .find(|member| member.manifest.name.as_str() == asked.by);
-            match (&*asked.by, member) {
-                (UPDATE, _) => true,
-                _ if is_changed || asked.reference.local().is_some() => false,
-                (COMMAND_LINE, _) => {
-                    let text = format!("{}{}", asked.reference, suffix(requirement));
-                    !known.contains(&text)
-                }
-                (_, Some(member)) => {
-                    let text = fs::read_text(&member.manifest_path).unwrap_or_default();
-                    !text.contains(asked.reference.name().as_str())
-                }
-                (_, None) => false,
-            }
-        };
-        let asked = self.requirements.asked.iter().filter(is_new);
+        let is_changed = |id: &PackageId| asks.iter().any(|ask| ask.to.id == *id);
+        let asked = self.requirements.asked.iter().filter(|asked| {
+            (asked.by == UPDATE || !is_changed(&asked.requirement.id)) && self.is_new(asked)
+        });
         asked
             .filter_map(|asked| {
                 if asked.by == UPDATE {

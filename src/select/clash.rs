@@ -67,7 +67,7 @@ pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Positio
 }
 
 /// Why versions are no candidates, those with the same reason together.
-fn rejections(
+pub(super) fn rejections(
     world: &World<'_>,
     package: &Candidates,
     barred: &PositionSet,

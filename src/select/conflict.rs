@@ -70,12 +70,14 @@ pub enum Fact {
 }
 
 /// A capability of which no provider is left.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CapabilityClash {
     /// The capability.
     pub capability: String,
     /// Whether anything provides it: then there would have to be several.
     pub is_provided: bool,
+    /// If nothing does: versions that would, and why they are no candidates.
+    pub rejected: Vec<(PackageId, Rejection, Versions)>,
 }
 
 /// Who requires something.

@@ -39,7 +39,7 @@ impl fmt::Display for Conflict {
             lines.splice(LINES / 2..LINES / 2 + cut, [format!("… {cut} more such lines …")]);
         }
         lines.extend(self.clashes.iter().flat_map(|clash| names.clash(clash)));
-        lines.extend(self.capabilities.iter().map(Names::capability));
+        lines.extend(self.capabilities.iter().flat_map(|clash| names.capability(clash)));
         formatter.write_str(&lines.join("\n"))
     }
 }
@@ -116,7 +116,9 @@ impl Names {
             | Fact::OnlyWhereNamed { id, .. }
             | Fact::OnlyWhereAsked { id } => vec![id.base()],
         });
-        Self { with_base: bases.any(|base| base != conflict.base) }
+        let mut providers = conflict.capabilities.iter().flat_map(|clash| &clash.rejected);
+        let is_elsewhere = providers.any(|(id, ..)| id.base() != conflict.base);
+        Self { with_base: is_elsewhere || bases.any(|base| base != conflict.base) }
     }
 
     fn name<'i>(&self, id: &'i PackageId) -> &'i str {
@@ -167,13 +169,17 @@ impl Names {
         }
     }
 
-    fn capability(clash: &CapabilityClash) -> String {
+    fn capability(&self, clash: &CapabilityClash) -> Vec<String> {
         let capability = &clash.capability;
         if clash.is_provided {
-            format!("only one package at a time can provide {capability}")
-        } else {
-            format!("nothing provides the capability {capability}")
+            return vec![format!("only one package at a time can provide {capability}")];
         }
+        let mut lines = vec![format!("nothing provides the capability {capability}")];
+        for (id, rejection, versions) in &clash.rejected {
+            let reason = reason(rejection, versions);
+            lines.push(format!("  {} {versions}, which would, {reason}", self.name(id)));
+        }
+        lines
     }
 
     /// That there is no version left, and of what.

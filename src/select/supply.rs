@@ -4,6 +4,9 @@
 use pubgrub::VersionSet;
 
 use crate::index::Unavailable;
+use crate::index::releases::Position;
+use crate::select::candidates::Candidates;
+use crate::select::clash;
 use crate::select::conflict::{CapabilityClash, Fact, Requirer};
 use crate::select::core::{Group, Link};
 use crate::select::fold::Versions;
@@ -91,8 +94,24 @@ fn told_by_root(world: &World<'_>, capability: usize, set: &PositionSet) -> Fact
 /// What there is to say of a capability of which no provider is left.
 pub(super) fn clash(world: &World<'_>, node: Node, left: &PositionSet) -> Option<CapabilityClash> {
     let Kind::Capability(capability) = world.kind(node) else { return None };
-    let providers = world.providers(*capability);
-    let is_provided = !providers.is_empty();
-    let capability = world.capability(*capability).to_owned();
-    left.is_empty().then_some(CapabilityClash { capability, is_provided })
+    let is_provided = !world.providers(*capability).is_empty();
+    left.is_empty().then(|| describe(world, world.capability(*capability), is_provided))
+}
+
+/// Describes a capability, with who would provide it if no rule took it out.
+pub(super) fn describe(world: &World<'_>, capability: &str, is_provided: bool) -> CapabilityClash {
+    let provides = |package: &Candidates, position: Position| {
+        let details = package.details(position);
+        details.is_some_and(|details| details.provides.iter().any(|one| one == capability))
+    };
+    let mut rejected = Vec::new();
+    for package in world.packages().iter().filter(|_| !is_provided) {
+        let all = PositionSet::between(0, package.count()).without(package.allowed());
+        let barred = all.iter().filter(|&position| provides(package, position)).collect();
+        for (rejection, versions) in clash::rejections(world, package, &barred) {
+            rejected.push((package.id().clone(), rejection, versions));
+        }
+    }
+    rejected.sort_by(|one, two| one.0.cmp(&two.0));
+    CapabilityClash { capability: capability.to_owned(), is_provided, rejected }
 }

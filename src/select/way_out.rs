@@ -9,6 +9,8 @@ use crate::reference::PackageId;
 pub enum WayOut {
     /// Ask for something else; several of these together where one is not enough.
     Ask(Vec<Ask>),
+    /// Ask no more for a package.
+    GiveUp(PackageId),
     /// Take versions of a package out of what the settings exclude.
     Include(PackageId),
     /// Let versions in however young they are.

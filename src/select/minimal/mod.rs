@@ -53,6 +53,7 @@ impl Strategy for Minimal {
 pub use self::change::{Because, Change, Lowered};
 pub use self::check::COMMAND;
 pub use self::requirements::beginning_at;
+pub(super) use self::requirements::compatible;
 
 /// The request without what the lock holds, but for what only a lock can hold: where a branch was.
 pub(super) fn without_lock(request: &Request) -> Request {

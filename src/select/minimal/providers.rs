@@ -6,11 +6,12 @@
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
-use crate::select::conflict::{CapabilityClash, Conflict, Fact, Requirer};
+use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::fold::Versions;
 use crate::select::minimal::build::{BuildList, By, Visit, Wanted, is_higher, line};
 use crate::select::minimal::check;
 use crate::select::positions::PositionSet;
+use crate::select::supply;
 use crate::select::world::{Provider, World};
 
 /// The build list in which everything that is required is provided, or why there is none.
@@ -163,8 +164,8 @@ fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflic
             Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect())
         }
     };
-    conflict.facts.push(Fact::RequiresCapability { by, capability: capability.clone() });
-    conflict.capabilities = vec![CapabilityClash { capability, is_provided: false }];
+    conflict.capabilities = vec![supply::describe(world, &capability, false)];
+    conflict.facts.push(Fact::RequiresCapability { by, capability });
     conflict
 }
 
@@ -200,8 +201,7 @@ fn doubled(world: &mut World<'_>, list: &BuildList) -> Result<Option<Conflict>, 
                 new.push(fact.clone());
                 conflict.facts.extend(new);
             }
-            let capability = one.0.clone();
-            conflict.capabilities = vec![CapabilityClash { capability, is_provided: true }];
+            conflict.capabilities = vec![supply::describe(world, &one.0, true)];
             return Ok(Some(conflict));
         }
     }

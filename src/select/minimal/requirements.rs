@@ -166,7 +166,7 @@ pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionS
 }
 
 /// What is compatible with the candidate at `position`, and begins there.
-pub(super) fn compatible(package: &Candidates, position: Position) -> VersionSpec {
+pub(in crate::select) fn compatible(package: &Candidates, position: Position) -> VersionSpec {
     match package.version(position) {
         Some(version) if version.as_semver().is_some() => parse(&format!("^{version}")),
         _ => at_least(package, position, None),

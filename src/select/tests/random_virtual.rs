@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::ways_out::lead_out;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::index::Requirement;
 use crate::index::releases::{Details, Entry};
 use crate::reference::{PackageId, Version};
 use crate::select::{
-    Failure, Highest, Minimal, OwnCapabilities, Request, Root, Selection, Strategy as _,
+    Exclusion, Fact, Failure, Highest, Minimal, OwnCapabilities, Request, Requirer, Root,
+    Selection, Strategy as Selecting,
 };
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -275,6 +277,36 @@ proptest! {
             }
             Err(Failure::Conflict(conflict)) => prop_assert!(!conflict.to_string().is_empty()),
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+        }
+    }
+
+    #[test]
+    fn every_way_out_leads_out(case in case(), excluded in proptest::option::of(0..NAMES.len())) {
+        let mut request = case.request();
+        let exclude = excluded.map(|name| Exclusion { id: id(NAMES[name]), spec: None });
+        request.settings.exclude.extend(exclude);
+        let memory = case.memory();
+        for strategy in [&Highest as &dyn Selecting, &Minimal] {
+            let Err(Failure::Conflict(conflict)) = strategy.select(&memory, &request) else { continue };
+            let ways = lead_out(strategy, &memory, &request, &conflict)?;
+            // Not to ask for something is always found, if that is enough; what no registry lists is not searched for.
+            let is_told = |wish: &Requirement| conflict.facts.iter().any(|fact| {
+                matches!(fact, Fact::Requires { by: Requirer::Roots(_), id, .. } if *id == wish.id)
+            });
+            let is_about = |fact: &Fact| {
+                matches!(fact, Fact::RequiresCapability { .. } | Fact::Provides { .. })
+            };
+            let wishes = request.roots.iter().flat_map(|root| &root.requirements);
+            for wish in wishes.filter(|wish| is_told(wish)) {
+                let mut without = request.clone();
+                for root in &mut without.roots {
+                    root.requirements.retain(|one| one.id != wish.id);
+                }
+                let helps = case.lists_all()
+                    && conflict.facts.iter().any(is_about)
+                    && strategy.select(&memory, &without).is_ok();
+                prop_assert!(!helps || !ways.is_empty(), "nothing was found\n{conflict}");
+            }
         }
     }
 }

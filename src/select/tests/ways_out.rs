@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::random::{self, Case};
-use super::world::{id, requirement};
+use super::world::{Memory, id, requirement};
 use crate::reference::VersionSpec;
 use crate::select::{
     Conflict, Exclusion, Fact, Failure, Highest, Minimal, Override, Request, Requirer, Root,
@@ -34,13 +34,23 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
         WayOut::Ask(asks) => {
             for ask in asks {
                 let mut roots = request.roots.iter_mut();
-                let root = roots.find(|root| root.by == ask.by).expect("names a root");
+                let Some(root) = roots.find(|root| root.by == ask.by) else {
+                    assert!(ask.from.is_none(), "no root of that name asks for something");
+                    let requirements = vec![ask.to.clone()];
+                    request.roots.push(Root { by: ask.by.clone(), requirements });
+                    continue;
+                };
                 if let Some(from) = &ask.from {
                     let before = root.requirements.len();
                     root.requirements.retain(|one| one != from);
                     assert!(root.requirements.len() < before, "{from} was not asked for");
                 }
                 root.requirements.push(ask.to.clone());
+            }
+        }
+        WayOut::GiveUp(id) => {
+            for root in &mut request.roots {
+                root.requirements.retain(|one| one.id != *id);
             }
         }
         WayOut::Include(id) => request.settings.exclude.retain(|one| one.id != *id),
@@ -69,23 +79,34 @@ fn failed(result: Result<Selection, Failure>) -> Option<Conflict> {
     }
 }
 
+/// Takes every way out of a conflict, and checks that it leads out; gives the ways.
+pub(super) fn lead_out(
+    strategy: &dyn Selecting,
+    memory: &Memory,
+    request: &Request,
+    conflict: &Conflict,
+) -> Result<Vec<WayOut>, TestCaseError> {
+    let ways = strategy.ways_out(memory, request, conflict);
+    prop_assert!(ways.len() <= 3, "{ways:?}");
+    for way_out in &ways {
+        let (taken, is_highest) = take(request, way_out);
+        let result = if is_highest {
+            Highest.select(memory, &taken)
+        } else {
+            strategy.select(memory, &taken)
+        };
+        prop_assert!(result.is_ok(), "{way_out:?} leads nowhere\n{conflict}\n{:?}", failed(result));
+    }
+    Ok(ways)
+}
+
 /// Checks that every way out leads out, and that there is one if asking for no version in particular would help, or by the
 /// minimal strategy, if the other one would.
 fn check(is_minimal: bool, case: &Case, request: &Request) -> Result<(), TestCaseError> {
     let strategy: &dyn Selecting = if is_minimal { &Minimal } else { &Highest };
     let memory = case.memory();
     let Some(conflict) = failed(strategy.select(&memory, request)) else { return Ok(()) };
-    let ways = strategy.ways_out(&memory, request, &conflict);
-    prop_assert!(ways.len() <= 3, "{ways:?}");
-    for way_out in &ways {
-        let (taken, is_highest) = take(request, way_out);
-        let result = if is_highest {
-            Highest.select(&memory, &taken)
-        } else {
-            strategy.select(&memory, &taken)
-        };
-        prop_assert!(result.is_ok(), "{way_out:?} leads nowhere\n{conflict}\n{:?}", failed(result));
-    }
+    let ways = lead_out(strategy, &memory, request, &conflict)?;
     let mut open = request.clone();
     if Highest.select(&memory, request).is_err() && !is_minimal {
         for one in open.roots.iter_mut().flat_map(|root| &mut root.requirements) {
@@ -153,7 +174,7 @@ proptest! {
 
 #[test]
 fn asks_keep_the_form_of_what_was_asked() {
-    let mut memory = super::world::Memory::default();
+    let mut memory = Memory::default();
     memory.hub("app", vec![("1.0.0".to_owned(), vec![requirement("vpc#^2")])]);
     let versions = ["1.0.0", "1.4.0", "2.0.0", "2.3.0", "3.0.0"];
     memory.hub("vpc", versions.map(|version| (version.to_owned(), Vec::new())).to_vec());

@@ -27,7 +27,11 @@ impl Finder<'_> {
                 let to = self.accepting(requirement, wish, place, position)?;
                 let version = self.trial.world.package(place).label(position);
                 let from = Some(requirement.clone());
-                asks.push(Ask { by: root.by.clone(), from, to, version });
+                let ask = Ask { by: root.by.clone(), from, to, version };
+                // A package may stand in two lists of one manifest.
+                if !asks.contains(&ask) {
+                    asks.push(ask);
+                }
             }
         }
         Ok(Some(asks).filter(|asks| !asks.is_empty()))
@@ -73,10 +77,16 @@ impl Finder<'_> {
     pub(super) fn with(&self, asks: &[Ask]) -> Vec<Root> {
         let mut roots = self.request.roots.clone();
         for ask in asks {
-            let Some(root) = roots.iter_mut().find(|root| root.by == ask.by) else { continue };
-            match root.requirements.iter_mut().find(|one| Some(&**one) == ask.from.as_ref()) {
-                Some(requirement) => *requirement = ask.to.clone(),
-                None => root.requirements.push(ask.to.clone()),
+            let Some(root) = roots.iter_mut().find(|root| root.by == ask.by) else {
+                roots.push(Root { by: ask.by.clone(), requirements: vec![ask.to.clone()] });
+                continue;
+            };
+            let is_meant = |one: &Requirement| Some(one) == ask.from.as_ref();
+            if !root.requirements.iter().any(is_meant) {
+                root.requirements.push(ask.to.clone());
+            }
+            for requirement in root.requirements.iter_mut().filter(|one| is_meant(one)) {
+                *requirement = ask.to.clone();
             }
         }
         roots

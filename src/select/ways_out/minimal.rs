@@ -25,6 +25,7 @@ impl Finder<'_> {
         for wish in &wishes {
             self.loosen(wish)?;
         }
+        self.provide()?;
         let cost = self.conflict.statistics.versions_read;
         let mut other = Trial::new(self.universe, original, cost);
         let newest = match other.search(original.roots.clone(), &[])? {
@@ -60,7 +61,9 @@ impl Finder<'_> {
         let mut ids: Vec<PackageId> = Vec::new();
         let clashing = self.conflict.clashes.iter().map(|clash| &clash.id);
         let named = self.conflict.facts.iter().filter_map(|fact| match fact {
-            Fact::Requires { by: Requirer::Package(by, _), .. } => Some(by),
+            Fact::Requires { by: Requirer::Package(by, _), .. }
+            | Fact::RequiresCapability { by: Requirer::Package(by, _), .. }
+            | Fact::Provides { by: Requirer::Package(by, _), .. } => Some(by),
             _ => None,
         });
         for id in clashing.chain(named) {

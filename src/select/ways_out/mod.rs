@@ -5,6 +5,7 @@
 
 mod asks;
 mod minimal;
+mod provision;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -76,6 +77,7 @@ impl Finder<'_> {
         for wish in &wishes {
             self.loosen(wish)?;
         }
+        self.provide()?;
         for wish in &wishes {
             if !self.is_done() && !self.raise(wish)? {
                 stuck.push(wish);
@@ -98,6 +100,7 @@ impl Finder<'_> {
             }
         }
         self.lift_rules(true)?;
+        self.give_up(wishes)?;
         for only_raise in [true, false] {
             if self.ways.is_empty() {
                 self.ask_together(wishes, only_raise)?;

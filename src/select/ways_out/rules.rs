@@ -14,32 +14,35 @@ impl Finder<'_> {
     /// nothing else.
     pub(super) fn lift_rules(&mut self, anew: bool) -> Result<(), Unavailable> {
         let conflict = self.conflict;
-        for clash in &conflict.clashes {
-            for (rejection, versions) in &clash.rejected {
-                if anew != matches!(rejection, Rejection::NoUpgrade { .. }) {
-                    continue;
+        let of_packages = conflict.clashes.iter().flat_map(|clash| {
+            clash.rejected.iter().map(|(rejection, versions)| (&clash.id, rejection, versions))
+        });
+        let of_providers = conflict.capabilities.iter().flat_map(|clash| &clash.rejected);
+        let of_providers = of_providers.map(|(id, rejection, versions)| (id, rejection, versions));
+        for (id, rejection, versions) in of_packages.chain(of_providers) {
+            if anew != matches!(rejection, Rejection::NoUpgrade { .. }) {
+                continue;
+            }
+            let mut request = self.request.clone();
+            let way_out = match rejection {
+                Rejection::Excluded => {
+                    request.settings.exclude.retain(|exclusion| exclusion.id != *id);
+                    WayOut::Include(id.clone())
                 }
-                let mut request = self.request.clone();
-                let way_out = match rejection {
-                    Rejection::Excluded => {
-                        request.settings.exclude.retain(|exclusion| exclusion.id != clash.id);
-                        WayOut::Include(clash.id.clone())
-                    }
-                    Rejection::TooNew => {
-                        request.settings.published_before = None;
-                        WayOut::AnyAge
-                    }
-                    Rejection::NoUpgrade { .. } => {
-                        request.installed.remove(&clash.id);
-                        request.locked.retain(|locked| locked.id != clash.id);
-                        let last = versions.runs.last().map(|run| run.last.clone());
-                        WayOut::Forget(clash.id.clone(), last.unwrap_or_default())
-                    }
-                    _ => continue,
-                };
-                if !self.is_done() && self.holds(&request)? {
-                    self.add(way_out);
+                Rejection::TooNew => {
+                    request.settings.published_before = None;
+                    WayOut::AnyAge
                 }
+                Rejection::NoUpgrade { .. } => {
+                    request.installed.remove(id);
+                    request.locked.retain(|locked| locked.id != *id);
+                    let last = versions.runs.last().map(|run| run.last.clone());
+                    WayOut::Forget(id.clone(), last.unwrap_or_default())
+                }
+                _ => continue,
+            };
+            if !self.is_done() && self.holds(&request)? {
+                self.add(way_out);
             }
         }
         for fact in conflict.facts.iter().filter(|_| !anew) {

@@ -133,6 +133,11 @@ impl<'a> World<'a> {
         &self.packages[place]
     }
 
+    /// All packages that were read.
+    pub(super) fn packages(&self) -> &[Candidates] {
+        &self.packages
+    }
+
     /// The place of the package that `node` is about; the root is about none.
     pub(super) fn place(&self, node: Node) -> Option<usize> {
         match self.kind(node) {

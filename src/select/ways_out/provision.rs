@@ -1,0 +1,87 @@
+//! Ways out of conflicts about capabilities: to ask for a package that provides what is required, or to ask no more for one
+//! of those that provide the same, or that require what nothing provides.
+
+use std::collections::BTreeSet;
+
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::Root;
+use crate::select::conflict::{Fact, Requirer};
+use crate::select::minimal::compatible;
+use crate::select::trial::Outcome;
+use crate::select::way_out::{Ask, WayOut};
+use crate::select::ways_out::Finder;
+
+impl Finder<'_> {
+    /// Tries to ask for packages that provide something, and count only where they are asked for.
+    pub(super) fn provide(&mut self) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        let requirer = conflict.facts.iter().find_map(|fact| match fact {
+            Fact::RequiresCapability { by: Requirer::Roots(names), .. }
+            | Fact::Requires { by: Requirer::Roots(names), .. } => names.first(),
+            _ => None,
+        });
+        let Some(by) = requirer else { return Ok(()) };
+        for fact in &conflict.facts {
+            let Fact::OnlyWhereAsked { id } = fact else { continue };
+            if self.is_done() {
+                return Ok(());
+            }
+            let any = Requirement::new(id.clone(), VersionSpec::Latest);
+            let ask =
+                |to: Requirement, version: String| Ask { by: by.clone(), from: None, to, version };
+            let roots = self.with(&[ask(any.clone(), String::new())]);
+            let Some((place, position)) = self.chosen_for(roots, &any)? else { continue };
+            let package = self.trial.world.package(place);
+            let to = Requirement::new(id.clone(), compatible(package, position));
+            let asks = vec![ask(to, package.label(position))];
+            if self.is_held(self.with(&asks))? {
+                self.add(WayOut::Ask(asks));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries to ask no more for each of the packages that `wishes` are about.
+    pub(super) fn give_up(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        let is_about_capabilities = conflict
+            .facts
+            .iter()
+            .any(|fact| matches!(fact, Fact::RequiresCapability { .. } | Fact::Provides { .. }));
+        if !is_about_capabilities {
+            return Ok(());
+        }
+        let mut tried: BTreeSet<&PackageId> = BTreeSet::new();
+        for wish in wishes {
+            if !self.is_done()
+                && tried.insert(&wish.id)
+                && self.is_held(self.others(&BTreeSet::from([&wish.id])))?
+            {
+                self.add(WayOut::GiveUp(wish.id.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether what these roots ask for can be met.
+    fn is_held(&mut self, roots: Vec<Root>) -> Result<bool, Unavailable> {
+        if self.is_minimal {
+            return Ok(self.trial.build(roots)?.1.is_none());
+        }
+        Ok(matches!(self.trial.search(roots, &[])?, Outcome::Holds(_)))
+    }
+
+    /// What is chosen for a requirement if these roots ask; none if what they ask for cannot be met.
+    fn chosen_for(
+        &mut self,
+        roots: Vec<Root>,
+        requirement: &Requirement,
+    ) -> Result<Option<(usize, Position)>, Unavailable> {
+        match self.trial.search(roots, &[])? {
+            Outcome::Holds(choices) => self.trial.chosen(&choices, requirement),
+            Outcome::Fails(_) | Outcome::TooMuch => Ok(None),
+        }
+    }
+}
