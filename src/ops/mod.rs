@@ -44,6 +44,7 @@ mod rules;
 pub mod search;
 mod session;
 pub mod status;
+mod supposed;
 pub mod sync;
 #[cfg(feature = "publish")]
 pub mod tag;

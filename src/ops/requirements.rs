@@ -8,6 +8,7 @@ use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
+use crate::ops::what_if::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 use crate::select::{CAPABILITY, Local, Root};
@@ -52,6 +53,8 @@ pub struct Requirements {
     pub by_folder: BTreeMap<PackageId, Local>,
     /// The references that belong into the lock's `extra`.
     pub extra: Vec<String>,
+    /// The question what would be that these come from, if they do.
+    pub question: Option<Box<WhatIf>>,
 }
 
 impl Requirements {

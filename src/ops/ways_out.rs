@@ -12,6 +12,7 @@ use crate::manifest::edit::{Editor, Section};
 use crate::ops::member;
 use crate::ops::pin::{MARK, NOTHING};
 use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements};
+use crate::ops::supposed;
 use crate::ops::update::UPDATE;
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
@@ -46,6 +47,23 @@ struct Wording<'a> {
 
 impl Wording<'_> {
     fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
+        let Some(question) = &self.requirements.question else { return self.change(way_out) };
+        let short = |id: &PackageId| self.short(id).to_owned();
+        let Some((text, command)) = supposed::again(self.session, question, way_out, &short) else {
+            return self.change(way_out);
+        };
+        let mut remedy = self.change(way_out).unwrap_or_else(|| {
+            let kind = if matches!(way_out, WayOut::Ask(_)) { "require" } else { "suppose" };
+            remedy(kind, String::new(), &[], json!({}))
+        });
+        remedy.text = format!("{text}: `{command}`");
+        remedy.json["text"] = json!(remedy.text);
+        remedy.json["commands"] = json!([command]);
+        Some(remedy)
+    }
+
+    /// What to change in this workspace.
+    fn change(&self, way_out: &WayOut) -> Option<Remedy> {
         match way_out {
             WayOut::Ask(asks) => self.ask(asks),
             WayOut::GiveUp(id) => self.give_up(id),
@@ -98,13 +116,8 @@ impl Wording<'_> {
             Command::join(&mut commands, command);
         }
         let commands: Vec<String> = commands.iter().map(Command::print).collect();
-        let changes: Vec<String> = asks
-            .iter()
-            .map(|ask| match &ask.from {
-                Some(from) => format!("{} {} instead of {from}", self.short(&ask.to.id), ask.to),
-                None => format!("{} {}", self.short(&ask.to.id), ask.to),
-            })
-            .collect();
+        let short = |id: &PackageId| self.short(id).to_owned();
+        let changes: Vec<String> = asks.iter().map(|ask| supposed::change(ask, &short)).collect();
         let joined = commands.join(" && ");
         let text = if joined.starts_with(UNPIN) && asks.len() == 1 {
             format!("take back the pin of {}: `{joined}`", self.short(&asks[0].to.id))
@@ -171,7 +184,7 @@ impl Wording<'_> {
                 let text = fs::read_text(&member.manifest_path).unwrap_or_default();
                 !text.contains(asked.reference.name().as_str())
             }
-            (_, None) => false,
+            (_, None) => asked.line.is_none(),
         }
     }
 
@@ -202,7 +215,8 @@ impl Wording<'_> {
     fn command(&self, asks: &[Ask], ask: &Ask) -> Option<Command> {
         let id = &ask.to.id;
         let references = vec![self.reference(ask)];
-        let back = narrowing(&ask.to);
+        let to = &ask.to;
+        let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
         if ask.by == COMMAND_LINE {
             return Some(Command { front: "mu get".to_owned(), references, back });
         }
@@ -366,7 +380,7 @@ impl Command {
 }
 
 /// A word of a command line, in quotes where a shell would read it as something else.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/.-_:#^~@+=".contains(c);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{word}'") }
 }
@@ -378,15 +392,18 @@ fn suffix(requirement: &Requirement) -> String {
 }
 
 /// What narrows a requirement besides its version, as flags.
-fn narrowing(requirement: &Requirement) -> String {
+pub(super) fn narrowing(
+    channel: Option<&str>,
+    app_version: Option<&str>,
+    prerelease: bool,
+) -> String {
     let mut flags = String::new();
-    if let Some(channel) = &requirement.channel {
-        flags.push_str(&format!(" --channel {}", quoted(channel)));
+    for (flag, value) in [("--channel", channel), ("--app-version", app_version)] {
+        if let Some(value) = value {
+            flags.push_str(&format!(" {flag} {}", quoted(value)));
+        }
     }
-    if let Some(app_version) = &requirement.app_version {
-        flags.push_str(&format!(" --app-version {}", quoted(app_version)));
-    }
-    if requirement.prerelease {
+    if prerelease {
         flags.push_str(" --pre");
     }
     flags

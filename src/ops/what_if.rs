@@ -80,6 +80,7 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
         drop_requirements(session, &id, true);
     }
     let mut requirements = Requirements::collect(session, extra.clone())?;
+    requirements.question = Some(Box::new(request.clone()));
     for (by, id, reference) in supposed_too {
         let is_open = reference.version().is_none()
             && reference.local().is_none()

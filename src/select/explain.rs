@@ -253,7 +253,7 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
     let is = plural(versions.count(), "is", "are");
     let needs = plural(versions.count(), "needs", "need");
     match rejection {
-        Rejection::Excluded => format!("{is} excluded by the settings"),
+        Rejection::Excluded => format!("{is} excluded"),
         Rejection::Yanked(reason) if reason.is_empty() => format!("{is} yanked"),
         Rejection::Yanked(reason) => format!("{is} yanked: {reason}"),
         Rejection::TooNew => format!("{is} too new"),

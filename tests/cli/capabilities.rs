@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::support::{Package, Sandbox, write};
+use crate::ways_out::told;
 
 const NETWORK: &str = "net.mu.com/v1/Network";
 
@@ -61,11 +62,17 @@ fn the_workspace_itself_can_require_and_provide() {
     assert!(!lock.contains("net/cilium"), "{lock}");
 }
 
+/// The sandbox with dependencies of the workspace's package.
+fn depending(dependencies: &str) -> Sandbox {
+    let sandbox = sandbox();
+    sandbox.write("Mu.yaml", &format!("name: acme/shop\ndependencies: {dependencies}\n"));
+    sandbox
+}
+
 #[test]
 fn of_two_providers_one_can_be_done_without() {
-    let sandbox = sandbox();
-    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [net/calico, net/cilium]\n");
-    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @r"
+    let both = || depending("[net/calico, net/cilium]");
+    insta::assert_snapshot!(told(both, &["get"]).shown(), @r"
     $ mu get
     error: no versions fit together
       acme/shop requires net/calico
@@ -78,11 +85,9 @@ fn of_two_providers_one_can_be_done_without() {
     hint: do without net/cilium: `mu remove net/cilium`
     [exit 1]
     ");
-    follow(&sandbox, &["get"]);
-
     // What is only about to be added is no reason to take back something else silently.
-    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [net/calico]\n");
-    insta::assert_snapshot!(sandbox.mu(&["add", "net/cilium"]).fails().shown(), @r"
+    let one = || depending("[net/calico]");
+    insta::assert_snapshot!(told(one, &["add", "net/cilium"]).shown(), @r"
     $ mu add net/cilium
     error: no versions fit together
       acme/shop requires net/calico
@@ -94,13 +99,25 @@ fn of_two_providers_one_can_be_done_without() {
     hint: do without net/calico: `mu remove net/calico && mu add net/cilium`
     [exit 1]
     ");
-    follow(&sandbox, &["add", "net/cilium"]);
+    insta::assert_snapshot!(told(one, &["resolve", "--with", "net/cilium"]).shown(), @r"
+    $ mu resolve --with net/cilium
+    error: no versions fit together
+      acme/shop requires net/calico
+      net/calico 1.0.0 provides net.mu.com/v1/Network
+      mu resolve --with requires net/cilium
+      net/cilium 1.0.0 provides net.mu.com/v1/Network
+      only one package at a time can provide net.mu.com/v1/Network
 
+    hint: do without net/calico: `mu resolve --with net/cilium --without net/calico`
+    [exit 1]
+    ");
     // A version that does not provide it will do as well.
-    let calico = Package::new("net/calico", "2.0.0");
-    sandbox.hub().publish(&calico);
-    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [net/calico#^1, net/cilium]\n");
-    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @r"
+    let newer = || {
+        let sandbox = depending("[net/calico#^1, net/cilium]");
+        sandbox.hub().publish(&Package::new("net/calico", "2.0.0"));
+        sandbox
+    };
+    insta::assert_snapshot!(told(newer, &["get"]).shown(), @r"
     $ mu get
     error: no versions fit together
       acme/shop requires net/calico ^1
@@ -114,15 +131,16 @@ fn of_two_providers_one_can_be_done_without() {
     hint: do without net/cilium: `mu remove net/cilium`
     [exit 1]
     ");
-    follow(&sandbox, &["get"]);
 }
 
 #[test]
 fn what_nothing_provides_is_told_with_who_would() {
-    let sandbox = sandbox();
-    let missing = "name: acme/shop\nrequires: [net.mu.com/v1/Firewall]\n";
-    sandbox.write("Mu.yaml", missing);
-    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
+    let missing = || {
+        let sandbox = sandbox();
+        sandbox.write("Mu.yaml", "name: acme/shop\nrequires: [net.mu.com/v1/Firewall]\n");
+        sandbox
+    };
+    insta::assert_snapshot!(told(missing, &["get"]).shown(), @r"
     $ mu get
     error: nothing provides what is required
       acme/shop requires the capability net.mu.com/v1/Firewall
@@ -130,16 +148,19 @@ fn what_nothing_provides_is_told_with_who_would() {
     [exit 1]
     ");
 
-    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [acme/api]\n");
-    sandbox.write(".mu/workspace.yaml", "exclude: [net/calico, net/cilium]\n");
-    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @r"
+    let excluded = || {
+        let sandbox = depending("[acme/api]");
+        sandbox.write(".mu/workspace.yaml", "exclude: [net/calico, net/cilium]\n");
+        sandbox
+    };
+    insta::assert_snapshot!(told(excluded, &["get"]).shown(), @r"
     $ mu get
     error: nothing provides what is required
       acme/shop requires acme/api
       acme/api 1.0.0 requires the capability net.mu.com/v1/Network
       nothing provides the capability net.mu.com/v1/Network
-        net/calico 1.0.0, which would, is excluded by the settings
-        net/cilium 1.0.0, which would, is excluded by the settings
+        net/calico 1.0.0, which would, is excluded
+        net/cilium 1.0.0, which would, is excluded
 
     hint: take `net/calico` out of `exclude` in `.mu/workspace.yaml`
     hint: take `net/cilium` out of `exclude` in `.mu/workspace.yaml`
@@ -148,17 +169,18 @@ fn what_nothing_provides_is_told_with_who_would() {
     ");
 
     // What no list names has to be asked for.
-    sandbox.write(".mu/workspace.yaml", "");
-    let hub = sandbox.hub();
-    write(hub.folder(), "capabilities/net.mu.com/v1/Network.json", r#"{"packages": []}"#);
-    let front = Package::new("acme/front", "1.0.0").needs("acme/vpc#^1").needs("net/calico");
-    hub.publish(&front);
-    hub.publish(&Package::new("acme/front", "1.1.0"));
-    hub.release("acme/vpc", "1.0.0");
-    hub.release("acme/vpc", "2.0.0");
-    let dependencies = "[acme/api, acme/front, \"acme/vpc#^2\"]";
-    sandbox.write("Mu.yaml", &format!("name: acme/shop\ndependencies: {dependencies}\n"));
-    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @r"
+    let unlisted = || {
+        let sandbox = depending("[acme/api, acme/front, \"acme/vpc#^2\"]");
+        let hub = sandbox.hub();
+        write(hub.folder(), "capabilities/net.mu.com/v1/Network.json", r#"{"packages": []}"#);
+        let front = Package::new("acme/front", "1.0.0").needs("acme/vpc#^1").needs("net/calico");
+        hub.publish(&front);
+        hub.publish(&Package::new("acme/front", "1.1.0"));
+        hub.release("acme/vpc", "1.0.0");
+        hub.release("acme/vpc", "2.0.0");
+        sandbox
+    };
+    insta::assert_snapshot!(told(unlisted, &["get"]).shown(), @r"
     $ mu get
     error: no versions fit together
       acme/shop requires acme/api
@@ -172,28 +194,6 @@ fn what_nothing_provides_is_told_with_who_would() {
     hint: do without acme/api: `mu remove acme/api`
     [exit 1]
     ");
-    follow(&sandbox, &["get"]);
-}
-
-/// Runs what a failing command proposes, each from the same state, and checks that it helps.
-#[track_caller]
-fn follow(sandbox: &Sandbox, arguments: &[&str]) {
-    let manifest = sandbox.read("Mu.yaml");
-    let json: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
-    let error: serde_json::Value =
-        serde_json::from_str(&sandbox.mu(&json).fails().stderr).expect("is JSON");
-    let ways = error["error"]["details"]["waysOut"].as_array().expect("are told").clone();
-    assert!(!ways.is_empty(), "{error}");
-    for way_out in ways {
-        sandbox.write("Mu.yaml", &manifest);
-        for command in way_out["commands"].as_array().expect("are commands") {
-            let command = command.as_str().expect("is a text");
-            let words: Vec<&str> =
-                command.split(' ').skip(1).map(|word| word.trim_matches('\'')).collect();
-            sandbox.mu(&words).ok();
-        }
-    }
-    sandbox.write("Mu.yaml", &manifest);
 }
 
 #[test]

@@ -104,6 +104,20 @@ fn what_would_not_work_for_others_is_refused() {
         sandbox.mu_in("author", &["publish", "--dry-run", "--json"]).fails_with(code);
         assert!(!sandbox.hub().index("acme/site").exists());
     }
+    insta::assert_snapshot!(sandbox.mu_in("author", &["publish"]).fails().shown(), @r"
+    $ mu publish
+    warning: the manifest of `acme/site` has no `description`, `license`, `readme`
+    warning: packed without the exact versions: `Mu.lock` does not say which `hub.mu.com/aws/vpc` `acme/site` was made with; run `mu get` first
+    error: others could not install `acme/site`: its dependencies cannot be had
+      caused by: no version was found that is what was asked for
+      acme/site requires aws/vpc ^2
+      no version of aws/vpc is ^2
+        aws/vpc has 1.0.0
+        looked at hub+file://[DIR]/hub/
+
+    hint: mend the dependencies in the manifest, or publish what is missing first
+    [exit 1]
+    ");
     author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [aws/vpc]\n");
     write(
         &sandbox.path("author"),

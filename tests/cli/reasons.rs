@@ -73,7 +73,7 @@ fn what_stands_against_newer_versions_is_told() {
     asked for:
       ^1 by acme/web (at least this version)
     why no newer version:
-      1.2.0 is excluded by the settings
+      1.2.0 is excluded
     ways that lead to it:
       acme/web → hub.mu.com/aws/excluded ^1
     [exit 0]
@@ -163,7 +163,7 @@ fn outdated_tells_what_holds_each_back() {
     package                  current  allowed  newest  held back by
     hub.mu.com/aws/asked     1.0.0    1.0.0    1.2.0   ~1.0 by acme/web
     hub.mu.com/aws/conflict  1.0.0    1.0.0    2.0.0   aws/net ^1 by acme/web
-    hub.mu.com/aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded by the settings
+    hub.mu.com/aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded
     hub.mu.com/aws/kept      1.0.0    1.1.0    1.1.0
     hub.mu.com/aws/needy     1.0.1    1.0.1    1.5.0   1.5.0 needs kubernetes >=1.25, and it is 1.24.0
     hub.mu.com/aws/net       1.0.0    1.0.0    2.0.0   ^1 by acme/web

@@ -9,7 +9,7 @@ use crate::support::{Package, Run, Sandbox};
 
 /// Runs a command that fails, and takes each way out, in a sandbox of its own.
 #[track_caller]
-fn told(make: impl Fn() -> Sandbox, arguments: &[&str]) -> Run {
+pub(crate) fn told(make: impl Fn() -> Sandbox, arguments: &[&str]) -> Run {
     let sandbox = make();
     let run = sandbox.mu(arguments).fails();
     let mut with_json = arguments.to_vec();
@@ -163,7 +163,7 @@ fn versions_that_rules_took_out_are_let_in() {
     error: no versions fit together
       acme/web requires aws/vpc ^2
       no version of aws/vpc is ^2
-        aws/vpc 2.0.0 and 2.3.0 are excluded by the settings
+        aws/vpc 2.0.0 and 2.3.0 are excluded
         aws/vpc has 1.0.0 and 1.4.0
 
     hint: take `aws/vpc#^2` out of `exclude` in `.mu/workspace.yaml`
@@ -390,6 +390,65 @@ fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
 
     hint: ask for aws/app ^1.5.0 instead of ^1: `mu add aws/app#^1.5.0`
     hint: choose newer versions, which fit together: `mu get --resolution highest`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn what_is_only_supposed_is_supposed_otherwise() {
+    let make = || {
+        let sandbox = conflicting(&["aws/vpc#^1"]);
+        sandbox.mu(&["get"]).ok();
+        sandbox
+    };
+    insta::assert_snapshot!(told(make, &["resolve", "--with", "aws/app#^1"]).shown(), @r"
+    $ mu resolve --with aws/app#^1
+    error: no versions fit together
+      mu resolve --with requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      acme/web requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve --with aws/app#^1 --with aws/vpc#^2.3.0`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with aws/app#^0.9.0`
+    [exit 1]
+    ");
+    let arguments = ["resolve", "aws/app#^1", "aws/vpc#^1", "--exclude", "aws/app#0.9.0"];
+    insta::assert_snapshot!(told(make, &arguments).shown(), @r"
+    $ mu resolve aws/app#^1 aws/vpc#^1 --exclude aws/app#0.9.0
+    error: no versions fit together
+      mu resolve requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      mu resolve requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve aws/app#^1 aws/vpc#^2.3.0 --exclude aws/app#0.9.0`
+    [exit 1]
+    ");
+    let arguments = ["resolve", "aws/app#1.0.0", "--exclude", "aws/app#>=1.0.0"];
+    insta::assert_snapshot!(told(make, &arguments).shown(), @r"
+    $ mu resolve aws/app#1.0.0 --exclude aws/app#>=1.0.0
+    error: no versions fit together
+      mu resolve requires aws/app 1.0.0
+      no version of aws/app is 1.0.0
+        aws/app 1.0.0 is excluded
+        aws/app has 0.9.0
+
+    hint: let aws/app in again: `mu resolve aws/app#1.0.0`
+    hint: ask for aws/app 0.9.0 instead of 1.0.0: `mu resolve aws/app#0.9.0 --exclude 'aws/app#>=1.0.0'`
+    [exit 1]
+    ");
+    let arguments = ["resolve", "--with", "aws/app#^1", "--resolution", "minimal"];
+    insta::assert_snapshot!(told(make, &arguments).shown(), @r"
+    $ mu resolve --with aws/app#^1 --resolution minimal
+    error: no versions fit together
+      mu resolve --with requires aws/app ^1
+      aws/app 1.0.0 requires aws/vpc ^2
+      acme/web requires aws/vpc ^1
+      aws/vpc 2.0.0 is needed at least, and is not ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve --with aws/app#^1 --with aws/vpc#^2.3.0 --resolution minimal`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with aws/app#^0.9.0 --resolution minimal`
     [exit 1]
     ");
 }

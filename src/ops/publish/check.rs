@@ -154,12 +154,18 @@ pub(super) fn dependencies(
     if extra.is_empty() {
         return Ok(());
     }
-    let requirements = Requirements::collect(&elsewhere, extra)?;
+    let mut requirements = Requirements::collect(&elsewhere, extra)?;
+    for asked in &mut requirements.asked {
+        asked.by = member.manifest.name.to_string();
+    }
     let resolved = resolve_from(&elsewhere, &requirements, Update::Nothing, Lockfile::default());
     elsewhere.save_index();
     resolved.map(|_| ()).map_err(|mut error| {
         // Ways out are told of commands in a workspace, which are no help here.
         error.hints.clear();
+        if let Some(details) = error.details.as_object_mut() {
+            details.remove("waysOut");
+        }
         error
             .while_doing(format!(
                 "others could not install `{}`: its dependencies cannot be had",

@@ -1,0 +1,132 @@
+//! Ways out of a question what would be: the same question, with other suppositions.
+//!
+//! `mu resolve` writes nothing, so neither do its ways out, as far as a supposition can stand for a change.
+
+use crate::ops::Session;
+use crate::ops::get::id_of;
+use crate::ops::ways_out::{narrowing, quoted};
+use crate::ops::what_if::WhatIf;
+use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::select::{Ask, WayOut};
+use crate::workspace::Resolution;
+
+/// What to do, and the command that supposes it; none if no supposition stands for the way out.
+pub(super) fn again(
+    session: &Session,
+    question: &WhatIf,
+    way_out: &WayOut,
+    short: &dyn Fn(&PackageId) -> String,
+) -> Option<(String, String)> {
+    let mut other = question.clone();
+    let mut flags = String::new();
+    if let Some(resolution) = session.options.resolution
+        && resolution != session.workspace.settings.resolution
+        && *way_out != WayOut::Highest
+    {
+        flags.push_str(&format!(" --resolution {}", resolution.as_str()));
+    }
+    let names = |id: &PackageId, text: &str| {
+        let reference = Reference::parse(text);
+        reference.is_ok_and(|reference| id_of(session, &reference) == *id)
+    };
+    let text = match way_out {
+        WayOut::Ask(asks) => {
+            for ask in asks {
+                suppose(&mut other, ask, &names, short)?;
+            }
+            let changes: Vec<String> = asks.iter().map(|ask| change(ask, short)).collect();
+            format!("ask for {}", changes.join(", and "))
+        }
+        WayOut::GiveUp(id) => {
+            if other.references.iter().chain(&other.with).any(|text| names(id, text)) {
+                return None;
+            }
+            other.without.push(short(id));
+            format!("do without {}", short(id))
+        }
+        WayOut::Highest => {
+            flags.push_str(&format!(" --resolution {}", Resolution::Highest.as_str()));
+            "choose newer versions, which fit together".to_owned()
+        }
+        WayOut::AnyAge if session.options.published_before.is_none() => {
+            flags.push_str(" --exclude-newer 0");
+            "let versions in however young they are".to_owned()
+        }
+        WayOut::Include(id) => {
+            let given = other.exclude.len();
+            other.exclude.retain(|text| !names(id, text));
+            let settings = &session.workspace.settings.exclude;
+            let all = settings.iter().filter(|exclusion| exclusion.id == *id).count();
+            // The settings exclude it, too.
+            if all != given - other.exclude.len() {
+                return None;
+            }
+            format!("let {} in again", short(id))
+        }
+        WayOut::Forget(id, _) if other.installed.iter().any(|text| names(id, text)) => {
+            other.installed.retain(|text| !names(id, text));
+            format!("install {} anew instead of upgrading it", short(id))
+        }
+        _ => return None,
+    };
+    Some((text, format!("{}{flags}", command(&other))))
+}
+
+/// `elk ^2 instead of ^1`.
+pub(super) fn change(ask: &Ask, short: &dyn Fn(&PackageId) -> String) -> String {
+    let id = short(&ask.to.id);
+    match &ask.from {
+        Some(from) => format!("{id} {} instead of {from}", ask.to),
+        None => format!("{id} {}", ask.to),
+    }
+}
+
+/// Makes a question suppose what is to be asked; none if flags for all that is given cannot say it of one thing.
+fn suppose(
+    question: &mut WhatIf,
+    ask: &Ask,
+    names: &dyn Fn(&PackageId, &str) -> bool,
+    short: &dyn Fn(&PackageId) -> String,
+) -> Option<()> {
+    let id = &ask.to.id;
+    let mut given = question.references.iter_mut().chain(&mut question.with);
+    let text = match given.find(|text| names(id, text)) {
+        Some(text) => text,
+        None => {
+            question.with.push(short(id));
+            question.with.last_mut()?
+        }
+    };
+    let reference = Reference::parse(text).ok().filter(|reference| reference.local().is_none())?;
+    let spec = Some(ask.to.spec.clone()).filter(|spec| *spec != VersionSpec::Latest);
+    *text = reference.with_version(spec).to_string();
+    let is_alone = question.references.len() + question.with.len() == 1;
+    let (channel, app_version) = (ask.to.channel.clone(), ask.to.app_version.clone());
+    let is_said = question.channel == channel
+        && question.app_version == app_version
+        && question.prereleases == ask.to.prerelease;
+    (question.channel, question.app_version) = (channel, app_version);
+    question.prereleases = ask.to.prerelease;
+    (is_said || is_alone).then_some(())
+}
+
+/// The command line that asks a question.
+fn command(question: &WhatIf) -> String {
+    let mut words = vec!["mu resolve".to_owned()];
+    words.extend(question.references.iter().map(|text| quoted(text)));
+    for (flag, texts) in [
+        ("--with", &question.with),
+        ("--without", &question.without),
+        ("--installed", &question.installed),
+        ("--runtime", &question.runtime),
+        ("--exclude", &question.exclude),
+    ] {
+        words.extend(texts.iter().map(|text| format!("{flag} {}", quoted(text))));
+    }
+    let flags = narrowing(
+        question.channel.as_deref(),
+        question.app_version.as_deref(),
+        question.prereleases,
+    );
+    format!("{}{flags}", words.join(" "))
+}
