@@ -47,9 +47,10 @@ impl Check<'_> {
         }
         names.retain(|name| self.catalog.contains_key(name) && !self.broken.contains(name));
         let names: Vec<String> = names.into_iter().collect();
-        self.writer.complete(&names, self.broken.is_empty()).await?;
+        // Before the rest, so that the snapshot is not behind the gap in the log.
         let generation = log::begin_anew(files, &Root::read(files).await?).await?;
         self.writer.advance(generation, None, None).await?;
+        self.writer.complete(&names, self.broken.is_empty()).await?;
         pending.clear(files).await?;
         marker.clear(files).await?;
         let packs = self.root.packs_folder();

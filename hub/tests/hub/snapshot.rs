@@ -158,6 +158,10 @@ fn a_snapshot_that_is_odd_is_not_believed() {
     assert_eq!(report.findings.len(), 1, "{report:?}");
     assert!(report.findings[0].path == "snapshot.jsonl.gz" && report.is_sound(), "{report:?}");
     assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
+    // What is repaired is of use again, though the log begins anew.
+    let before = server.requests().len();
+    assert_eq!(Reader::new().all(&server, FIRST).len(), FIRST);
+    assert_eq!(server.requests().len() - before, 3);
 }
 
 #[test]
