@@ -6,6 +6,7 @@
 //! is not decided here.
 
 mod cache;
+mod hints;
 mod package;
 mod pool;
 mod providers;
@@ -27,6 +28,7 @@ use mu_provider::{Found, Progress, Provider, Release, SafeUrl};
 use crate::fs::FileError;
 use crate::guard::lock;
 use crate::index::cache::{Cache, Record};
+use crate::index::hints::Hints;
 use crate::index::package::{Package, PackageError};
 use crate::index::pool::Pool;
 use crate::index::releases::Releases;
@@ -95,6 +97,7 @@ pub(crate) struct Shared {
     met_local: Mutex<BTreeSet<PackageId>>,
     similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     wanted: Wanted,
+    hints: Hints,
     uses_installed: AtomicBool,
 }
 
@@ -131,6 +134,7 @@ impl Index {
             met_local: Mutex::default(),
             similar: Mutex::default(),
             wanted: Wanted::default(),
+            hints: Hints::default(),
             uses_installed: AtomicBool::new(false),
         });
         Self { pool: Pool::new(Arc::clone(&shared), jobs), shared }
@@ -244,6 +248,27 @@ impl Index {
         lock(&self.shared.packages).retain(|_, slot| !matches!(slot.get(), Some(Err(_))));
     }
 
+    /// Asks for the releases of packages without waiting for the answers; returns those that somebody had to be
+    /// asked about in this run.
+    pub fn ask_ahead<'id>(&self, ids: &'id [PackageId]) -> Vec<&'id PackageId> {
+        let shared = &self.shared;
+        // What is on this disk and fresh is read when it is needed, by whoever needs it.
+        let is_distant = |id: &&PackageId| !(shared.options.is_local)(id) && !shared.is_at_hand(id);
+        let distant: Vec<&PackageId> = ids.iter().filter(is_distant).collect();
+        let asked: Vec<&PackageId> =
+            distant.iter().copied().filter(|id| !shared.is_known(id)).collect();
+        shared.announce(&asked);
+        for id in asked {
+            self.pool.ask(pool::Question::Releases(id.clone()));
+        }
+        distant
+    }
+
+    /// Asks no more for what was only hinted at: the choice is made.
+    pub fn forget_hints(&self) {
+        self.pool.forget_hints();
+    }
+
     /// Writes what was learned to the cache folder.
     ///
     /// # Errors
@@ -290,16 +315,9 @@ impl Universe for Index {
     }
 
     fn expect(&self, ids: &[PackageId]) {
-        let shared = &self.shared;
-        // What is on this disk and fresh is read when it is needed, by whoever needs it.
-        let is_asked = |id: &&PackageId| {
-            !shared.is_known(id) && !(shared.options.is_local)(id) && !shared.is_at_hand(id)
-        };
-        let asked: Vec<&PackageId> = ids.iter().filter(is_asked).collect();
-        shared.announce(&asked);
-        for id in asked {
-            self.pool.ask(pool::Question::Releases(id.clone()));
-        }
+        let mut distant = self.ask_ahead(ids);
+        distant.retain(|id| self.shared.is_closure_wanted(id));
+        self.pool.ask_closures(distant.into_iter().cloned());
     }
 
     fn expect_requirements(&self, versions: &[(Arc<Releases>, releases::Position)]) {
@@ -380,18 +398,22 @@ impl Shared {
     fn announce(&self, ids: &[&PackageId]) {
         let mut unknown: HashMap<(String, SafeUrl), (Arc<dyn Provider>, usize)> = HashMap::new();
         for id in ids {
-            let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-            let Some(route) = self.routes.known(id, &known) else { continue };
-            let name = route.provider.name().to_owned();
-            let root = route.location.root.clone();
-            let cache = self.cache(&name, &root);
-            if cache.is_ok_and(|cache| cache.times(&route.location.path).is_none()) {
-                unknown.entry((name, root)).or_insert((route.provider, 0)).1 += 1;
+            if let Some(route) = self.unknown_route(id) {
+                let place = (route.provider.name().to_owned(), route.location.root);
+                unknown.entry(place).or_insert((route.provider, 0)).1 += 1;
             }
         }
         for ((_, root), (provider, packages)) in unknown {
             provider.expect(&root, packages);
         }
+    }
+
+    /// Where a package most likely is, if nothing of it is in the cache.
+    fn unknown_route(&self, id: &PackageId) -> Option<Route> {
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        let route = self.routes.presumed(id, &known)?;
+        let cache = self.cache(route.provider.name(), &route.location.root).ok()?;
+        cache.times(&route.location.path).is_none().then_some(route)
     }
 
     /// Whether anything of a registry is in the cache.

@@ -259,7 +259,9 @@ pub fn select(
     universe: &dyn Universe,
     request: &mut Request,
 ) -> Result<Selection, Failure> {
-    ask(session, request, |request| strategy.select(universe, request))
+    let selection = ask(session, request, |request| strategy.select(universe, request));
+    session.index().forget_hints();
+    selection
 }
 
 /// Asks selection, and again where a fetched package turned out to ask for one of the workspace's own.

@@ -5,7 +5,7 @@ use std::error::Error;
 use mu_provider::ProviderError;
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 
-use crate::index::{Route, RouteError, Universe as _};
+use crate::index::{Route, RouteError};
 use crate::lock::Source;
 use crate::ops::events::CallProgress;
 use crate::ops::filter::{Sieve, VersionFilter};
@@ -191,7 +191,7 @@ fn filtered(
     packages: Vec<FoundPackage>,
 ) -> Vec<FoundPackage> {
     let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
-    session.index().expect(&ids);
+    session.index().ask_ahead(&ids);
     let newest = |package: FoundPackage| {
         let releases = match session.index().published(&package.id) {
             Ok(releases) => releases,

@@ -6,6 +6,7 @@
 mod add;
 mod capabilities;
 mod care;
+mod closures;
 mod conflict;
 mod digest;
 mod errors;

@@ -24,6 +24,14 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// so that a place that has a way to answer many at once can choose it.
     fn expect(&self, _root: &SafeUrl, _packages: usize) {}
 
+    /// Names of packages of the same registry that the one at `location` may lead to, where that is good to know
+    /// because each of them would have to be asked for alone.
+    ///
+    /// Only a hint: it may be behind, or wrong. None where a place has no hints, or cannot be asked.
+    fn closure(&self, _location: &Location, _progress: &dyn Progress) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Lists every release of the package at `location`.
     ///
     /// `validator` is what an earlier [`Found`] came with; if nothing changed since, the answer is

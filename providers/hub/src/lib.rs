@@ -1,7 +1,8 @@
 //! Hubs: package registries of static files, on any web server or in a folder.
 //!
 //! Text comes in as [`HubProvider::list`] (`root.rs` finds `hub.json`, `document.rs` reads a file if it
-//! has changed, `changes.rs` knows what has not, `snapshot.rs` reads all at once, `index.rs` checks lines); files come in as
+//! has changed, `changes.rs` knows what has not, `snapshot.rs` reads all at once, `closure.rs` tells what comes next,
+//! `index.rs` checks lines); files come in as
 //! [`HubProvider::fetch`] (`download.rs` gets an archive and compares its digest, `partial.rs` keeps
 //! large ones between attempts, [`archive`] unpacks); `catalog.rs` searches. What the files mean is in [`wire`]. Nothing here
 //! writes to a hub.
@@ -9,6 +10,7 @@
 pub mod archive;
 mod catalog;
 mod changes;
+mod closure;
 mod document;
 mod download;
 mod fetch;
@@ -105,13 +107,9 @@ impl HubProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Listing>, ProviderError> {
         let url = location.root.as_folder();
-        let expected = {
-            let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-            expected.get(&url).copied().unwrap_or_default()
-        };
         let asking = self.asking(location, progress);
         let root = self.root(&url, &asking)?;
-        if !root.is_snapshot_worth_it(expected) {
+        if !root.is_snapshot_worth_it(self.expected(&url)) {
             return Ok(None);
         }
         let Some(snapshot) = root.snapshot(&asking) else { return Ok(None) };
@@ -130,6 +128,12 @@ impl HubProvider {
             max_age: root.max_age,
             location: location.clone(),
         })))
+    }
+
+    /// How many packages of the hub at `url` will be wanted that nothing is known of.
+    fn expected(&self, url: &SafeUrl) -> u64 {
+        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        expected.get(url).copied().unwrap_or_default()
     }
 
     /// Lists a package by its own index file.
@@ -199,6 +203,7 @@ impl HubProvider {
             insecure: location.insecure,
             limit: index::LONGEST_FILE,
             hides: false,
+            once: false,
             progress,
         }
     }
@@ -212,6 +217,12 @@ impl Provider for HubProvider {
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let asking =
             Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
+        // What is read to find out need not be read again.
+        match self.root(&location.root.as_folder(), &asking) {
+            Ok(root) => return Ok(root.has_file),
+            Err(error) if error.kind() == ErrorKind::Protocol => {}
+            Err(error) => return Err(error),
+        }
         match asking.read(&Root::hub_file(&location.root.as_folder())?, None) {
             Ok(Answer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
             Ok(Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }) => Ok(false),
@@ -224,6 +235,18 @@ impl Provider for HubProvider {
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let count = expected.entry(root.as_folder()).or_default();
         *count = count.saturating_add(packages as u64);
+    }
+
+    fn closure(&self, location: &Location, progress: &dyn Progress) -> Vec<String> {
+        let url = location.root.as_folder();
+        let asking = self.asking(location, progress);
+        match self.root(&url, &asking) {
+            Ok(root) if !root.is_snapshot_worth_it(self.expected(&url)) => {
+                root.closure(&location.path, &asking)
+            }
+            // Whoever really needs the hub meets the error.
+            _ => Vec::new(),
+        }
     }
 
     fn list(

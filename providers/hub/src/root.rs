@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 
 use crate::changes::Changes;
+use crate::closure::Closures;
 use crate::document::{Answer, Asking, Document};
 use crate::memory::Memory;
 use crate::snapshot::Snapshot;
@@ -31,6 +32,8 @@ pub(crate) struct Root {
     pub(crate) changes: Changes,
     /// All its index lines, once they were read at once.
     pub(crate) snapshot: OnceLock<Option<Snapshot>>,
+    /// What was asked of its closures.
+    pub(crate) closures: Closures,
 }
 
 impl Root {
@@ -43,6 +46,7 @@ impl Root {
             max_age: 0,
             changes: Changes::default(),
             snapshot: OnceLock::new(),
+            closures: Closures::default(),
         }
     }
 
@@ -98,6 +102,7 @@ impl Root {
             max_age,
             changes: Changes::default(),
             snapshot: OnceLock::new(),
+            closures: Closures::default(),
         })
     }
 

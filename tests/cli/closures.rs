@@ -1,0 +1,274 @@
+//! Closures: how many requests, and how many waits, a first resolve takes with them; and that nothing but that
+//! depends on what they say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use serde_json::{Value, json};
+
+use crate::support::{Nginx, Package, Sandbox, write};
+
+/// How long the chain of packages is, of which each needs the next; mu asks for 16 things at once.
+const LENGTH: usize = 12;
+
+fn name(number: usize) -> String {
+    format!("deep/n{number:02}")
+}
+
+/// A workspace that needs the first package of the chain, in a hub that keeps closures. A dependency is written as
+/// its name behind `namespace`; without one, it is looked for beside its dependent.
+fn chain(namespace: &str) -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&[&name(0)]);
+    let hub = sandbox.hub();
+    for number in 0..LENGTH {
+        let package = Package::new(&name(number), "1.0.0");
+        let next = format!("{namespace}n{:02}#^1", number + 1);
+        let package = if number + 1 < LENGTH { package.needs(&next) } else { package };
+        hub.publish(&package);
+    }
+    hub.release("deep/alone", "1.0.0");
+    keep_closures(&sandbox);
+    sandbox
+}
+
+/// Has the hub make closures, and no snapshot.
+fn keep_closures(sandbox: &Sandbox) {
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    let mut file: Value =
+        serde_json::from_str(&fs::read_to_string(sandbox.path("hub/hub.json")).expect("is there"))
+            .expect("is JSON");
+    assert_eq!(file["closures"], "closures/");
+    file.as_object_mut().expect("is an object").remove("snapshot");
+    write(&sandbox.path("hub"), "hub.json", file.to_string());
+}
+
+/// Sets what the closure of a package says.
+fn set_closure(sandbox: &Sandbox, name: &str, text: &str) {
+    write(&sandbox.path("hub"), &format!("closures/{name}.json"), text);
+}
+
+fn naming(names: &[String]) -> String {
+    json!({ "packages": names }).to_string()
+}
+
+/// What is locked by somebody who knows nothing yet.
+fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
+    sandbox.hub_is_at(url);
+    for part in ["cache", "work/Mu.lock"] {
+        let path = sandbox.path(part);
+        let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+    }
+    let answer = sandbox.mu(&["resolve", "--json"]).ok().json();
+    let packages = answer["packages"].as_array().expect("is a list");
+    packages.iter().map(|one| one["id"].as_str().expect("is text").to_owned()).collect()
+}
+
+fn all() -> Vec<String> {
+    (0..LENGTH).map(|number| format!("hub.mu.com/{}", name(number))).collect()
+}
+
+fn indexes(numbers: std::ops::Range<usize>) -> BTreeSet<String> {
+    numbers.map(|number| format!("/index/{}.jsonl", name(number))).collect()
+}
+
+#[test]
+fn one_closure_leads_to_everything_and_a_warm_cache_asks_for_none() {
+    let mut sandbox = chain("");
+    let nginx = Nginx::serve(&sandbox.path("hub"), "");
+    let url = nginx.url("").as_url().to_string();
+    assert_eq!(resolve(&mut sandbox, &url), all());
+    let path = |line: &String| line.split(' ').nth(1).expect("has a path").to_owned();
+    let asked: Vec<String> = nginx.log().iter().map(path).collect();
+    let mut expected = indexes(0..LENGTH);
+    expected.extend(["/hub.json".to_owned(), format!("/closures/{}.json", name(0))]);
+    assert_eq!(asked.iter().cloned().collect::<BTreeSet<_>>(), expected);
+    assert_eq!(asked.len(), expected.len(), "{asked:?}");
+    // Later, one question is enough.
+    sandbox.mu(&["resolve"]).ok();
+    assert_eq!(nginx.log()[asked.len()..], ["GET /hub.json HTTP/1.1 304"]);
+    // And what is new to the cache does not bring along what is in it.
+    sandbox.asks_for(&[&name(0), "deep/alone"]);
+    sandbox.mu(&["resolve"]).ok();
+    let asked: BTreeSet<String> = nginx.log()[asked.len() + 1..].iter().map(path).collect();
+    let expected = ["/closures/deep/alone.json", "/hub.json", "/index/deep/alone.jsonl"];
+    assert_eq!(asked, expected.map(str::to_owned).into());
+}
+
+/// Holds back answers until all of a group were asked for.
+struct Gates {
+    groups: Vec<BTreeSet<String>>,
+    arrived: Mutex<BTreeSet<String>>,
+    changed: Condvar,
+}
+
+impl Gates {
+    /// Waits for the rest of the group that a path is in; `false` if it does not come.
+    fn pass(&self, path: &str) -> bool {
+        let Some(group) = self.groups.iter().find(|group| group.contains(path)) else {
+            return true;
+        };
+        let mut arrived = self.arrived.lock().expect("nobody panics");
+        arrived.insert(path.to_owned());
+        self.changed.notify_all();
+        let is_short = |arrived: &mut BTreeSet<String>| !group.is_subset(arrived);
+        // Only a client that does not come ever waits to the end.
+        let (_arrived, waited) = self
+            .changed
+            .wait_timeout_while(arrived, Duration::from_secs(60), is_short)
+            .expect("nobody panics");
+        !waited.timed_out()
+    }
+}
+
+fn file(folder: &Path, request: &Seen) -> Reply {
+    match fs::read(folder.join(request.path.trim_start_matches('/'))) {
+        Ok(bytes) => Reply::body(bytes),
+        Err(_) => Reply::status(404),
+    }
+}
+
+/// A server that answers nobody in a group before all of it is asked for.
+fn gated(sandbox: &Sandbox, groups: Vec<BTreeSet<String>>) -> TestServer {
+    let gates = Gates { groups, arrived: Mutex::default(), changed: Condvar::new() };
+    let folder = sandbox.path("hub");
+    TestServer::start(move |request, _| match gates.pass(&request.path) {
+        true => file(&folder, request),
+        false => Reply::status(410),
+    })
+}
+
+#[test]
+fn what_a_closure_names_is_asked_for_at_once() {
+    let mut sandbox = chain("deep/");
+    let server = gated(&sandbox, vec![indexes(1..LENGTH)]);
+    assert_eq!(resolve(&mut sandbox, server.url("").as_url().as_str()), all());
+}
+
+#[test]
+fn a_closure_that_is_short_costs_a_wave_and_no_more() {
+    let mut sandbox = chain("deep/");
+    let known: Vec<String> = (1..5).map(name).collect();
+    set_closure(&sandbox, &name(0), &naming(&known));
+    let rest = format!("/closures/{}.json", name(5));
+    let server = gated(&sandbox, vec![indexes(1..5), indexes(6..LENGTH)]);
+    assert_eq!(resolve(&mut sandbox, server.url("").as_url().as_str()), all());
+    let closures: Vec<String> =
+        server.requests().into_iter().filter(|line| line.contains("/closures/")).collect();
+    assert_eq!(closures, [format!("GET /closures/{}.json", name(0)), format!("GET {rest}")]);
+}
+
+#[test]
+fn whatever_a_closure_says_the_answer_is_the_same_and_what_it_costs_is_bounded() {
+    let mut sandbox = chain("deep/");
+    let url = format!("file://{}/", sandbox.path("hub").display());
+    assert_eq!(resolve(&mut sandbox, &url), all());
+    let absent: Vec<String> = (0..3_000).map(|number| format!("not/there-{number}")).collect();
+    let escaping = [
+        "../../secret",
+        "/etc/passwd",
+        "//elsewhere.example/x",
+        "http://elsewhere.example/x",
+        "x\u{1b}[31m",
+        "a b",
+        "x?y=z",
+        "%2e%2e/x",
+        "",
+    ]
+    .map(str::to_owned);
+    let long = naming(&[format!("x{}", "y".repeat(2 << 20))]);
+    for (said, most) in [
+        ("nonsense".to_owned(), LENGTH),
+        ("[]".to_owned(), LENGTH),
+        (naming(&[]), 0),
+        (naming(&escaping), 0),
+        // What is not there is soon not believed any more.
+        (naming(&absent), 32 + 16),
+        (naming(&[&absent[..], &absent[..]].concat()), LENGTH),
+        (long, LENGTH),
+    ] {
+        set_closure(&sandbox, &name(0), &said);
+        let nginx = Nginx::serve(&sandbox.path("hub"), "");
+        let url = nginx.url("").as_url().to_string();
+        assert_eq!(resolve(&mut sandbox, &url), all(), "{said:.60}");
+        let asked = nginx.log();
+        // `hub.json`, the indexes, and what was asked because of closures.
+        assert!(asked.len() <= 1 + LENGTH + LENGTH + most, "{said:.60}: {asked:?}");
+        let strange = asked.iter().find(|line| {
+            !["/hub.json", "/index/", "/closures/deep/"].iter().any(|known| line.contains(known))
+        });
+        assert_eq!(strange, None, "{said:.60}");
+    }
+}
+
+#[test]
+fn a_hub_whose_closures_cannot_be_had_is_soon_not_asked_for_them() {
+    let roots: Vec<String> = (0..60).map(|number| format!("wide/n{number}")).collect();
+    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let mut sandbox = Sandbox::with_dependencies(&texts);
+    for root in &roots {
+        sandbox.hub().release(root, "1.0.0");
+    }
+    keep_closures(&sandbox);
+    for status in [404, 500, 403] {
+        let folder = sandbox.path("hub");
+        let asked: Arc<Mutex<BTreeMap<String, usize>>> = Arc::default();
+        let counted = Arc::clone(&asked);
+        let server = TestServer::start(move |request, _| {
+            *counted.lock().expect("nobody panics").entry(request.path.clone()).or_default() += 1;
+            match request.path.starts_with("/closures/") {
+                true => Reply::status(status),
+                false => file(&folder, request),
+            }
+        });
+        assert_eq!(resolve(&mut sandbox, server.url("").as_url().as_str()).len(), 60);
+        let asked = asked.lock().expect("nobody panics");
+        let closures: Vec<_> = asked.iter().filter(|(path, _)| path.contains("closures")).collect();
+        assert!(closures.len() <= 8 + 16, "{status}: {closures:?}");
+        assert!(closures.iter().all(|(_, times)| **times == 1), "{status}: {closures:?}");
+        assert_eq!(asked.len() - closures.len(), 61, "{status}");
+    }
+}
+
+#[test]
+fn a_hub_that_no_registry_tells_of_is_asked_no_more() {
+    let mut sandbox = chain("deep/");
+    let nginx = Nginx::serve(&sandbox.path("hub"), "");
+    sandbox.asks_for(&[nginx.url(&name(0)).as_url().as_str()]);
+    let answer = sandbox.mu(&["resolve", "--json"]).ok().json();
+    assert_eq!(answer["packages"].as_array().map(Vec::len), Some(LENGTH));
+    let asked: BTreeSet<String> = nginx.log().into_iter().collect();
+    assert_eq!((asked.len(), nginx.log().len()), (2 + LENGTH, 2 + LENGTH), "{asked:?}");
+    let roots: Vec<String> =
+        (0..LENGTH).map(|number| nginx.url(&name(number)).as_url().to_string()).collect();
+    sandbox.asks_for(&roots.iter().map(String::as_str).collect::<Vec<_>>());
+    // As one that is told of: with a snapshot there is nothing else to ask.
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    let before = nginx.log().len();
+    resolve(&mut sandbox, "https://not-asked.example/");
+    let asked = &nginx.log()[before..];
+    assert_eq!(asked.len(), 3, "{asked:?}");
+}
+
+#[test]
+fn a_snapshot_is_taken_instead_where_much_is_wanted() {
+    let roots: Vec<String> = (0..40).map(|number| format!("wide/n{number}")).collect();
+    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let mut sandbox = Sandbox::with_dependencies(&texts);
+    for root in &roots {
+        sandbox.hub().publish(&Package::new(root, "1.0.0").needs("wide/base"));
+    }
+    sandbox.hub().release("wide/base", "1.0.0");
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    let nginx = Nginx::serve(&sandbox.path("hub"), "");
+    let url = nginx.url("").as_url().to_string();
+    assert_eq!(resolve(&mut sandbox, &url).len(), 41);
+    let expected = ["hub.json", "snapshot.jsonl.gz", "snapshot.digests"]
+        .map(|path| format!("GET /{path} HTTP/1.1 200"));
+    assert_eq!(nginx.log(), expected);
+    sandbox.mu(&["resolve"]).ok();
+    assert_eq!(nginx.log().len(), 4);
+}
