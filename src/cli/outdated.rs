@@ -6,14 +6,15 @@ use serde_json::json;
 
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
-use crate::ops::outdated::outdated;
+use crate::ops::outdated::{Outdated, outdated};
 use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
+use crate::workspace::Resolution;
 
 /// Show which packages have newer versions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 `allowed` is the newest that fits what is asked for: `mu update` moves there. `newest` is the newest \
-release there is.
+release there is. A package that is held back by Mu.lock alone only waits for `mu update`.
 
 Examples:
   mu outdated
@@ -50,14 +51,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.shell.status("everything is at its newest version");
         return Ok(0);
     }
+    let is_minimal = session.resolution() == Resolution::Minimal;
     let mut table = Table::new(&["package", "current", "allowed", "newest", "held back by"]);
     for package in &found {
         let moves = if package.allowed == package.current { Style::new() } else { GOOD };
         let beyond = if package.newest == package.allowed { Style::new() } else { NOTICE };
-        let mut held = package.held_back_by.join(", ");
-        if let Some(moved_to) = &package.moved_to {
-            held = format!("moved to {moved_to}");
-        }
+        let held = held_back_by(package, is_minimal);
         table.row([
             (STRONG, package.id.to_string()),
             (Style::new(), package.current.clone()),
@@ -68,4 +67,18 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     context.print(&table.render())?;
     Ok(0)
+}
+
+/// What keeps a package from being newer, and where it has moved.
+fn held_back_by(package: &Outdated, is_minimal: bool) -> String {
+    let mut reasons = package.held_back_by.clone();
+    if reasons.is_empty() && package.allowed != package.current {
+        let reason = if is_minimal { "nothing asks for more" } else { "only Mu.lock" };
+        reasons.push(reason.to_owned());
+    }
+    reasons.extend(package.moved_to.iter().map(|to| format!("moved to {to}")));
+    if reasons.is_empty() {
+        return "could not be found out".to_owned();
+    }
+    reasons.join(", ")
 }

@@ -16,24 +16,37 @@ use crate::workspace::Resolution;
 /// Show why a package is installed, and why in this version
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Of many ways that lead to it, the shortest are shown; --all and --json show every one.
+
 Examples:
-  mu why aws/vpc")]
+  mu why aws/vpc
+  mu why aws/vpc --all")]
 pub(crate) struct Arguments {
     /// The package
     #[arg(value_name = "PKG")]
     package: String,
+    /// Show every way that leads to it
+    #[arg(long)]
+    all: bool,
 }
 
-/// More ways than this tell nobody anything.
-const MOST_PATHS: usize = 50;
+/// Of more ways than this only the shortest are shown, if not all are asked for.
+const SHORTEST: usize = 20;
+/// More ways than this are not looked for.
+const MOST_PATHS: usize = 10_000;
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let (graph, lock) = Graph::load(&session)?;
     let reference = Reference::parse(&arguments.package).map_err(crate::ops::CommandError::from)?;
     let id = find_locked(&session, &lock, &reference)?;
-    let paths: Vec<Vec<Node>> =
-        graph.find(&id).into_iter().flat_map(|node| graph.paths_to(node, MOST_PATHS)).collect();
+    let mut paths: Vec<Vec<Node>> = Vec::new();
+    let mut is_complete = true;
+    for node in graph.find(&id) {
+        let (found, are_all) = graph.paths_to(node, MOST_PATHS);
+        paths.extend(found);
+        is_complete &= are_all;
+    }
     let reasons = why(&session, &lock, &id)?;
     let is_minimal = session.resolution() == Resolution::Minimal;
     let base = session.defaults().base;
@@ -46,7 +59,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             .collect();
         let versions: Vec<_> =
             reasons.iter().map(|reasons| json_of(reasons, &base, is_minimal)).collect();
-        context.json(&json!({ "id": id.to_string(), "versions": versions, "paths": paths }))?;
+        context.json(&json!({
+            "id": id.to_string(),
+            "versions": versions,
+            "paths": paths,
+            "areAllPaths": is_complete,
+        }))?;
         return Ok(0);
     }
     for reasons in &reasons {
@@ -62,7 +80,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         print_newer(context, reasons, &base, is_minimal)?;
     }
     context.line(&format!("{FAINT}ways that lead to it:{FAINT:#}"))?;
-    for path in &paths {
+    let shown = if arguments.all { paths.len() } else { SHORTEST.min(paths.len()) };
+    for path in &paths[..shown] {
         let mut text = graph.vertices[path[0]].name.clone();
         for pair in path.windows(2) {
             let spec = graph.spec(pair[0], pair[1]).unwrap_or_default();
@@ -73,9 +92,16 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         }
         context.line(&format!("  {text}"))?;
     }
-    if paths.len() == MOST_PATHS {
-        context.line(&format!("  {FAINT}and more{FAINT:#}"))?;
-    }
+    let more = paths.len() - shown;
+    let rest = match (more, is_complete) {
+        (0, true) => return Ok(0),
+        (0, false) => "… and more, which were not looked for".to_owned(),
+        (more, true) => format!("… and {more} more: `mu why {} --all`", arguments.package),
+        (more, false) => {
+            format!("… and more than {more} others: `mu why {} --all`", arguments.package)
+        }
+    };
+    context.line(&format!("  {FAINT}{rest}{FAINT:#}"))?;
     Ok(0)
 }
 

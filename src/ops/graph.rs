@@ -2,7 +2,7 @@
 //!
 //! Made of manifests and lock alone; no registry is asked.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::requirements::{COMMAND_LINE, Requirements};
@@ -162,29 +162,36 @@ impl Graph {
         inverted
     }
 
-    /// Every way from a root to `target`, shortest first, at most `limit`.
-    pub fn paths_to(&self, target: Node, limit: usize) -> Vec<Vec<Node>> {
+    /// Every way from a root to `target`, shortest first; at most `limit`, and whether that is all.
+    pub fn paths_to(&self, target: Node, limit: usize) -> (Vec<Vec<Node>>, bool) {
         let inverted = self.inverted();
         let mut found = Vec::new();
-        let mut open = std::collections::VecDeque::from([vec![target]]);
+        let mut is_complete = true;
+        let mut open = VecDeque::from([vec![target]]);
         while let Some(path) = open.pop_front() {
             let last = *path.last().expect("a path has at least its target");
             if self.vertices[last].is_root && (path.len() > 1 || inverted[last].is_empty()) {
-                found.push(path.iter().rev().copied().collect());
                 if found.len() == limit {
-                    break;
+                    return (found, false);
                 }
+                found.push(path.iter().rev().copied().collect());
                 continue;
             }
             for edge in &inverted[last] {
-                if !path.contains(&edge.to) && open.len() < 10_000 {
-                    let mut longer = path.clone();
-                    longer.push(edge.to);
-                    open.push_back(longer);
+                if path.contains(&edge.to) {
+                    continue;
                 }
+                // Each of these leads on to a root, but for those that only lead round.
+                if open.len() > limit {
+                    is_complete = false;
+                    break;
+                }
+                let mut longer = path.clone();
+                longer.push(edge.to);
+                open.push_back(longer);
             }
         }
-        found
+        (found, is_complete)
     }
 
     /// What `from` asks of `to`.

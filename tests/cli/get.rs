@@ -225,4 +225,16 @@ fn a_package_that_moved_says_where_to() {
     sandbox.mu(&["get"]).ok().does_not_say(&["has moved"]);
     let outdated = sandbox.mu(&["outdated", "--json"]).ok().json();
     assert_eq!(outdated["packages"][0]["movedTo"], "hub.mu.com/ops/kafka");
+    // What holds it back besides is told, too.
+    sandbox
+        .hub()
+        .publish(&Package::new("old/kafka", "2.0.0").key("movedTo", "hub.mu.com/ops/kafka".into()));
+    let outdated = |because: &str| {
+        let line = format!("{because}, moved to hub.mu.com/ops/kafka");
+        sandbox.mu(&["outdated"]).ok().says(&[&line]);
+    };
+    outdated("only Mu.lock");
+    sandbox.write("Mu.yaml", "name: acme/web\ndependencies: [old/kafka#^1]\n");
+    sandbox.mu(&["get"]).ok();
+    outdated("^1 by acme/web");
 }

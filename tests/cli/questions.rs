@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Package, Sandbox};
+use crate::support::{Package, Run, Sandbox};
 
 /// `acme/web` → app → ec2 ⇄ vpc, and s3 beside.
 fn sandbox() -> Sandbox {
@@ -163,6 +163,37 @@ fn why_shows_every_way_and_every_wish() {
     assert_eq!(json["id"], "hub.mu.com/aws/vpc");
     assert_eq!(json["paths"].as_array().expect("is a list").len(), 2);
     sandbox.mu(&["why", "aws/nothing"]).fails().says(&["not installed here"]);
+}
+
+#[test]
+fn of_many_ways_the_shortest_are_shown_first() {
+    // Six layers of two packages, each of which needs both of the next: 64 ways.
+    let sandbox = Sandbox::with_dependencies(&["l/a0", "l/b0"]);
+    for layer in 0..5 {
+        for side in ["a", "b"] {
+            let package = Package::new(&format!("l/{side}{layer}"), "1.0.0");
+            let next = layer + 1;
+            let package = package.needs(&format!("l/a{next}")).needs(&format!("l/b{next}"));
+            sandbox.publish(&[package]);
+        }
+    }
+    for side in ["a", "b"] {
+        sandbox.publish(&[Package::new(&format!("l/{side}5"), "1.0.0").needs("l/end")]);
+    }
+    sandbox.publish(&[Package::new("l/end", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    let ways = |run: &Run| run.stdout.lines().filter(|line| line.contains("→")).count();
+    let run = sandbox.mu(&["why", "l/end"]).ok();
+    assert_eq!(ways(&run), 20);
+    run.says(&["… and 44 more: `mu why l/end --all`"]);
+    let run = sandbox.mu(&["why", "l/end", "--all"]).ok();
+    assert_eq!(ways(&run), 64);
+    run.does_not_say(&["more"]);
+    let json = sandbox.mu(&["why", "l/end", "--json"]).ok().json();
+    let paths = json["paths"].as_array().expect("is a list");
+    let different: std::collections::BTreeSet<String> =
+        paths.iter().map(ToString::to_string).collect();
+    assert_eq!((different.len(), &json["areAllPaths"]), (64, &json!(true)));
 }
 
 #[test]

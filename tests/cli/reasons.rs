@@ -158,13 +158,13 @@ fn what_is_known_is_told_where_registries_cannot_be_asked() {
 #[test]
 fn outdated_tells_what_holds_each_back() {
     let sandbox = sandbox();
-    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
+    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @r"
     $ mu outdated
     package                  current  allowed  newest  held back by
     hub.mu.com/aws/asked     1.0.0    1.0.0    1.2.0   ~1.0 by acme/web
     hub.mu.com/aws/conflict  1.0.0    1.0.0    2.0.0   aws/net ^1 by acme/web
     hub.mu.com/aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded
-    hub.mu.com/aws/kept      1.0.0    1.1.0    1.1.0
+    hub.mu.com/aws/kept      1.0.0    1.1.0    1.1.0   only Mu.lock
     hub.mu.com/aws/needy     1.0.1    1.0.1    1.5.0   1.5.0 needs kubernetes >=1.25, and it is 1.24.0
     hub.mu.com/aws/net       1.0.0    1.0.0    2.0.0   ^1 by acme/web
     [exit 0]
