@@ -24,7 +24,8 @@
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!
 //! The providers (`providers/hub`, `providers/git`, `providers/path`) are crates of their own. They know
-//! the protocol in `providers/api`, and nothing of this library. So is `hub/`, which writes hubs.
+//! the protocol in `providers/api`, and nothing of this library. So is `hub/`, which writes hubs. `picture/` draws
+//! dependency graphs for both.
 //!
 //! # Files on disk
 //!

@@ -293,6 +293,11 @@ fn a_screen_reader_is_told_all() {
     ] {
         has(role, name);
     }
+    let picture = "What is around web/proxy web/proxy needs 3 packages, and 3 packages need it.";
+    assert!(
+        told.iter().any(|one| one.role == "image" && one.name.starts_with(picture)),
+        "{told:#?}"
+    );
     for one in &told {
         let needs_name = ["link", "button", "combobox", "image", "heading", "region"];
         assert!(!needs_name.contains(&one.role.as_str()) || !one.name.trim().is_empty(), "{one:?}");

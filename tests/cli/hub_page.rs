@@ -129,6 +129,9 @@ fn a_package_has_a_page_with_all_that_is_known_of_it() {
         section(&page, "dependents"),
         "<a href=\"../../packages/ops/shop\">ops/shop</a> <span class=\"asked\">1.x</span>",
     );
+    let graph = section(&page, "graph");
+    has(graph, "<title>ops/shop needs web/proxy 1.x</title>");
+    has(graph, "<title>web/proxy needs tls ^1.0</title>");
     served.ask("GET", "/packages/web/tls", &[], &[]).is(200);
 }
 
@@ -466,7 +469,7 @@ fn people_are_told_in_html_what_programs_are_told_in_json() {
     let sandbox = Sandbox::new();
     let served = served(&sandbox);
     let people = served.ask("GET", "/packages/a/b", &[BROWSER], &[]).is(404);
-    has(&seen(&people.text()), "Not Found this hub has no package a/b");
+    has(&seen(&people.text()), "Not found This hub has no package a/b.");
     assert_eq!(people.header("cache-control"), Some("no-store"));
     has(&people.text(), "href=\"../../assets/page-");
     let programs = served.ask("GET", "/packages/a/b", &[], &[]).is(404);

@@ -3,7 +3,6 @@
 //! The same graph gives the same bytes. What is in the graph is [`crate::ops::graph`]'s to say.
 
 mod dot;
-mod layout;
 mod mermaid;
 mod svg;
 

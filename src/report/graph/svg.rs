@@ -1,195 +1,38 @@
 //! The graph as a picture that stands for itself: readable in light and dark, and to screen readers.
+//!
+//! How it is drawn is [`mu_picture`]'s.
 
-use unicode_width::UnicodeWidthStr as _;
+use mu_picture::{Edge, Node, Picture, Style};
 
 use crate::ops::graph::Graph;
-use crate::report::graph::layout::{Edge, Layout, Point, Size, Way, layout};
-use crate::report::graph::{Line, lines, texts};
-
-/// How wide a character of the names and versions is, in pixels.
-const WIDE: f64 = 7.3;
-
-/// How wide a character of the labels is, in pixels.
-const NARROW: f64 = 6.7;
-
-/// Space between a text and the side of its box.
-const PADDING: f64 = 12.0;
-
-/// How high a box with one line and with two lines is.
-const HEIGHTS: [f64; 2] = [28.0, 44.0];
-
-/// How high a label is.
-const LABEL: f64 = 16.0;
-
-const STYLE: &str = "\
-.paper{fill:#fff}.box{fill:#f6f8fa;stroke:#6e7781}.own .box{fill:#ddf4ff;stroke:#0969da;stroke-width:1.5}\
-text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328}.own .name{font-weight:bold}\
-.version,.label{fill:#57606a}.label{font-size:11px;text-anchor:middle}\
-.way{fill:none;stroke:#6e7781;stroke-width:1.2}.back .way{stroke-dasharray:5 3}.tip{fill:#6e7781}\
-@media(prefers-color-scheme:dark){.paper{fill:#0d1117}.box{fill:#161b22;stroke:#8b949e}\
-.own .box{fill:#0c2d6b;stroke:#58a6ff}text{fill:#e6edf3}.version,.label{fill:#a6b0ba}\
-.way{stroke:#8b949e}.tip{fill:#8b949e}}";
+use crate::report::graph::{lines, texts};
 
 /// The graph as SVG.
 pub fn svg(graph: &Graph) -> String {
-    let lines = lines(graph);
-    let sizes: Vec<Size> = graph.vertices.iter().map(|vertex| size_of(&texts(vertex))).collect();
-    let edges: Vec<Edge> = lines
-        .iter()
-        .map(|line| Edge { from: line.from, to: line.to, label: label_size(&line.label) })
-        .collect();
-    let layout = layout(&sizes, &edges);
-    let mut picture = head(graph, lines.len(), &layout);
-    for (line, way) in lines.iter().zip(&layout.ways) {
-        picture.push_str(&edge(graph, line, way, &layout, &sizes));
-    }
-    for (node, place) in layout.nodes.iter().enumerate() {
-        picture.push_str(&boxed(graph, node, *place, sizes[node]));
-    }
-    picture.push_str("</svg>\n");
-    picture
+    let node = |vertex| {
+        let (name, version) = texts(vertex);
+        Node { name, version, is_own: vertex.is_root }
+    };
+    let edges = lines(graph).into_iter();
+    let edges = edges.map(|line| Edge { from: line.from, to: line.to, label: line.label });
+    let mut picture = Picture {
+        title: "Dependency graph".to_owned(),
+        nodes: graph.vertices.iter().map(node).collect(),
+        edges: edges.collect(),
+        ..Picture::default()
+    };
+    picture.description = description(&picture);
+    mu_picture::svg(&picture, Style::Own)
 }
 
-fn size_of((name, version): &(String, Option<String>)) -> Size {
-    let longest = name.width().max(version.as_deref().unwrap_or_default().width());
-    let height = HEIGHTS[usize::from(version.is_some())];
-    Size { width: longest as f64 * WIDE + 2.0 * PADDING, height }
-}
-
-fn label_size(label: &str) -> Size {
-    Size { width: label.width() as f64 * NARROW + PADDING, height: LABEL }
-}
-
-fn head(graph: &Graph, edges: usize, layout: &Layout) -> String {
-    let (width, height) =
-        (layout.size.width.ceil().max(200.0), layout.size.height.ceil().max(40.0));
-    let own = graph.vertices.iter().filter(|vertex| vertex.is_root).count();
-    let description = match graph.vertices.len() {
+fn description(picture: &Picture) -> String {
+    let own = picture.nodes.iter().filter(|node| node.is_own).count();
+    match picture.nodes.len() {
         0 => "There is no package in this workspace, and nothing is installed.".to_owned(),
         all => format!(
-            "{all} packages, {own} of them the workspace's own, and {edges} requirements. Each arrow leads from \
-             a package to one that it needs."
+            "{all} packages, {own} of them the workspace's own, and {} requirements. Each arrow leads from a package to \
+             one that it needs.",
+            picture.edges.len()
         ),
-    };
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-         role=\"img\" aria-labelledby=\"graph-title graph-description\">\n\
-         <title id=\"graph-title\">Dependency graph</title>\n\
-         <desc id=\"graph-description\">{description}</desc>\n\
-         <style>{STYLE}</style>\n\
-         <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" \
-         orient=\"auto\"><path class=\"tip\" d=\"M0 0L8 4L0 8z\"/></marker></defs>\n\
-         <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n"
-    )
-}
-
-fn boxed(graph: &Graph, node: usize, place: Point, size: Size) -> String {
-    let vertex = &graph.vertices[node];
-    let (name, version) = texts(vertex);
-    let own = if vertex.is_root { " own" } else { "" };
-    let title = match &version {
-        Some(version) => format!("{name} {version}"),
-        None => name.clone(),
-    };
-    let top = place.y - size.height / 2.0;
-    let left = place.x + PADDING;
-    let mut text = format!(
-        "<g class=\"node{own}\"><title>{}</title><rect class=\"box\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" \
-         rx=\"6\"/><text class=\"name\" x=\"{}\" y=\"{}\">{}</text>",
-        escaped(&title),
-        number(place.x),
-        number(top),
-        number(size.width),
-        number(size.height),
-        number(left),
-        number(top + 18.0),
-        escaped(&name),
-    );
-    if let Some(version) = version {
-        text.push_str(&format!(
-            "<text class=\"version\" x=\"{}\" y=\"{}\">{}</text>",
-            number(left),
-            number(top + 34.0),
-            escaped(&version)
-        ));
     }
-    text.push_str("</g>\n");
-    text
-}
-
-fn edge(graph: &Graph, line: &Line, way: &Way, layout: &Layout, sizes: &[Size]) -> String {
-    let (from, to) = (&graph.vertices[line.from], &graph.vertices[line.to]);
-    let title = format!("{} needs {} {}", texts(from).0, texts(to).0, line.label);
-    let back = if way.is_back { " back" } else { "" };
-    let (path, label) = if way.points.is_empty() {
-        around(layout.nodes[line.from], sizes[line.from])
-    } else {
-        (path(&way.points), way.label)
-    };
-    let width = label_size(&line.label).width - PADDING / 2.0;
-    format!(
-        "<g class=\"edge{back}\"><title>{}</title><path class=\"way\" d=\"{path}\" marker-end=\"url(#tip)\"/>\
-         <rect class=\"paper\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{LABEL}\"/>\
-         <text class=\"label\" x=\"{}\" y=\"{}\">{}</text></g>\n",
-        escaped(&title),
-        number(label.x - width / 2.0),
-        number(label.y - LABEL / 2.0),
-        number(width),
-        number(label.x),
-        number(label.y + 4.0),
-        escaped(&line.label)
-    )
-}
-
-/// A line through the points: every second stretch is a bend, which begins and ends level.
-fn path(points: &[Point]) -> String {
-    let mut path = String::new();
-    for (index, point) in points.iter().enumerate() {
-        let (x, y) = (number(point.x), number(point.y));
-        let Some(before) = index.checked_sub(1).map(|index| points[index]) else {
-            path.push_str(&format!("M{x} {y}"));
-            continue;
-        };
-        if before.y == point.y {
-            path.push_str(&format!("L{x} {y}"));
-        } else {
-            let middle = number((before.x + point.x) / 2.0);
-            path.push_str(&format!("C{middle} {} {middle} {y} {x} {y}", number(before.y)));
-        }
-    }
-    path
-}
-
-/// A loop above a node that needs itself, and where its label goes.
-fn around(node: Point, size: Size) -> (String, Point) {
-    let (left, top) = (node.x + 14.0, node.y - size.height / 2.0);
-    let (x, right) = (number(left), number(left + 24.0));
-    let (y, above) = (number(top), number(top - 18.0));
-    let path = format!("M{right} {y}C{right} {above} {x} {above} {x} {y}");
-    (path, Point { x: left + 12.0, y: top - 10.0 })
-}
-
-/// A number with one digit behind the point at most.
-fn number(value: f64) -> String {
-    let rounded = (value * 10.0).round() / 10.0;
-    // Without a sign where it is nothing.
-    format!("{}", rounded + 0.0)
-}
-
-/// Text of an element: what XML would read as something else is written by its name.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            // No character of XML.
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }

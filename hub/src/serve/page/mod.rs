@@ -1,7 +1,8 @@
 //! What people see of a hub in a browser: pages that are whole as the server sends them.
 //!
 //! `home.rs` has the first page and the search, `package.rs` a package, whose `notices.rs` say what to know before one
-//! depends on it; `readme/` reads its readme, `relations.rs` knows who depends on whom. `assets.rs` has style and script,
+//! depends on it; `readme/` reads its readme, `relations.rs` knows who depends on whom,
+//! `graph.rs` draws it. `assets.rs` has style and script,
 //! `answer.rs` how pages are sent, `address.rs` and `target.rs` what references look like. The templates are in
 //! `hub/templates/`. Nothing here changes a hub.
 //!
@@ -10,6 +11,7 @@
 mod address;
 mod answer;
 mod assets;
+mod graph;
 mod home;
 mod notices;
 mod package;
@@ -125,7 +127,7 @@ impl Frame<'_> {
 #[template(path = "problem.html")]
 struct ProblemPage<'asked> {
     frame: Frame<'asked>,
-    status: StatusCode,
+    heading: String,
     detail: String,
 }
 
@@ -138,11 +140,19 @@ pub(super) fn for_people(asked: &Asked, response: Response) -> Response {
         return response;
     }
     let Some(problem) = response.extensions().get::<Problem>() else { return response };
-    let (status, detail) = (problem.status(), problem.detail().to_owned());
-    let page = ProblemPage { frame: asked.frame(), status, detail };
+    let status = problem.status();
+    let heading = sentence(&status.canonical_reason().unwrap_or("Error").to_lowercase());
+    let detail = format!("{}.", sentence(problem.detail()));
+    let page = ProblemPage { frame: asked.frame(), heading, detail };
     let Ok(text) = page.render() else { return response };
     let (mut parts, _) = response.into_parts();
     let (page, body) = answer::html(&asked.headers, status, Keeping::Never, &text).into_parts();
     parts.headers.extend(page.headers);
     Response::from_parts(parts, body)
+}
+
+/// A text that begins with a capital letter.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
 }

@@ -15,7 +15,7 @@ use super::notices::{Notice, Part, Subject, notices};
 use super::readme::Readme;
 use super::relations::Known;
 use super::target::Target;
-use super::{Asked, Frame, PACKAGES};
+use super::{Asked, Frame, PACKAGES, graph};
 use crate::files::Files;
 use crate::lines::{Line, Lines};
 use crate::names;
@@ -55,6 +55,7 @@ struct Page<'asked> {
     /// The packages that depend on it, and how many there are; `None` before that is known.
     dependents: Option<(Vec<Related>, usize)>,
     requires: Vec<Required>,
+    picture: Option<String>,
 }
 
 /// A row in the table of versions.
@@ -80,12 +81,14 @@ struct Columns {
 
 /// A package that this one has to do with.
 #[derive(Debug)]
-struct Related {
-    text: String,
+pub(super) struct Related {
+    /// Its name in this hub, else what was written.
+    pub(super) key: String,
+    pub(super) text: String,
     /// Its page, if it is of this hub.
-    page: Option<String>,
+    pub(super) page: Option<String>,
     /// What is asked of its version, and more.
-    asked: Vec<String>,
+    pub(super) asked: Vec<String>,
 }
 
 /// A capability that is required, and packages of this hub that provide it.
@@ -124,6 +127,7 @@ pub(super) async fn answer(
         let mut page = Page::new(&asked, name, &lines, latest, known);
         if !is_known {
             page.dependents = None;
+            page.picture = None;
         }
         if shows_all {
             page.show_versions(&lines, usize::MAX);
@@ -151,15 +155,19 @@ impl<'asked> Page<'asked> {
         let found = known.dependents(name, base);
         let total_dependents = found.len();
         let dependents = found.into_iter().take(DEPENDENTS).map(|(name, spec)| Related {
+            key: name.to_owned(),
             text: name.to_owned(),
             page: Some(frame.package(name)),
             asked: asked_of(spec),
         });
-        let dependents = Some((dependents.collect(), total_dependents));
+        let dependents: Vec<Related> = dependents.collect();
         let needs = about.dependencies.iter().flatten();
-        let dependencies = needs
+        let dependencies: Vec<Related> = needs
             .map(|needed| dependency(needed, &frame, known.resolve(name, needed.reference(), base)))
             .collect();
+        let latest_version = latest.full_version();
+        let picture =
+            graph::picture((name, &latest_version), &dependencies, &dependents, total_dependents);
         let notices = notices(Subject { name, line: latest, base, frame: &frame }, known);
         let mut page = Self {
             install: install(asked, name, latest),
@@ -167,7 +175,7 @@ impl<'asked> Page<'asked> {
             name,
             namespace: &name[..leaf_at],
             leaf: &name[leaf_at..],
-            latest: latest.full_version(),
+            latest: latest_version,
             published: day(latest),
             maintainers,
             website,
@@ -177,8 +185,9 @@ impl<'asked> Page<'asked> {
             columns: Columns { app_version: false, channels: false, tags: false },
             total: lines.iter().count(),
             dependencies,
-            dependents,
+            dependents: Some((dependents, total_dependents)),
             requires: Vec::new(),
+            picture,
             about,
         };
         page.show_versions(lines, VERSIONS);
@@ -242,7 +251,12 @@ fn dependency(needed: &Dependency, frame: &Frame<'_>, found: Option<&str>) -> Re
         asked.extend(detailed.app_version.as_ref().map(|version| format!("app version {version}")));
         asked.extend(detailed.prerelease.then(|| "prereleases too".to_owned()));
     }
-    Related { text: text.to_owned(), page: found.map(|name| frame.package(name)), asked }
+    Related {
+        key: found.unwrap_or(text).to_owned(),
+        text: text.to_owned(),
+        page: found.map(|name| frame.package(name)),
+        asked,
+    }
 }
 
 fn asked_of(spec: &str) -> Vec<String> {
@@ -263,6 +277,7 @@ async fn required(files: &Files, line: &Line, frame: &Frame<'_>) -> Result<Vec<R
         let providers = file.unwrap_or_default().packages.into_iter().take(PROVIDERS);
         let providers = providers.filter(|name| names::check_name(name).is_ok());
         let related = |name: String| Related {
+            key: name.clone(),
             page: Some(frame.package(&name)),
             text: name,
             asked: Vec::new(),

@@ -1,0 +1,164 @@
+//! The picture of what is right around a package: who depends on it, and what it depends on.
+//!
+//! The lists beside it say the same to who cannot see it, and lead to the packages.
+
+use mu_picture::{Edge, Node, Picture, Style};
+
+use super::package::Related;
+use crate::names::printable;
+
+/// How many packages are drawn on each side.
+const EACH_SIDE: usize = 10;
+
+/// How many characters of a name are drawn, before and behind what is left out.
+const KEPT: [usize; 2] = [14, 18];
+
+/// Draws a package; `None` where nothing is around it. `all` is how many dependents there are.
+pub(super) fn picture(
+    (name, version): (&str, &str),
+    dependencies: &[Related],
+    dependents: &[Related],
+    all: usize,
+) -> Option<String> {
+    if dependencies.is_empty() && dependents.is_empty() {
+        return None;
+    }
+    let mut drawing = Drawing::default();
+    let version = Some(printable(version));
+    drawing.nodes.push(Node { name: short(name), version, is_own: true });
+    drawing.keys.push(name.to_owned());
+    for related in dependents.iter().take(EACH_SIDE) {
+        let from = drawing.node(related);
+        drawing.edges.push(Edge { from, to: 0, label: label(related) });
+    }
+    for related in dependencies.iter().take(EACH_SIDE) {
+        let to = drawing.node(related);
+        // A package can be named twice.
+        if !drawing.edges.iter().any(|edge| edge.from == 0 && edge.to == to) {
+            drawing.edges.push(Edge { from: 0, to, label: label(related) });
+        }
+    }
+    for (more, is_before) in [
+        (all - dependents.len().min(EACH_SIDE), true),
+        (dependencies.len() - dependencies.len().min(EACH_SIDE), false),
+    ] {
+        if more > 0 {
+            let other = drawing.nodes.len();
+            let name = format!("and {more} more");
+            drawing.nodes.push(Node { name, ..Node::default() });
+            let (from, to) = if is_before { (other, 0) } else { (0, other) };
+            drawing.edges.push(Edge { from, to, label: String::new() });
+        }
+    }
+    let count = |count: usize, one: &str, many: &str| match count {
+        1 => format!("one {one}"),
+        count => format!("{count} {many}"),
+    };
+    let picture = Picture {
+        title: format!("What is around {}", printable(name)),
+        description: format!(
+            "{} needs {}, and {} it. The lists of dependencies and dependents on this page name them.",
+            printable(name),
+            count(dependencies.len(), "package", "packages"),
+            count(all, "package needs", "packages need"),
+        ),
+        nodes: drawing.nodes,
+        edges: drawing.edges,
+    };
+    Some(mu_picture::svg(&picture, Style::OfPage))
+}
+
+/// What has been drawn so far.
+#[derive(Default)]
+struct Drawing {
+    nodes: Vec<Node>,
+    /// What makes each node the one that it is.
+    keys: Vec<String>,
+    edges: Vec<Edge>,
+}
+
+impl Drawing {
+    /// The place of a package's node, which is made if it is not there.
+    fn node(&mut self, related: &Related) -> usize {
+        if let Some(known) = self.keys.iter().position(|key| *key == related.key) {
+            return known;
+        }
+        self.keys.push(related.key.clone());
+        self.nodes.push(Node { name: short(&related.text), ..Node::default() });
+        self.nodes.len() - 1
+    }
+}
+
+/// A name that does not make the picture wide, safe to be shown.
+fn short(name: &str) -> String {
+    let name = printable(name);
+    let characters: Vec<char> = name.chars().collect();
+    let [before, behind] = KEPT;
+    if characters.len() <= before + behind + 1 {
+        return name;
+    }
+    let (begin, end) = (&characters[..before], &characters[characters.len() - behind..]);
+    begin.iter().chain(&['…']).chain(end).collect()
+}
+
+fn label(related: &Related) -> String {
+    related.asked.first().map(|asked| printable(asked)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn related(text: &str) -> Related {
+        Related {
+            key: text.to_owned(),
+            text: text.to_owned(),
+            page: None,
+            asked: vec!["^1".to_owned()],
+        }
+    }
+
+    fn many(count: usize) -> Vec<Related> {
+        (0..count).map(|number| related(&format!("p/{number}"))).collect()
+    }
+
+    #[test]
+    fn both_sides_are_drawn_and_not_without_end() {
+        let picture = picture(("a/b", "1.0.0"), &many(12), &[related("x")], 1).expect("is drawn");
+        assert_eq!(picture.matches("<g class=\"node").count(), 1 + 1 + 10 + 1, "{picture}");
+        assert!(
+            picture.contains(">and 2 more</text>")
+                && picture.contains("<title>x needs a/b ^1</title>")
+        );
+        assert!(picture.contains("a/b needs 12 packages, and one package needs it."), "{picture}");
+        assert!(!picture.contains("<style"), "{picture}");
+        assert_eq!(super::picture(("a/b", "1.0.0"), &[], &[], 0), None);
+    }
+
+    #[test]
+    fn who_is_on_both_sides_is_drawn_once() {
+        let both = [related("x"), related("x"), related("a/b")];
+        let picture = picture(("a/b", "1.0.0"), &both, &both[..1], 1).expect("is drawn");
+        assert_eq!(picture.matches("<g class=\"node").count(), 2, "{picture}");
+        assert_eq!(picture.matches("<g class=\"edge").count(), 3, "{picture}");
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(short("acme/web"), "acme/web");
+        assert_eq!(short(&"x".repeat(33)).chars().count(), 33);
+        let long = "acme/a-package-with-a-name-that-is-long";
+        assert_eq!(short(long), "acme/a-package…-name-that-is-long");
+        assert_eq!(short(&"ä".repeat(70)).chars().count(), 33);
+    }
+
+    #[test]
+    fn foreign_texts_stay_texts() {
+        let hostile = related(&"<script>\u{7}\"'&".repeat(50));
+        let picture = picture(("a/b", "<b>"), &[hostile], &[], 0).expect("is drawn");
+        assert!(
+            !picture.contains("<script") && !picture.contains("<b>") && !picture.contains('\u{7}')
+        );
+        assert!(picture.len() < 4_000, "{picture}");
+    }
+}
