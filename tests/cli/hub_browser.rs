@@ -283,7 +283,7 @@ fn a_screen_reader_is_told_all() {
         ("combobox", "Search packages"),
         ("button", "Search"),
         ("button", "Copy"),
-        ("region", "To be known of this package"),
+        ("region", "Notices"),
         ("table", "All 4 versions, the newest first"),
         ("columnheader", "Published"),
         ("rowheader", "1.7.0 yanked: drops every tenth header"),

@@ -364,6 +364,11 @@ fn who_claims_to_replace_whom_is_said_with_whether_the_other_agrees() {
         notices("a/gone"),
         ["!Careful: Every version of this package was yanked: nothing new should depend on it."]
     );
+    sandbox.publish(&[Package::new("a/young", "0.1.0-rc.1")]);
+    has(
+        &page(&served, "/packages/a/young"),
+        "<code id=\"install\">mu add --pre hub.acme.co/a/young</code>",
+    );
     let moved = page(&served, "/packages/old/family");
     has(&moved, "<code id=\"install\">mu add hub.acme.co/new/family</code>");
     lacks(&page(&served, "/packages/a/gone"), "mu add");
@@ -408,6 +413,36 @@ fn what_is_published_is_on_the_pages_at_once() {
     has(&seen(section(&page, "dependencies")), "What version 1.0.0 depends on. tls ^1");
     // The hub is where the browser asked for it.
     has(&page, "<code id=\"install\">mu add https://x/web/proxy</code>");
+}
+
+#[test]
+fn dependents_are_known_from_the_snapshot_and_what_came_after_it() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let added = ["hub", "token", "add", "../srv", "ada", "--namespace", "*", "--json"];
+    let token = sandbox.mu(&added).ok().json()["token"].as_str().expect("is a token").to_owned();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let publish = |name: &str, version: &str, needs: &str| {
+        let package = Package::new(name, version);
+        sandbox.hub().publish(&if needs.is_empty() { package } else { package.needs(needs) });
+        let archive = fs::read(sandbox.hub().archive(name, version)).expect("was published");
+        served.put(&token, &format!("{name}/{version}"), &archive).is(201);
+    };
+    publish("web/tls", "1.0.0", "");
+    for number in 0..40 {
+        publish(&format!("many/p{number:02}"), "1.1.0", "web/tls#^1");
+    }
+    assert!(sandbox.path("srv/snapshot.jsonl.gz").exists());
+    // An older version says nothing, whenever it comes; a newer one takes its place.
+    publish("many/p00", "1.0.0", "x/other#^1");
+    publish("many/p01", "1.2.0", "x/other#^1");
+    publish("zoo/late", "1.0.0", "web/tls");
+    let fresh = Served::start(&sandbox, "../srv", &[]);
+    let dependents = seen(section(&page(&fresh, "/packages/web/tls"), "dependents"));
+    has(&dependents, "The 40 packages of this hub");
+    has(&dependents, "many/p00 ^1");
+    lacks(&dependents, "many/p01");
+    has(&dependents, "zoo/late any version");
 }
 
 #[test]

@@ -240,7 +240,9 @@ fn install(asked: &Asked, name: &str, latest: &Line) -> Option<String> {
         return is_plain.then(|| format!("mu add {to}"));
     }
     let reference = asked.address.reference(name).filter(|_| !latest.is_yanked())?;
-    Some(format!("mu add {reference}"))
+    // What has no release is not chosen by itself.
+    let more = if latest.standing().is_release { "" } else { "--pre " };
+    Some(format!("mu add {more}{reference}"))
 }
 
 fn dependency(needed: &Dependency, frame: &Frame<'_>, found: Option<&str>) -> Related {
