@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Dependency, DetailedDependency, ErrorKind, ProviderError, Release};
+use mu_provider::{
+    Dependency, DetailedDependency, ErrorKind, ManifestFile, ProviderError, Release,
+};
 
 use crate::fs::FileError;
 use crate::guard::lock;
@@ -14,9 +16,9 @@ use crate::index::routes::{Route, RouteError};
 use crate::index::sibling::sibling;
 use crate::index::universe::{Candidate, Requirement, Revision, Unavailable, Untagged};
 use crate::index::{Shared, wire};
-use crate::manifest::Manifest;
 use crate::manifest::source::SourceError;
-use crate::reference::{Defaults, PackageId, ReferenceError, VersionSpec};
+use crate::manifest::{Compatibility, Manifest};
+use crate::reference::{Defaults, PackageId, ReferenceError, Version, VersionSpec};
 
 /// Why something about a package is not known.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +121,14 @@ struct Looked {
     dependencies: Vec<Dependency>,
     release: Release,
     requirements: OnceLock<Requirements>,
+}
+
+/// What the manifest of a release says, as far as selection needs it.
+#[derive(Debug, Default)]
+struct Seen {
+    version: Option<Version>,
+    details: Option<Arc<Details>>,
+    dependencies: Vec<Dependency>,
 }
 
 impl Package {
@@ -317,14 +327,8 @@ impl Package {
         if let Some(looked) = lock(&self.untagged).get(&commit) {
             return Ok(Revision::Untagged(looked.untagged.clone()));
         }
-        let manifest = self.manifest(shared, &release)?;
-        let (version, details, dependencies) = match manifest {
-            Some(manifest) => {
-                let details = self.details(&manifest);
-                (manifest.version.clone(), Some(Arc::new(details)), dependencies(&manifest))
-            }
-            None => (None, None, Vec::new()),
-        };
+        let seen = self.seen(shared, &release)?.unwrap_or_default();
+        let (version, details, dependencies) = (seen.version, seen.details, seen.dependencies);
         let untagged = Untagged { commit: Arc::from(commit.as_str()), version, details };
         let looked = Looked {
             untagged: untagged.clone(),
@@ -347,15 +351,47 @@ impl Package {
         let Some(file) = file else {
             return Ok(None);
         };
+        self.parse(release, &file).map(Some)
+    }
+
+    fn parse(&self, release: &Release, file: &ManifestFile) -> Result<Manifest, PackageError> {
         let version = match (&release.version, &release.commit) {
             (version, Some(commit)) if version.is_empty() => commit.clone(),
             (version, _) => version.clone(),
         };
-        let shown =
-            std::path::PathBuf::from(format!("{}/{}", self.route.location.describe(), file.name));
-        Manifest::parse(&shown, &file.text)
-            .map(|(manifest, _)| Some(manifest))
+        Manifest::parse(&self.shown(file), &file.text)
+            .map(|(manifest, _)| manifest)
             .map_err(|source| PackageError::Manifest { id: self.id().clone(), version, source })
+    }
+
+    /// Where a manifest is, for messages.
+    fn shown(&self, file: &ManifestFile) -> PathBuf {
+        PathBuf::from(format!("{}/{}", self.route.location.describe(), file.name))
+    }
+
+    /// What the manifest of a release says, as far as selection needs it. Of one that another mu may have to read, that
+    /// is all that is said.
+    fn seen(&self, shared: &Shared, release: &Release) -> Result<Option<Seen>, PackageError> {
+        let progress = &*shared.options.progress;
+        let file = self.route.provider.manifest(&self.route.location, release, progress)?;
+        let Some(file) = file else { return Ok(None) };
+        let manifest = match self.parse(release, &file) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                let known = Compatibility::parse(&self.shown(&file), &file.text).ok();
+                let Some(known) = known.filter(Compatibility::is_of_another_mu) else {
+                    return Err(error);
+                };
+                let Compatibility { api_version, mu_version } = known;
+                let details = Details { api_version, mu_version, ..Details::default() };
+                return Ok(Some(Seen { details: Some(Arc::new(details)), ..Seen::default() }));
+            }
+        };
+        Ok(Some(Seen {
+            version: manifest.version.clone(),
+            details: Some(Arc::new(self.details(&manifest))),
+            dependencies: dependencies(&manifest),
+        }))
     }
 
     /// What a candidate requires.
@@ -366,13 +402,11 @@ impl Package {
                     let release = self.line(position)?;
                     let dependencies = match release.dependencies.clone() {
                         Some(dependencies) => dependencies,
-                        None => match self.manifest(shared, &release)? {
-                            Some(manifest) => {
-                                self.note_declared(position, &manifest);
-                                dependencies(&manifest)
-                            }
-                            None => Vec::new(),
-                        },
+                        None => {
+                            let seen = self.seen(shared, &release)?.unwrap_or_default();
+                            self.note_declared(position, seen.details);
+                            seen.dependencies
+                        }
                     };
                     let version = self.releases.version(position).to_string();
                     let commit = release.commit.as_deref();
@@ -411,11 +445,9 @@ impl Package {
         Ok(lock(&self.declared).get(&position).cloned())
     }
 
-    fn note_declared(&self, position: Position, manifest: &Manifest) {
-        let details = self.details(manifest);
-        if details != Details::default() {
-            lock(&self.declared).insert(position, Arc::new(details));
-        }
+    fn note_declared(&self, position: Position, details: Option<Arc<Details>>) {
+        let details = details.filter(|details| **details != Details::default());
+        lock(&self.declared).extend(details.map(|details| (position, details)));
     }
 
     /// What a manifest says of its package, as far as it counts for those who use it.
@@ -423,6 +455,11 @@ impl Package {
         let defaults = wire::inherited(self.id());
         Details {
             app_version: manifest.app_version.clone(),
+            api_version: manifest.api_version.clone(),
+            mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
+            constraints: (manifest.constraints.iter())
+                .map(|(fact, constraint)| (fact.clone(), constraint.to_string()))
+                .collect(),
             provides: manifest.provides.iter().map(ToString::to_string).collect(),
             requires: manifest.requires.iter().map(ToString::to_string).collect(),
             replaces: manifest.replaces.iter().map(|reference| reference.id(&defaults)).collect(),

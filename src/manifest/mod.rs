@@ -32,6 +32,7 @@ use self::source::{Document, SourceError};
 pub use self::types::{
     API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Warning,
 };
+use crate::reference::{Version, VersionSpec};
 
 impl Manifest {
     /// Reads `text`, the content of the manifest at `path`; `.json` is read as JSON, all else as YAML.
@@ -52,6 +53,37 @@ impl Head {
     /// When the text is not well formed, or wrong in what is read.
     pub fn parse(path: &Path, text: &str) -> Result<Self, SourceError> {
         read::head(&Document::read(path, text)?)
+    }
+}
+
+/// What a manifest says of who can use it, whatever else it says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compatibility {
+    /// The manifest format.
+    pub api_version: Option<String>,
+    /// The range of mu versions.
+    pub mu_version: Option<String>,
+}
+
+impl Compatibility {
+    /// Reads no more than that of the manifest at `path`, which another mu may have to understand.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not well formed.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, SourceError> {
+        Ok(read::compatibility(Document::read(path, text)?.root()))
+    }
+
+    /// Whether it speaks of a format that this program does not read, or of another version of this program.
+    pub fn is_of_another_mu(&self) -> bool {
+        let own = Version::parse(env!("CARGO_PKG_VERSION")).ok();
+        let accepts = |wanted: &str| {
+            let range = VersionSpec::parse(wanted).ok();
+            range.zip(own.as_ref()).is_none_or(|(range, own)| range.accepts(own, true))
+        };
+        self.api_version.as_deref().is_some_and(|format| format != API_VERSION)
+            || self.mu_version.as_deref().is_some_and(|wanted| !accepts(wanted))
     }
 }
 

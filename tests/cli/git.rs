@@ -309,3 +309,49 @@ fn a_folder_outside_the_repository_is_refused() {
     }
     assert!(!sandbox.has("work/Mu.lock"));
 }
+
+/// A repository whose newer versions are for another mu, or of another format, or for another runtime.
+fn for_others() -> Origin {
+    let origin = Origin::new("group/later.git");
+    let release = |manifest: &str, version: &str| {
+        origin.commit(&[("Mu.yaml", &format!("name: acme/later\n{manifest}\n"))]);
+        origin.git(&["tag", version]);
+    };
+    release("", "v1.0.0");
+    release("constraints: {kubernetes: '>=1.25'}", "v1.1.0");
+    release("muVersion: '>=99'", "v1.2.0");
+    release("apiVersion: mu/v2\nwhatever: {that: means}", "v1.3.0");
+    release("muVersion: '>=99'\nwhatever: {that: means}", "v1.4.0");
+    origin
+}
+
+#[test]
+fn versions_for_another_mu_or_runtime_are_no_candidates() {
+    let origin = for_others();
+    let server = HttpServer::start(origin.root());
+    let later = format!("{}group/later.git", server.root());
+    for resolution in ["highest", "minimal"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.set("MU_RESOLUTION", resolution);
+        sandbox.mu(&["get", &format!("{later}#^1")]).ok();
+        let expected = if resolution == "highest" { "1.1.0" } else { "1.0.0" };
+        assert_eq!(sandbox.lock()["packages"][0]["version"], expected);
+        sandbox.write(".mu/workspace.yaml", "runtime: {kubernetes: 1.20.0}\n");
+        sandbox.mu(&["update"]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
+    }
+    let sandbox = Sandbox::new();
+    for version in ["1.2.0", "1.3.0", "main"] {
+        let run = sandbox.mu(&["get", &format!("{later}#{version}")]).fails();
+        let reason =
+            if version == "1.3.0" { "needs the manifest format mu/v2" } else { "needs mu >=99" };
+        run.says(&[reason]);
+    }
+    let run = sandbox.mu(&["get", &format!("{later}#^1.2")]).fails();
+    run.says(&[
+        "group/later 1.3.0 needs the manifest format mu/v2",
+        "group/later 1.2.0 and 1.4.0 need mu >=99",
+        "group/later has 1.0.0 and 1.1.0",
+        &format!("`mu get {later}#^1.1.0`"),
+    ]);
+}

@@ -37,6 +37,8 @@ pub(super) struct Candidates {
     upgrades: Option<Upgrades>,
     locked: Vec<LockedCandidate>,
     revisions: Vec<Untagged>,
+    /// What manifests say of versions that are therefore no candidates.
+    refused: FxHashMap<Position, Arc<Details>>,
     named: FxHashMap<Box<str>, Option<Position>>,
     sets: FxHashMap<Requirement, PositionSet>,
     is_outdated: bool,
@@ -70,6 +72,7 @@ impl Candidates {
             upgrades: None,
             locked: Vec::new(),
             revisions: Vec::new(),
+            refused: FxHashMap::default(),
             named: FxHashMap::default(),
             sets: FxHashMap::default(),
             is_outdated: false,
@@ -114,6 +117,30 @@ impl Candidates {
         let allowed = PositionSet::matching(self.releases.len(), passes);
         self.upgrades = Upgrades::from(&self.releases, &allowed, installed);
         self.allowed = self.allowed.union(&allowed);
+    }
+
+    /// Takes a version out if what its manifest says, which the listing does not hold, is against it; says whether it is.
+    pub(super) fn declare(
+        &mut self,
+        settings: &Settings,
+        position: Position,
+        details: Arc<Details>,
+    ) -> bool {
+        let looks = Looks { details: Some(&details), ..self.looks(position) };
+        if !self.allowed.holds(position)
+            || Filters::new(settings).rejection(&self.id, &looks).is_none()
+        {
+            return false;
+        }
+        self.refused.insert(position, details);
+        self.allowed = self.allowed.without(&PositionSet::singleton(position));
+        self.sets.clear();
+        true
+    }
+
+    /// Whether what its manifest says is against the candidate at `position`.
+    pub(super) fn is_refused(&self, position: Position) -> bool {
+        self.refused.contains_key(&position)
     }
 
     /// Takes out the versions that what is installed cannot be upgraded to.
@@ -251,7 +278,10 @@ impl Candidates {
     pub(super) fn details(&self, position: Position) -> Option<&Details> {
         match self.revision(position) {
             Some(revision) => revision.details.as_deref(),
-            None => self.releases.details(position),
+            None => {
+                let refused = || self.refused.get(&position).map(|details| &**details);
+                self.releases.details(position).or_else(refused)
+            }
         }
     }
 

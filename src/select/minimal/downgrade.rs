@@ -150,7 +150,12 @@ impl<'l> Search<'l> {
                 self.exclude(module);
                 continue;
             }
-            for needed in required(world, module)? {
+            let required = required(world, module)?;
+            if world.package(line.0).is_refused(position) {
+                self.exclude(module);
+                continue;
+            }
+            for needed in required {
                 self.dependents.entry(needed).or_default().push(module);
                 if self.excluded.contains(&needed) {
                     self.because.entry(module).or_insert(Reason::Needs(needed));

@@ -265,9 +265,15 @@ impl<'a> World<'a> {
         place: usize,
         position: Position,
     ) -> Result<Arc<[Requirement]>, Unavailable> {
-        self.read.insert((place, position));
-        let package = &self.packages[place];
-        self.universe.requirements(package.releases(), package.candidate(position))
+        let package = &mut self.packages[place];
+        let (releases, candidate) = (package.releases(), package.candidate(position));
+        let requirements = self.universe.requirements(releases, candidate)?;
+        if self.read.insert((place, position))
+            && let Some(details) = self.universe.declared(releases, candidate)?
+        {
+            self.is_outdated |= package.declare(&self.request.settings, position, details);
+        }
+        Ok(requirements)
     }
 
     /// All that is required at a node, as it was written.
