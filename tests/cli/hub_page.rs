@@ -262,7 +262,7 @@ fn pages_are_sent_packed_and_only_if_they_changed() {
 
     sandbox.publish(&[Package::new("a/b", "1.1.0")]);
     has(&served.ask("GET", "/packages/a/b", &[&e_tag], &[]).is(200).text(), "1.1.0");
-    served.ask("POST", "/packages/a/b", &[], b"x").is(405);
+    assert_eq!(served.ask("POST", "/packages/a/b", &[], b"x").is(405).json()["status"], 405);
 }
 
 #[test]
@@ -521,5 +521,33 @@ fn people_are_told_in_html_what_programs_are_told_in_json() {
         "/packages/a/b/",
     ] {
         served.ask("GET", path, &[BROWSER], &[]).is(404);
+    }
+}
+
+#[test]
+fn pages_stand_in_the_way_of_no_file() {
+    for (index, packs) in [("packages/", "assets/"), ("assets/", "packages/"), ("search/", "p/")] {
+        let sandbox = Sandbox::new();
+        sandbox.publish(&[Package::new("web", "1.0.0"), Package::new("a/b", "1.0.0")]);
+        let hub = sandbox.path("hub");
+        for (from, to) in [("index", index), ("packs", packs)] {
+            fs::rename(hub.join(from), hub.join(to)).expect("is ours");
+        }
+        write(&hub, "hub.json", json!({"hub": 1, "index": index, "packs": packs}).to_string());
+        let served = served(&sandbox);
+        for file in ["web.jsonl", "a/b.jsonl"] {
+            let answer = served.ask("GET", &format!("/{index}{file}"), &[BROWSER], &[]).is(200);
+            assert_eq!(answer.header("content-type"), Some("application/x-ndjson"));
+        }
+        for file in ["web/web-1.0.0.tgz", "a/b/b-1.0.0.tgz"] {
+            let answer = served.ask("GET", &format!("/{packs}{file}"), &[BROWSER], &[]).is(200);
+            assert_eq!(answer.header("content-type"), Some("application/gzip"));
+        }
+        for path in ["/packages/web", "/packages/a/b", "/", "/search?q="] {
+            has(&page(&served, path), "<html");
+        }
+        sandbox.hub_is_at(&served.url());
+        sandbox.asks_for(&["a/b"]);
+        sandbox.mu(&["get"]).ok();
     }
 }

@@ -70,6 +70,11 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_a_bucket() {
     publish(&sandbox, "s3://packages/hub");
     let in_front = Served::start(&sandbox, "s3://packages/hub", &[]);
     assert_eq!(digests(&mut sandbox, 4, &in_front.url()), expected);
+    for server in [&served, &in_front] {
+        let page = server.ask("GET", "/packages/acme/lib", &[], &[]).is(200).text();
+        let dependent = "<a href=\"../../packages/acme/site\">acme/site</a>";
+        assert!(page.contains("A library") && page.contains(dependent), "{page}");
+    }
     let checked = sandbox.mu(&["hub", "check", "s3://packages/hub", "--json"]).ok().json();
     assert_eq!(checked["findings"], serde_json::json!([]));
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
@@ -35,6 +35,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/api/{*path}", any(writing::answer))
         .merge(page::routes())
         .fallback(answer_file)
+        .method_not_allowed_fallback(only_read)
         .layer(from_fn_with_state(Arc::clone(&server), observe))
         .with_state(server)
 }
@@ -57,18 +58,23 @@ async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Re
     Ok(json(StatusCode::OK, &found))
 }
 
+/// Answers with a file of the hub.
 pub(super) async fn answer_file(
     State(server): State<Arc<Server>>,
-    method: Method,
-    headers: HeaderMap,
-    uri: Uri,
+    request: Request,
 ) -> Result<Response, Problem> {
+    let (method, path) = (request.method(), request.uri().path());
     if method != Method::GET && method != Method::HEAD {
-        let detail = "files are only read; changes go to `api/v1/packages/NAME/VERSION`";
-        return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail));
+        return Err(only_read().await);
     }
-    let path = decoded(uri.path()).ok_or_else(Problem::not_found)?;
-    reading::file(&server, &method, &headers, path.trim_start_matches('/')).await
+    let path = decoded(path).ok_or_else(Problem::not_found)?;
+    reading::file(&server, method, request.headers(), path.trim_start_matches('/')).await
+}
+
+/// What whoever tries to change something here is told.
+async fn only_read() -> Problem {
+    let detail = "this is only read; changes go to `api/v1/packages/NAME/VERSION`";
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
 }
 
 /// An answer in JSON.

@@ -1,13 +1,14 @@
 //! Style, script and icon of the pages. Each has the digest of its content in its name, and may be kept for ever.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use axum::extract::Path;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer::{self, Keeping};
 use crate::serve::problem::Problem;
+use crate::serve::{Server, routes};
 
 const STYLE: &str = include_str!("../../../assets/page.css");
 const SCRIPT: &str = include_str!("../../../assets/page.js");
@@ -35,16 +36,17 @@ impl Assets {
 
 /// Answers with one of the files.
 pub(super) async fn answer(
-    Path(name): Path<String>,
-    headers: HeaderMap,
+    State(server): State<Arc<Server>>,
+    request: Request,
 ) -> Result<Response, Problem> {
     let assets = Assets::shared();
+    let name = request.uri().path().rsplit('/').next().unwrap_or_default();
     let (kind, text) = match () {
         () if name == assets.style => ("text/css; charset=utf-8", STYLE),
         () if name == assets.script => ("text/javascript; charset=utf-8", SCRIPT),
         () if name == assets.icon => ("image/svg+xml", ICON),
-        // Of an older server, perhaps: what is there now has another name.
-        () => return Err(Problem::not_found()),
+        // Of another server's version, or a file of a hub whose folder is called so.
+        () => return routes::answer_file(State(server), request).await,
     };
-    Ok(answer::send(&headers, StatusCode::OK, Keeping::Forever, kind, text.as_bytes()))
+    Ok(answer::send(request.headers(), StatusCode::OK, Keeping::Forever, kind, text.as_bytes()))
 }

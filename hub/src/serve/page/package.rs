@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 use mu_provider::{Dependency, Maintainer, Release};
 use mu_provider_hub::wire::{ProvidersFile, providers_path};
@@ -108,9 +108,7 @@ pub(super) async fn answer(
     let name = path.trim_start_matches('/').strip_prefix(PACKAGES).unwrap_or_default();
     if names::check_name(name).is_err() {
         // No file of a hub is named like a package, whatever its folders are called.
-        let (method, uri): (_, Uri) = (request.method().clone(), request.uri().clone());
-        let headers = request.headers().clone();
-        return routes::answer_file(State(server), method, headers, uri).await;
+        return routes::answer_file(State(server), request).await;
     }
     let root = Root::read(&server.files).await?;
     let index = root.index(name);
