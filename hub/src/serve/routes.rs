@@ -111,13 +111,15 @@ async fn observe(
     let begin = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let agent = request.headers().get(header::USER_AGENT).cloned();
-    let asked = page::Asked::of(&server, &request);
+    let person = page::Asked::of_person(&server, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
     let mut response = match limited(&server, peer.ip()) {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     };
-    response = page::for_people(&asked, response);
+    if let Some(asked) = person {
+        response = page::for_people(&asked, response);
+    }
     server.metrics.open.fetch_sub(1, Ordering::Relaxed);
     let took = begin.elapsed();
     server.metrics.answered(response.status().as_u16(), took);

@@ -78,6 +78,14 @@ impl Asked {
         }
     }
 
+    /// The same, if a browser asks for a page: whoever takes HTML, and does not ask the API.
+    pub(super) fn of_person(server: &Server, request: &Request) -> Option<Self> {
+        let accepted = request.headers().get_all(header::ACCEPT).iter();
+        let mut accepted = accepted.filter_map(|one| one.to_str().ok());
+        let is_person = accepted.any(|one| one.contains("text/html"));
+        (is_person && !request.uri().path().starts_with("/api/")).then(|| Self::of(server, request))
+    }
+
     /// A value of the query; empty if there is none.
     fn query(&self, key: &str) -> String {
         let mut pairs = url::form_urlencoded::parse(self.query.as_bytes());
@@ -131,14 +139,8 @@ struct ProblemPage<'asked> {
     detail: String,
 }
 
-/// Makes a page of a problem where a browser asked; all other answers stay as they are.
+/// Makes a page of a problem; all other answers stay as they are.
 pub(super) fn for_people(asked: &Asked, response: Response) -> Response {
-    let accepted = asked.headers.get_all(header::ACCEPT).iter();
-    let is_wanted =
-        accepted.filter_map(|one| one.to_str().ok()).any(|one| one.contains("text/html"));
-    if !is_wanted || asked.path.starts_with("/api/") {
-        return response;
-    }
     let Some(problem) = response.extensions().get::<Problem>() else { return response };
     let status = problem.status();
     let heading = sentence(&status.canonical_reason().unwrap_or("Error").to_lowercase());

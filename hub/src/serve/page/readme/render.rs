@@ -103,7 +103,7 @@ fn depth(html: &str) -> usize {
     deepest
 }
 
-/// Makes a link of a picture, of its text alone inside of a link.
+/// Makes a link of a picture that says that it is one; inside of a link, of its text alone.
 fn without_picture<'arena>(node: Node<'arena>, arena: &'arena Arena<'arena>) {
     let NodeValue::Image(picture) = node.data().value.clone() else { return };
     let is_link = |node: Node<'arena>| matches!(node.data().value, NodeValue::Link(_));
@@ -112,8 +112,9 @@ fn without_picture<'arena>(node: Node<'arena>, arena: &'arena Arena<'arena>) {
         NodeValue::Text(text) => !text.trim().is_empty(),
         _ => false,
     });
-    if !has_text {
-        node.append(arena.alloc(NodeValue::Text("picture".into()).into()));
+    if !is_in_link || !has_text {
+        let what = if has_text { "Picture: " } else { "Picture" };
+        node.prepend(arena.alloc(NodeValue::Text(what.into()).into()));
     }
     node.data_mut().value = if is_in_link { NodeValue::Emph } else { NodeValue::Link(picture) };
 }
@@ -272,10 +273,13 @@ mod tests {
     fn pictures_are_links() {
         check(
             "![A map](https://mu.example/map.png)",
-            "<p><a href=\"https://mu.example/map.png\" rel=\"nofollow noopener noreferrer\">A map</a></p>",
+            "<p><a href=\"https://mu.example/map.png\" rel=\"nofollow noopener noreferrer\">Picture: A map</a></p>",
         );
-        check("![A map](map.png)", "<p><a rel=\"nofollow noopener noreferrer\">A map</a></p>");
-        check("![](map.png)", "<p><a rel=\"nofollow noopener noreferrer\">picture</a></p>");
+        check(
+            "![A map](map.png)",
+            "<p><a rel=\"nofollow noopener noreferrer\">Picture: A map</a></p>",
+        );
+        check("![](map.png)", "<p><a rel=\"nofollow noopener noreferrer\">Picture</a></p>");
         check(
             "[![build](https://ci.example/badge.svg)](https://ci.example)",
             "<p><a href=\"https://ci.example\" rel=\"nofollow noopener noreferrer\"><em>build</em></a></p>",
