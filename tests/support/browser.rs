@@ -48,6 +48,8 @@ impl Browser {
         ]);
         command.args(["--disable-background-networking", "--hide-scrollbars", "--lang=en"]);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
+        // Nothing of it is to stay.
+        command.env("TMPDIR", profile.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("there is a shell");
         let input = process.stdin.take().expect("is piped");
@@ -280,6 +282,10 @@ pub(crate) struct Told {
 
 impl Drop for Browser {
     fn drop(&mut self) {
+        // All its processes have ended when nothing can come through the pipe any more; then its folder can go.
+        let close = json!({"id": self.last + 1, "method": "Browser.close"});
+        let _ = self.input.write_all(format!("{close}\0").as_bytes());
+        while self.messages.recv_timeout(PATIENCE).is_ok() {}
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

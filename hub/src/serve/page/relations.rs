@@ -22,7 +22,7 @@ use crate::root::Root;
 use crate::snapshot;
 
 /// How long a page waits for what has changed. Longer, and it is shown with what was known before.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the relations of a hub are kept that does not count its changes.
 const KEPT: Duration = Duration::from_secs(60);
