@@ -480,9 +480,12 @@ fn readmes_come_from_the_archive_that_the_index_names() {
         Package::new("a/long", "1.0.0").file("README.md", &"long ".repeat(100_000)),
         Package::new("a/flipped", "1.0.0").file("README.md", "flipped"),
         Package::new("a/away", "1.0.0").file("README.md", "away"),
+        Package::new("a/up", "1.0.0").key("urls", json!(["../../../etc/passwd"])),
+        Package::new("a/private", "1.0.0").key("urls", json!(["private/tokens.json"])),
     ]);
     sandbox.hub().flip(&sandbox.hub().archive("a/flipped", "1.0.0"));
     fs::remove_file(sandbox.hub().archive("a/away", "1.0.0")).expect("was published");
+    write(&sandbox.path("hub"), "private/tokens.json", "{}");
     let served = served(&sandbox);
     let readme = |name: &str| {
         let page = page(&served, &format!("/packages/a/{name}"));
@@ -491,7 +494,7 @@ fn readmes_come_from_the_archive_that_the_index_names() {
     has(&readme("named"), "Start <em>here</em>");
     lacks(&readme("outside"), "root:");
     has(&readme("text"), "&#60;b&#62;plain&#60;/b&#62; *text*");
-    for name in ["outside", "none", "flipped", "away"] {
+    for name in ["outside", "none", "flipped", "away", "up", "private"] {
         has(&readme(name), "This package has no readme.");
     }
     has(&readme("long"), "too large to be shown");

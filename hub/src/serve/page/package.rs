@@ -117,7 +117,9 @@ pub(super) async fn answer(
     // What is wrong with one line is no reason not to show the others.
     let (lines, _) = Lines::parse_all(&read.bytes, name);
     let latest = lines.latest().ok_or_else(missing)?;
-    let readme = server.pages.readmes.of(&server.files, &root, latest).await?;
+    // All else is shown without it too.
+    let readme = server.pages.readmes.of(&server.files, &root, latest).await;
+    let readme = readme.unwrap_or_else(|_| Arc::new(Readme::None));
     let requires = required(&server.files, latest, &asked.frame()).await?;
     let is_known = server.pages.relations.refresh(&server.files, &root).await;
     let shows_all = asked.query("versions") == "all";
