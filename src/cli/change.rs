@@ -23,6 +23,8 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         let mark = if is_here { " (workspace)" } else { "" };
         let lowered = outcome.lowered.iter().find(|lowered| lowered.id == change.id);
         let reason = lowered.map(reason).unwrap_or_default();
+        let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);
+        let reason = by.map_or(reason, |(_, by)| format!(" (replaced by {by})"));
         lines.push_str(&format!("{}{faint}{mark}{reason}{faint:#}\n", line(change)));
     }
     // Where the lock knew less than the manifests, it does not show all that a downgrade moved.
@@ -31,6 +33,9 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
         let change = Change { id, from, to: lowered.to.clone(), via: Vec::new() };
         lines.push_str(&format!("{}{faint}{}{faint:#}\n", line(&change), reason(lowered)));
+    }
+    for (id, by) in outcome.newly_replaced.iter().filter(|(id, _)| !is_listed(id)) {
+        lines.push_str(&format!("{bad}-{bad:#} {id} {faint}(replaced by {by}){faint:#}\n"));
     }
     context.print(&lines)?;
     for path in &outcome.edited {

@@ -119,6 +119,7 @@ impl Global {
             published_before: cutoff.map(|cutoff| cutoff.moment(environment.now)),
             prereleases: false,
             installed: BTreeMap::new(),
+            yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
         })

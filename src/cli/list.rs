@@ -5,9 +5,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::{Context, Ending};
+use crate::lock::LockedPackage;
 use crate::ops::Scope;
 use crate::ops::graph::version_of;
-use crate::ops::sync::wanted;
+use crate::ops::sync::{folder_of, wanted};
 use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
 
 /// List what is installed
@@ -41,7 +42,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         .map(|(index, wanted)| (index, packs.pack_path(&wanted.place).display().to_string()))
         .collect();
     if context.shell.is_json() {
-        let packages: Vec<_> = lock
+        let mut packages: Vec<_> = lock
             .packages
             .iter()
             .enumerate()
@@ -53,20 +54,31 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
                     "commit": package.commit,
                     "installed": installed.get(&index).copied().unwrap_or(package.source.is_workspace()),
                     "path": paths.get(&index),
-                    "replacedBy": package.replaced_by.as_ref().map(ToString::to_string),
+                    "replacedBy": null,
                 })
             })
             .collect();
+        packages.extend(lock.replaced.iter().map(|replaced| {
+            let kept = replaced.kept.as_ref().filter(|kept| is_there(&session, kept));
+            json!({
+                "id": replaced.id.to_string(),
+                "version": kept.map(|kept| &kept.version),
+                "source": kept.map(|kept| kept.source.to_string()),
+                "commit": kept.and_then(|kept| kept.commit.as_ref()),
+                "installed": kept.is_some(),
+                "path": kept.map(|kept| folder(&session, kept).display().to_string()),
+                "replacedBy": replaced.by.to_string(),
+            })
+        }));
         context.json(&json!({ "packages": packages }))?;
         return Ok(0);
     }
     let mut table = Table::new(&["package", "version", "from", ""]);
     for (index, package) in lock.packages.iter().enumerate() {
-        let (style, state) = match (&package.replaced_by, installed.get(&index)) {
-            (Some(by), _) => (FAINT, format!("replaced by {by}")),
-            (None, Some(true)) => (GOOD, String::new()),
-            (None, None) if package.source.is_workspace() => (GOOD, String::new()),
-            (None, _) => (BAD, "not installed, run `mu get`".to_owned()),
+        let (style, state) = match installed.get(&index) {
+            Some(true) => (GOOD, String::new()),
+            None if package.source.is_workspace() => (GOOD, String::new()),
+            _ => (BAD, "not installed, run `mu get`".to_owned()),
         };
         table.row([
             (STRONG, package.id.to_string()),
@@ -75,12 +87,32 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             (style, state),
         ]);
     }
+    for replaced in &lock.replaced {
+        let kept = replaced.kept.as_ref().filter(|kept| is_there(&session, kept));
+        let nothing = || "-".to_owned();
+        table.row([
+            (FAINT, replaced.id.to_string()),
+            (FAINT, kept.map_or_else(nothing, |kept| version_of(kept))),
+            (FAINT, kept.map_or_else(nothing, |kept| kept.source.to_string())),
+            (FAINT, format!("replaced by {}", replaced.by)),
+        ]);
+    }
     if table.is_empty() {
         context.shell.status("nothing is installed here; `mu get REF` installs something");
         return Ok(0);
     }
     context.print(&table.render())?;
     Ok(0)
+}
+
+/// The folder of a package that something else took the place of.
+fn folder(session: &crate::ops::Session, kept: &LockedPackage) -> std::path::PathBuf {
+    session.packs().pack_path(&folder_of(&kept.id))
+}
+
+/// Whether that is still there.
+fn is_there(session: &crate::ops::Session, kept: &LockedPackage) -> bool {
+    folder(session, kept).exists()
 }
 
 fn members(context: &Context, session: &crate::ops::Session) -> Ending {

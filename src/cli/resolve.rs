@@ -100,6 +100,14 @@ fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
             lines.push_str(&line);
         }
     }
+    for replaced in &outcome.lock.replaced {
+        lines
+            .push_str(&format!("{faint}{} is replaced by {}{faint:#}\n", replaced.id, replaced.by));
+        for requested in replaced.requested.iter().filter(|_| explains) {
+            let line = format!("  {faint}{} by {}{faint:#}\n", requested.spec, requested.by);
+            lines.push_str(&line);
+        }
+    }
     lines
 }
 

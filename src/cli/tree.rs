@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::graph::{Edge, Graph, Node};
-use crate::ops::update::find_locked;
+use crate::ops::update::find_used;
 use crate::reference::Reference;
 use crate::report::{FAINT, STRONG};
 
@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let (roots, edges) = match &arguments.invert {
         Some(text) => {
             let reference = Reference::parse(text).map_err(crate::ops::CommandError::from)?;
-            let id = find_locked(&session, &lock, &reference)?;
+            let id = find_used(&session, &lock, &reference)?;
             (graph.find(&id), graph.inverted())
         }
         None => {

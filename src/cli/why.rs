@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::graph::{Graph, Node, version_of};
-use crate::ops::update::find_locked;
+use crate::ops::update::find_used;
 use crate::ops::why::{Reasons, why};
 use crate::reference::{Base, Reference};
 use crate::report::{FAINT, STRONG};
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let (graph, lock) = Graph::load(&session)?;
     let reference = Reference::parse(&arguments.package).map_err(crate::ops::CommandError::from)?;
-    let id = find_locked(&session, &lock, &reference)?;
+    let id = find_used(&session, &lock, &reference)?;
     let mut paths: Vec<Vec<Node>> = Vec::new();
     let mut is_complete = true;
     for node in graph.find(&id) {
@@ -76,6 +76,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             let decides = least.as_ref() == Some(&package.version);
             let note = if decides { " (at least this version)" } else { "" };
             context.line(&format!("  {} by {}{note}", requested.spec, requested.by))?;
+        }
+        for replaced in lock.replaced.iter().filter(|replaced| replaced.by == id) {
+            for requested in &replaced.requested {
+                let (spec, by) = (&requested.spec, &requested.by);
+                context.line(&format!("  {spec} by {by} (asked of {})", replaced.id))?;
+            }
         }
         print_newer(context, reasons, &base, is_minimal)?;
     }

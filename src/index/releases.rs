@@ -185,6 +185,12 @@ impl Releases {
         self.entries[position as usize].details.as_deref()
     }
 
+    /// What only some versions have, of those that have it, ascending.
+    pub fn all_details(&self) -> impl Iterator<Item = (Position, &Details)> {
+        let entries = (0..).zip(&self.entries);
+        entries.filter_map(|(position, entry)| Some((position, entry.details.as_deref()?)))
+    }
+
     /// The app version at `position`: of a composite version its first part.
     pub fn app_version(&self, position: Position) -> Option<&str> {
         let stated = || self.details(position)?.app_version.as_deref();

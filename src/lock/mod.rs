@@ -49,6 +49,8 @@ pub struct Lockfile {
     pub resolution: String,
     /// The packages, sorted by id and version.
     pub packages: Vec<LockedPackage>,
+    /// The packages that something else is used for, sorted by id.
+    pub replaced: Vec<ReplacedPackage>,
     /// References that `mu get` was given without `--save`, as they were written.
     pub extra: Vec<String>,
 }
@@ -88,8 +90,19 @@ pub struct LockedPackage {
     pub requires: Vec<String>,
     /// Packages that it takes the place of, wherever they are asked for.
     pub replaces: Vec<PackageId>,
+}
+
+/// A package that another one took the place of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedPackage {
+    /// Its id.
+    pub id: PackageId,
     /// The package that took its place.
-    pub replaced_by: Option<PackageId>,
+    pub by: PackageId,
+    /// What was asked for, and by whom.
+    pub requested: Vec<Requested>,
+    /// What was locked of it before, so that its pack can stay; nothing if it never was.
+    pub kept: Option<Box<LockedPackage>>,
 }
 
 /// One request for a package: `^1.0.6 by acmecorp/elk`.
@@ -130,7 +143,6 @@ impl LockedPackage {
             provides: Vec::new(),
             requires: Vec::new(),
             replaces: Vec::new(),
-            replaced_by: None,
         }
     }
 
@@ -217,7 +229,7 @@ impl Lockfile {
     /// When the disk refuses; the old lock is then as it was.
     pub fn write(&self, folder: &Path) -> Result<(), FileError> {
         let path = folder.join(FILE_NAME);
-        if self.packages.is_empty() && self.extra.is_empty() {
+        if self.packages.is_empty() && self.replaced.is_empty() && self.extra.is_empty() {
             return fs::remove_file(&path);
         }
         fs::write_atomic(&path, self.print().as_bytes())
@@ -228,6 +240,25 @@ impl Lockfile {
         let start = self.packages.partition_point(|package| package.id < *id);
         let id = id.clone();
         self.packages[start..].iter().take_while(move |package| package.id == id)
+    }
+
+    /// What took the place of a package, if something did.
+    pub fn replacement(&self, id: &PackageId) -> Option<&ReplacedPackage> {
+        let found = self.replaced.binary_search_by(|replaced| replaced.id.cmp(id)).ok()?;
+        Some(&self.replaced[found])
+    }
+
+    /// The id of the package that is used for `id`.
+    pub fn used_for<'id>(&'id self, id: &'id PackageId) -> &'id PackageId {
+        self.replacement(id).map_or(id, |replaced| &replaced.by)
+    }
+
+    /// What was asked for, by whom, and of which package, with what something else is used for.
+    pub fn all_requested(&self) -> impl Iterator<Item = (&PackageId, &Requested)> {
+        let packages = self.packages.iter().map(|package| (&package.id, &package.requested));
+        let replaced = self.replaced.iter().map(|replaced| (&replaced.id, &replaced.requested));
+        let all = packages.chain(replaced);
+        all.flat_map(|(id, requested)| requested.iter().map(move |one| (id, one)))
     }
 }
 
@@ -260,9 +291,33 @@ mod tests {
                 dependencies: vec![id("hub.mu.com/aws/vpc")],
                 provides: Vec::new(),
                 requires: Vec::new(),
-                replaces: Vec::new(),
-                replaced_by: None,
+                replaces: vec![id("hub.mu.com/old/ec2")],
             }],
+            replaced: vec![
+                ReplacedPackage {
+                    id: id("hub.mu.com/aws/ec1"),
+                    by: id("hub.mu.com/aws/ec2"),
+                    requested: vec![Requested { spec: "^1".to_owned(), by: "acme/web".to_owned() }],
+                    kept: None,
+                },
+                ReplacedPackage {
+                    id: id("hub.mu.com/old/ec2"),
+                    by: id("hub.mu.com/aws/ec2"),
+                    requested: Vec::new(),
+                    kept: Some(Box::new(LockedPackage {
+                        digest: Some(
+                            "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+                                .parse()
+                                .expect("is a digest"),
+                        ),
+                        ..LockedPackage::new(
+                            id("hub.mu.com/old/ec2"),
+                            "0.9.0".to_owned(),
+                            Source::new("hub", "https://hub.mu.com/"),
+                        )
+                    })),
+                },
+            ],
             extra: vec!["aws/vpc#^2".to_owned(), "./x#y".to_owned()],
         }
     }

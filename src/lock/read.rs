@@ -8,7 +8,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 
 use crate::env::absolute;
-use crate::lock::{FORMAT, LockError, LockedPackage, Lockfile, Requested, Source};
+use crate::lock::{FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::source::{Document, SourceError, Value};
 use crate::reference::PackageId;
 
@@ -122,18 +122,39 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     };
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut packages = Vec::with_capacity(wire.packages.len());
-    for package in wire.packages {
+    let mut replaced = Vec::new();
+    for mut package in wire.packages {
         let id = package.id.clone();
-        let package = package.into_domain(folder).map_err(|wrong| {
-            let start = text.find(&wrong).unwrap_or(0);
-            let message =
-                format!("`{wrong}` in the entry of `{id}` is not what a lock holds there");
-            SourceError::new(path, text, start..start + wrong.len(), message).help(DAMAGED)
-        })?;
-        packages.push(package);
+        let by = package.replaced_by.take();
+        let package =
+            package.into_domain(folder).map_err(|wrong| damaged(path, text, &wrong, &id))?;
+        match by {
+            None => packages.push(package),
+            Some(by) => {
+                let by = read_id(folder, &by).ok_or_else(|| damaged(path, text, &by, &id))?;
+                replaced.push(out_of_use(package, by));
+            }
+        }
     }
+    replaced.sort_by(|left, right| left.id.cmp(&right.id));
+    replaced.dedup_by(|later, first| later.id == first.id);
     packages.sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
-    Ok(Lockfile { resolution: wire.resolution, packages, extra: wire.extra })
+    Ok(Lockfile { resolution: wire.resolution, packages, replaced, extra: wire.extra })
+}
+
+/// The error of an entry that holds what no lock holds there.
+fn damaged(path: &Path, text: &str, wrong: &str, id: &str) -> SourceError {
+    let start = text.find(wrong).unwrap_or(0);
+    let message = format!("`{wrong}` in the entry of `{id}` is not what a lock holds there");
+    SourceError::new(path, text, start..start + wrong.len(), message).help(DAMAGED)
+}
+
+/// The entry of a package that `by` took the place of. It was there before if its content is known.
+fn out_of_use(mut package: LockedPackage, by: PackageId) -> ReplacedPackage {
+    let requested = std::mem::take(&mut package.requested);
+    let id = package.id.clone();
+    let kept = package.digest.is_some().then(|| Box::new(package));
+    ReplacedPackage { id, by, requested, kept }
 }
 
 /// The id that a package is called by in the lock in `folder`: a folder is called by its source.
@@ -234,7 +255,6 @@ impl WirePackage {
             provides: self.provides,
             requires: self.requires,
             replaces: self.replaces.into_iter().map(id).collect::<Result<_, _>>()?,
-            replaced_by: self.replaced_by.map(id).transpose()?,
         })
     }
 }

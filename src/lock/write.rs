@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::lock::{FORMAT, LockedPackage, Lockfile, Requested};
+use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::reference::PackageId;
 
 const HEADER: &str = "\
@@ -15,14 +15,21 @@ pub(super) fn print(lock: &Lockfile) -> String {
     let mut text = String::from(HEADER);
     field(&mut text, "", "version", &FORMAT.to_string());
     field(&mut text, "", "resolution", &scalar(&lock.resolution));
-    if lock.packages.is_empty() {
+    if lock.packages.is_empty() && lock.replaced.is_empty() {
         text.push_str("packages: []\n");
     } else {
         text.push_str("packages:\n");
     }
     let names = Names::of(lock);
+    let mut replaced = lock.replaced.iter().peekable();
     for package in &lock.packages {
+        while let Some(before) = replaced.next_if(|replaced| replaced.id < package.id) {
+            print_replaced(&mut text, lock, before, &names);
+        }
         print_package(&mut text, package, &names);
+    }
+    for last in replaced {
+        print_replaced(&mut text, lock, last, &names);
     }
     list(&mut text, "", "extra", lock.extra.iter().cloned());
     text
@@ -83,9 +90,30 @@ fn print_package(text: &mut String, package: &LockedPackage, names: &Names<'_>) 
     list(text, "  ", "provides", package.provides.iter().cloned());
     list(text, "  ", "requires", package.requires.iter().cloned());
     list(text, "  ", "replaces", package.replaces.iter().map(|id| names.name(id)));
-    if let Some(replacement) = &package.replaced_by {
-        field(text, "  ", "replacedBy", &scalar(&replacement.to_string()));
-    }
+}
+
+/// Prints what was locked of a replaced package; of one that never was, what replaces it has version and source.
+fn print_replaced(
+    text: &mut String,
+    lock: &Lockfile,
+    replaced: &ReplacedPackage,
+    names: &Names<'_>,
+) {
+    let mut package = match &replaced.kept {
+        Some(kept) => (**kept).clone(),
+        None => {
+            let by = lock.find(&replaced.by).last();
+            let version = by.map_or_else(|| "0.0.0".to_owned(), |by| by.version.clone());
+            let nowhere = || Source::new(Source::WORKSPACE, ".");
+            let source = by.map_or_else(nowhere, |by| by.source.clone());
+            let is_composite = by.is_some_and(|by| by.is_composite);
+            let id = replaced.id.clone();
+            LockedPackage { is_composite, ..LockedPackage::new(id, version, source) }
+        }
+    };
+    package.requested.clone_from(&replaced.requested);
+    print_package(text, &package, names);
+    field(text, "  ", "replacedBy", &scalar(&names.name(&replaced.by)));
 }
 
 fn field(text: &mut String, indent: &str, key: &str, value: &str) {

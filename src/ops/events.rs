@@ -29,6 +29,11 @@ pub trait Events: Send + Sync {
 
     /// Something for `-v` only.
     fn detail(&self, text: &str);
+
+    /// Asks a person a question, and says whether the answer was yes; where there is nobody to ask, it is no.
+    fn confirm(&self, _question: &str) -> bool {
+        false
+    }
 }
 
 /// Events that nobody looks at.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use crate::lock::{LockedPackage, Lockfile};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::requirements::{COMMAND_LINE, Requirements};
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
@@ -110,8 +110,12 @@ impl Graph {
                 members.iter().position(|member| member.folder == local.folder)
             });
             let to = local.or_else(|| by_id.get(id)?.last().copied());
+            let asked = asked.requirement.to_string();
             if let Some(to) = to {
-                edges.insert((*from, to, asked.requirement.to_string()));
+                edges.insert((*from, to, asked));
+            } else if let Some(replaced) = lock.replacement(id) {
+                let to = by_id.get(&replaced.by).and_then(|nodes| nodes.last().copied());
+                edges.extend(to.map(|to| (*from, to, format!("{asked} as {id}"))));
             }
         }
         for package in &lock.packages {
@@ -121,12 +125,19 @@ impl Graph {
                 .copied()
                 .find(|node| self.vertices[*node].version.as_deref() == Some(&version_of(package)))
                 .unwrap_or(to);
-            for requested in &package.requested {
+            let own = package.requested.iter().map(|one| (one, one.spec.clone()));
+            // What is asked of a package that it replaces is asked of it.
+            let replaced = lock.replaced.iter().filter(|replaced| replaced.by == package.id);
+            let instead = replaced.flat_map(|replaced| {
+                let spec = |one: &Requested| format!("{} as {}", one.spec, replaced.id);
+                replaced.requested.iter().map(move |one| (one, spec(one)))
+            });
+            for (requested, spec) in own.chain(instead) {
                 let from = PackageId::parse(&requested.by)
                     .ok()
                     .and_then(|id| by_id.get(&id)?.last().copied());
                 if let Some(from) = from.filter(|_| !by_name.contains_key(&requested.by)) {
-                    edges.insert((from, to, requested.spec.clone()));
+                    edges.insert((from, to, spec));
                 }
             }
         }

@@ -3,6 +3,8 @@
 //! Every command leaves the manifests tidy: own requirements begin at what is chosen, and what only others need is listed
 //! where the selection would come out lower without. The lock is made from them, and adds nothing.
 
+use std::collections::BTreeSet;
+
 use crate::index::Index;
 use crate::ops::failure::failed;
 use crate::ops::member::Editing;
@@ -11,7 +13,7 @@ use crate::ops::resolve::{Resolved, ask, is_settled, request, resolve};
 use crate::ops::rewrite::{Lists, rewrite};
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::VersionSpec;
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::{
     COMMAND, Change, Fact, Failure, Lowered, Minimal, Request, Requirer, Root, Update,
 };
@@ -33,6 +35,8 @@ pub(super) struct Plan {
     pub(super) editing: Editing,
     /// What `mu get` was given.
     pub(super) extra: Vec<String>,
+    /// Packages of which nothing stays behind, though something else took their place.
+    pub(super) discarded: BTreeSet<PackageId>,
     /// What was lowered or dropped besides what was asked for.
     pub(super) lowered: Vec<Lowered>,
 }
@@ -68,7 +72,8 @@ pub(super) fn conclude(
     update: Update,
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let requirements = Requirements::collect(session, plan.extra)?;
+    let mut requirements = Requirements::collect(session, plan.extra)?;
+    requirements.discarded = plan.discarded;
     let outcome = sync(session, &requirements, update, &plan.editing.into_edits(), dry_run)?;
     Ok(Outcome { lowered: plan.lowered, ..outcome })
 }

@@ -20,6 +20,8 @@ use crate::select::CAPABILITY;
 pub(crate) struct LockedUniverse<'a> {
     index: &'a Index,
     packages: HashMap<PackageId, Held<'a>>,
+    /// What something else is used for: there is nothing of it that could be used.
+    replaced: HashMap<PackageId, Arc<Releases>>,
 }
 
 /// A package that stays where it is.
@@ -47,7 +49,17 @@ impl<'a> LockedUniverse<'a> {
             let releases = Arc::new(releases(package));
             packages.insert(package.id.clone(), Held { package, releases, requirements });
         }
-        Self { index: session.index(), packages }
+        let ids = lock.replaced.iter().map(|replaced| replaced.id.clone());
+        let replaced = ids.filter(|id| !packages.contains_key(id)).map(|id| {
+            let nothing = Releases::registry(id.clone(), Vec::new());
+            (id, Arc::new(nothing))
+        });
+        Self { index: session.index(), replaced: replaced.collect(), packages }
+    }
+
+    /// Whether the index need not be asked about a package.
+    fn has(&self, id: &PackageId) -> bool {
+        self.packages.contains_key(id) || self.replaced.contains_key(id)
     }
 }
 
@@ -96,9 +108,11 @@ fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Require
     let by = package.id.to_string();
     let mut requirements = Vec::with_capacity(package.dependencies.len());
     for id in &package.dependencies {
+        let replaced = lock.replacement(id).into_iter().flat_map(|one| &one.requested);
         let requested: Vec<_> = lock
             .find(id)
             .flat_map(|dependency| &dependency.requested)
+            .chain(replaced)
             .filter(|requested| requested.by == by)
             .collect();
         if requested.is_empty() {
@@ -117,7 +131,10 @@ impl Universe for LockedUniverse<'_> {
     fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         match self.packages.get(id) {
             Some(held) => Ok(Arc::clone(&held.releases)),
-            None => self.index.releases(id),
+            None => match self.replaced.get(id) {
+                Some(nothing) => Ok(Arc::clone(nothing)),
+                None => self.index.releases(id),
+            },
         }
     }
 
@@ -127,6 +144,9 @@ impl Universe for LockedUniverse<'_> {
         name: &VersionSpec,
     ) -> Result<Option<Revision>, Unavailable> {
         let Some(held) = self.packages.get(releases.id()) else {
+            if self.replaced.contains_key(releases.id()) {
+                return Ok(None);
+            }
             return self.index.revision(releases, name);
         };
         let package = held.package;
@@ -194,8 +214,7 @@ impl Universe for LockedUniverse<'_> {
     }
 
     fn expect(&self, ids: &[PackageId]) {
-        let unknown: Vec<PackageId> =
-            ids.iter().filter(|id| !self.packages.contains_key(*id)).cloned().collect();
+        let unknown: Vec<PackageId> = ids.iter().filter(|id| !self.has(id)).cloned().collect();
         self.index.expect(&unknown);
     }
 

@@ -4,6 +4,7 @@
 
 pub mod care;
 pub mod compare;
+mod consent;
 mod credentials;
 mod dependencies;
 pub mod error;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::lock::{LockedPackage, Lockfile};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::fetch::Fetched;
 use crate::ops::requirements::Requirements;
 use crate::ops::update::UPDATE;
@@ -36,6 +36,8 @@ pub struct Outcome {
     pub edited: Vec<PathBuf>,
     /// Whether anything was written at all.
     pub dry_run: bool,
+    /// Packages that something else took the place of, and what that is.
+    pub newly_replaced: Vec<(PackageId, PackageId)>,
     /// What a downgrade lowered or dropped besides what it was asked to lower.
     pub lowered: Vec<Lowered>,
 }
@@ -73,7 +75,11 @@ impl Outcome {
             asked.map(|asked| &asked.requirement.id).collect()
         };
         let indirect = ids(true).difference(&ids(false)).map(|id| (*id).clone()).collect();
+        let new = lock.replaced.iter().filter(|replaced| {
+            previous.replacement(&replaced.id).is_none_or(|before| before.by != replaced.by)
+        });
         Self {
+            newly_replaced: new.map(|new| (new.id.clone(), new.by.clone())).collect(),
             changes: changes(previous, &lock),
             lock,
             requirements: asked,
@@ -97,8 +103,13 @@ impl Outcome {
 
     /// Whether a package was asked for by a root.
     pub fn is_direct(&self, package: &LockedPackage) -> bool {
-        !self.indirect.contains(&package.id)
-            && package.requested.iter().any(|requested| self.roots.contains(&requested.by))
+        let is_asked = |id: &PackageId, requested: &[Requested]| {
+            !self.indirect.contains(id)
+                && requested.iter().any(|requested| self.roots.contains(&requested.by))
+        };
+        let mut replaced = self.lock.replaced.iter().filter(|replaced| replaced.by == package.id);
+        is_asked(&package.id, &package.requested)
+            || replaced.any(|replaced| is_asked(&replaced.id, &replaced.requested))
     }
 
     /// The JSON form.
@@ -108,7 +119,6 @@ impl Outcome {
             .packages
             .iter()
             .enumerate()
-            .filter(|(_, package)| package.replaced_by.is_none())
             .map(|(index, package)| self.package_json(index, package))
             .collect();
         let changes: Vec<Value> = self
@@ -123,14 +133,9 @@ impl Outcome {
                 json
             })
             .collect();
-        let replaced: Vec<Value> = self
-            .lock
-            .packages
-            .iter()
-            .filter_map(|package| {
-                let by = package.replaced_by.as_ref()?;
-                Some(json!({ "id": package.id.to_string(), "by": by.to_string() }))
-            })
+        let replaced = self.lock.replaced.iter();
+        let replaced: Vec<Value> = replaced
+            .map(|replaced| json!({ "id": replaced.id.to_string(), "by": replaced.by.to_string() }))
             .collect();
         let mut json = json!({
             "resolution": self.lock.resolution,
@@ -148,13 +153,24 @@ impl Outcome {
     }
 
     fn package_json(&self, index: usize, package: &LockedPackage) -> Value {
-        let requested: Vec<Value> = package
-            .requested
+        let own = package.requested.iter();
+        let own = own.map(|requested| json!({ "by": requested.by, "spec": requested.spec }));
+        // What is asked of a package that it replaces is asked of it.
+        let replaced = self.lock.replaced.iter().filter(|replaced| replaced.by == package.id);
+        let instead = replaced.flat_map(|replaced| {
+            let requested = replaced.requested.iter();
+            requested
+                .map(|one| json!({ "by": one.by, "spec": one.spec, "of": replaced.id.to_string() }))
+        });
+        let requested: Vec<Value> = own.chain(instead).collect();
+        let mut dependencies: Vec<String> = package
+            .dependencies
             .iter()
-            .map(|requested| json!({ "by": requested.by, "spec": requested.spec }))
+            .map(|id| self.lock.used_for(id).to_string())
+            .filter(|id| *id != package.id.as_str())
             .collect();
-        let dependencies: Vec<String> =
-            package.dependencies.iter().map(ToString::to_string).collect();
+        dependencies.sort();
+        dependencies.dedup();
         json!({
             "id": package.id.to_string(),
             "version": package.version,

@@ -6,14 +6,14 @@ use std::path::Path;
 use mu_provider::{Release, SafeUrl};
 
 use crate::index::Route;
-use crate::lock::{LockedPackage, Lockfile, Requested, Source};
+use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
 use crate::ops::resolve::Resolved;
 use crate::ops::update::UPDATE;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
-use crate::select::{Asker, Chosen, Selection, Warning};
+use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
 use crate::workspace::Resolution;
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
@@ -30,6 +30,7 @@ pub(super) fn record(
     let mut lock = Lockfile {
         resolution: session.resolution().as_str().to_owned(),
         packages: Vec::with_capacity(selection.packages.len()),
+        replaced: replaced(&previous, selection),
         extra: requirements.extra.clone(),
     };
     let mut releases = HashMap::new();
@@ -47,8 +48,7 @@ pub(super) fn record(
         }
         requested.sort_by(|left, right| (&left.by, &left.spec).cmp(&(&right.by, &right.spec)));
         requested.dedup();
-        let mut dependencies: Vec<PackageId> =
-            selection.dependencies(chosen).map(|dependency| dependency.id.clone()).collect();
+        let mut dependencies = dependencies(selection, chosen);
         if chosen.is_local() {
             let is_there = |id: &PackageId| selection.packages.iter().any(|other| other.id == *id);
             dependencies.extend(needs(session, &chosen.id).filter(is_there));
@@ -84,6 +84,7 @@ pub(super) fn record(
         if !chosen.is_local() {
             package.provides = chosen.provides.clone();
             package.requires = chosen.requires.clone();
+            package.replaces = chosen.replaces.clone();
         }
         package.requested = requested;
         package.dependencies = dependencies;
@@ -94,6 +95,45 @@ pub(super) fn record(
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
         .collect();
     Ok(Resolved { lock, previous, releases, warnings, ways })
+}
+
+/// What a chosen package depends on, by the names that it uses: what is used for one of them may have another.
+fn dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
+    let by = Asker::Package(chosen.id.clone());
+    let asks = |requested: &[Demand]| requested.iter().any(|demand| demand.by == by);
+    let replaced: Vec<&Replaced> =
+        selection.replaced.iter().filter(|replaced| asks(&replaced.requested)).collect();
+    let is_meant = |dependency: &&Chosen| {
+        asks(&dependency.requested) || !replaced.iter().any(|one| one.by == dependency.id)
+    };
+    let own = selection.dependencies(chosen).filter(is_meant);
+    let mut all: Vec<PackageId> = own.map(|dependency| dependency.id.clone()).collect();
+    all.extend(replaced.iter().map(|replaced| replaced.id.clone()));
+    all.sort();
+    all
+}
+
+/// What something else is used for, with what was locked of it before.
+fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> {
+    let replaced = selection.replaced.iter().map(|replaced| {
+        let Replaced { id, by, requested } = replaced;
+        let requested =
+            requested.iter().filter(|demand| demand.by != Asker::Root(UPDATE.to_owned()));
+        let mut requested: Vec<Requested> = requested
+            .map(|demand| Requested { spec: demand.asked.clone(), by: asker(&demand.by) })
+            .collect();
+        requested.sort_by(|left, right| (&left.by, &left.spec).cmp(&(&right.by, &right.spec)));
+        requested.dedup();
+        let active = previous.find(id).last().filter(|package| package.digest.is_some());
+        let kept = active.map(|package| {
+            let requested = Vec::new();
+            Box::new(LockedPackage { requested, ..package.clone() })
+        });
+        let before = || previous.replacement(id).and_then(|before| before.kept.clone());
+        let (id, by) = (id.clone(), by.clone());
+        ReplacedPackage { id, by, requested, kept: kept.or_else(before) }
+    });
+    replaced.collect()
 }
 
 /// What a package of the workspace depends on, for which its manifest was read.

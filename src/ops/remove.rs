@@ -1,5 +1,7 @@
 //! `remove`: drops packages from manifests (or from what `mu get` was given), the lock and the packs.
 
+use std::collections::BTreeSet;
+
 use crate::manifest::edit::Section;
 use crate::ops::get::id_of;
 use crate::ops::least::{Idle, Plan, carry_out};
@@ -26,6 +28,7 @@ pub fn remove(
     let previous = session.lockfile()?.unwrap_or_default();
     let mut extra = previous.extra.clone();
     let mut editing = Editing::default();
+    let mut discarded = BTreeSet::new();
     let targets: Vec<usize> = match member::around(session) {
         Some(index) => vec![index],
         None => (0..session.workspace.members.len()).collect(),
@@ -47,11 +50,13 @@ pub fn remove(
         let rest = without(session, &extra, &id);
         was_there |= rest.len() < extra.len();
         extra = rest;
+        was_there |= previous.replacement(&id).is_some_and(|replaced| replaced.kept.is_some());
+        discarded.insert(id.clone());
         if !was_there {
             return Err(not_asked_for(session, text, &id, &extra));
         }
     }
-    let plan = Plan { editing, extra, ..Plan::default() };
+    let plan = Plan { editing, extra, discarded, ..Plan::default() };
     carry_out(session, plan, Update::Nothing, Idle::Go, dry_run)
 }
 
@@ -90,6 +95,9 @@ fn not_asked_for(session: &Session, text: &str, id: &PackageId, extra: &[String]
         let by: Vec<String> =
             package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
         return error.hint(format!("it is installed because {} needs it", by.join(" and ")));
+    }
+    if let Some(replaced) = locked.replacement(id) {
+        return error.hint(format!("`{}` is used for it, and nothing is left of it", replaced.by));
     }
     let known: Vec<String> = session
         .workspace

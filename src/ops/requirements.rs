@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::index::Requirement;
-use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::what_if::WhatIf;
@@ -55,6 +55,8 @@ pub struct Requirements {
     pub extra: Vec<String>,
     /// The question what would be that these come from, if they do.
     pub question: Option<Box<WhatIf>>,
+    /// Packages of which nothing stays behind, though something else took their place.
+    pub discarded: BTreeSet<PackageId>,
 }
 
 impl Requirements {
@@ -164,7 +166,12 @@ impl Requirements {
         id: &PackageId,
     ) -> Option<&'session LocalPackage> {
         session.places.member_of(id).or_else(|| {
-            let is_asked = self.by_folder.contains_key(id);
+            // One that replaces another package is used under that one's name, wherever it is.
+            let replaces = || {
+                let member = session.workspace.member(id);
+                member.is_some_and(|member| !member.manifest.replaces.is_empty())
+            };
+            let is_asked = self.by_folder.contains_key(id) || replaces();
             is_asked.then(|| session.places.member_called(id, &session.workspace)).flatten()
         })
     }
@@ -183,8 +190,9 @@ impl Requirements {
             .map(|member| member.manifest.name.as_str())
             .chain([COMMAND_LINE, OVERRIDES])
             .collect();
+        let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
         let packages: BTreeSet<&PackageId> =
-            lock.packages.iter().map(|package| &package.id).collect();
+            lock.packages.iter().map(|package| &package.id).chain(replaced).collect();
         for (id, reference) in overrides(session) {
             if packages.contains(&id) {
                 let spec = reference.to_string();
@@ -193,16 +201,13 @@ impl Requirements {
         }
         let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
         let mut provided: BTreeSet<Requested> = BTreeSet::new();
-        for package in &lock.packages {
-            for requested in &package.requested {
-                let is_package = PackageId::parse(&requested.by).is_ok_and(|id| {
-                    packages.contains(&id) && !roots.contains(requested.by.as_str())
-                });
-                if !is_package && requested.spec.starts_with(CAPABILITY) {
-                    provided.insert(requested.clone());
-                } else if !is_package {
-                    known.insert((package.id.clone(), requested.clone()));
-                }
+        for (id, requested) in lock.all_requested() {
+            let is_package = PackageId::parse(&requested.by)
+                .is_ok_and(|by| packages.contains(&by) && !roots.contains(requested.by.as_str()));
+            if !is_package && requested.spec.starts_with(CAPABILITY) {
+                provided.insert(requested.clone());
+            } else if !is_package {
+                known.insert((id.clone(), requested.clone()));
             }
         }
         let mut differences = Vec::new();
@@ -234,8 +239,62 @@ impl Requirements {
                 differences.push(format!("{} is {now} in the workspace", package.id));
             }
         }
+        differences.extend(replacements(session, lock));
         differences
     }
+}
+
+/// What differs between who may replace what and what is replaced in `lock`, one line each.
+fn replacements(session: &Session, lock: &Lockfile) -> Vec<String> {
+    let own = replaced_by_own(session);
+    let settings = &session.workspace.settings;
+    let mut differences = Vec::new();
+    for ReplacedPackage { id, by, .. } in &lock.replaced {
+        let is_own = lock.find(by).any(|package| package.source.is_workspace());
+        let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
+            || settings.overrides.contains_key(id)
+            || session.places.member_of(id).is_some();
+        if is_refused || (is_own && !own.contains_key(id)) {
+            differences.push(format!("{by} no longer replaces {id}"));
+        }
+    }
+    for (id, (by, _)) in own {
+        let other = lock.replacement(&id).is_some_and(|replaced| replaced.by != by);
+        if other || lock.find(&id).next().is_some() {
+            differences.push(format!("{by} of the workspace replaces {id}"));
+        }
+    }
+    for by in &lock.packages {
+        for id in &by.replaces {
+            let may = settings.allow_replaces.get(id) == Some(&by.id);
+            if may && lock.find(id).next().is_some() {
+                differences.push(format!("{} may replace {id} now", by.id));
+            }
+        }
+    }
+    differences
+}
+
+/// What the workspace's packages replace, by the first of them that does.
+pub(super) fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)> {
+    let mut replaced = BTreeMap::new();
+    let settings = &session.workspace.settings;
+    let defaults = session.defaults();
+    for member in &session.workspace.members {
+        for reference in &member.manifest.replaces {
+            let id = reference.id(&defaults);
+            let only = settings.allow_replaces.get(&id);
+            let may = id != member.id
+                && session.places.member_of(&id).is_none()
+                && !settings.overrides.contains_key(&id)
+                && only.is_none_or(|only| *only == member.id);
+            if may {
+                let local = Local { version: member.manifest.version.clone() };
+                replaced.entry(id).or_insert((member.id.clone(), local));
+            }
+        }
+    }
+    replaced
 }
 
 /// The capabilities that packages of the workspace require of others, as a lock records them.

@@ -12,7 +12,7 @@ use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::failure::failed;
 use crate::ops::locked_universe::LockedUniverse;
 use crate::ops::record::record;
-use crate::ops::requirements::{Requirements, overrides};
+use crate::ops::requirements::{Requirements, overrides, replaced_by_own};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
@@ -83,19 +83,24 @@ pub fn resolve_from(
         && !has_excluded(session, &previous)
         && (session.resolution() == Resolution::Highest
             || is_settled(session, requirements, &previous));
-    if is_fine && update == Update::Nothing {
+    if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let lock = Lockfile { extra: requirements.extra.clone(), ..previous.clone() };
         return Ok(Resolved { lock, previous, ..Resolved::default() });
     }
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
         return Err(outdated(&differences));
     }
-    let resolved = match session.resolution() {
+    let mut resolved = match session.resolution() {
         Resolution::Highest => choose(session, requirements, previous, update)?,
         Resolution::Minimal => {
             choose_least(session, requirements, previous, update, differences.is_empty())?
         }
     };
+    for replaced in &mut resolved.lock.replaced {
+        if requirements.discarded.contains(&replaced.id) {
+            replaced.kept = None;
+        }
+    }
     if session.options.locked && !resolved.is_unchanged() {
         return Err(outdated(&["newer versions were asked for".to_owned()]));
     }
@@ -220,7 +225,8 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
         || settings.minimum_release_age.is_some()
         || session.options.published_before.is_some()
         || session.options.prereleases
-        || settings.overrides.keys().any(|id| lock.find(id).next().is_some());
+        || settings.overrides.keys().any(|id| lock.find(id).next().is_some())
+        || !lock.replaced.is_empty();
     if is_filtered || lock.resolution != Resolution::Minimal.as_str() {
         return false;
     }
@@ -307,6 +313,8 @@ pub fn request(
             local.insert(package.id.clone(), Local { version: member.version.clone() });
         }
     }
+    let replaced = replaced_by_own(session);
+    local.extend(replaced.values().cloned());
     let overrides = overrides(session)
         .into_iter()
         .map(|(id, reference)| {
@@ -327,7 +335,11 @@ pub fn request(
             version: package.parsed_version(),
             commit: package.commit.clone(),
             reference: package.reference.clone(),
-            dependencies: package.dependencies.clone(),
+            dependencies: package
+                .dependencies
+                .iter()
+                .map(|id| previous.used_for(id).clone())
+                .collect(),
         })
         .collect();
     let now = session.environment.now;
@@ -344,9 +356,11 @@ pub fn request(
         installed: session.options.installed.clone(),
         local,
         own: own_capabilities(session),
+        replaced,
         settings: Settings {
             exclude: exclusions(session),
             overrides,
+            replacements: settings.allow_replaces.clone(),
             majors: match settings.majors {
                 crate::workspace::Majors::One => Majors::One,
                 crate::workspace::Majors::Many => Majors::Many,

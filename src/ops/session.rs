@@ -40,6 +40,8 @@ pub struct Options {
     pub prereleases: bool,
     /// What is installed, where that is not what is locked: upgrades go from there.
     pub installed: BTreeMap<PackageId, Version>,
+    /// Every question is answered with yes.
+    pub yes: bool,
     /// Plain http to other machines is fine.
     pub allow_insecure: bool,
     /// How many things are done at once; 0 means as many as is sensible.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::fs::{self, Sharing};
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
+use crate::ops::consent;
 use crate::ops::fetch::{Fetched, fetch};
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::{Resolved, resolve};
@@ -44,6 +45,7 @@ pub fn sync(
     for warning in &resolved.warnings {
         session.events.warning(warning);
     }
+    consent::check(session, &resolved, dry_run)?;
     if dry_run {
         session.save_index();
         let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
@@ -108,7 +110,7 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     }
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     if resolved.is_unchanged() && !has_folders {
-        let wanted: Vec<Wanted> = wanted(&resolved.lock).map(|(_, wanted)| wanted).collect();
+        let wanted = packs_of(session, &resolved.lock)?;
         let is_known = resolved
             .lock
             .packages
@@ -119,7 +121,8 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
                 // The workspace may have been moved since its packs were made.
                 session.store.note_linked(packs.path())?;
             }
-            return Ok((Fetched { fetched: 0, reused: wanted.len() }, 0));
+            let reused = self::wanted(&resolved.lock).count();
+            return Ok((Fetched { fetched: 0, reused }, 0));
         }
     }
     let events = &session.events;
@@ -128,7 +131,7 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     })?;
     let mut counts = fetch(session, resolved)?;
     for attempt in 0.. {
-        let wanted: Vec<Wanted> = wanted(&resolved.lock).map(|(_, wanted)| wanted).collect();
+        let wanted = packs_of(session, &resolved.lock)?;
         let plan = Installation::plan(&packs, wanted)?;
         let made = plan.installs().len() + plan.removals().count();
         events.progress(Stage::Installing, 0, made);
@@ -155,13 +158,33 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
 /// The packs that a lock wants, with their places in its packages.
 pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
     lock.packages.iter().enumerate().filter_map(|(index, package)| {
-        let digest = package.digest.filter(|_| package.replaced_by.is_none())?;
+        let digest = package.digest?;
         let place = place(lock, index);
         Some((
             index,
             Wanted { place, id: package.id.to_string(), version: package.version.clone(), digest },
         ))
     })
+}
+
+/// The packs that should be there, and those of replaced packages that still are.
+fn packs_of(session: &Session, lock: &Lockfile) -> Result<Vec<Wanted>, CommandError> {
+    let mut all: Vec<Wanted> = wanted(lock).map(|(_, wanted)| wanted).collect();
+    if lock.replaced.is_empty() {
+        return Ok(all);
+    }
+    let packs = session.packs();
+    let state = packs.state()?;
+    for kept in lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref()) {
+        let Some(digest) = kept.digest else { continue };
+        let (place, id) = (folder_of(&kept.id), kept.id.to_string());
+        let wanted = Wanted { place, id, version: kept.version.clone(), digest };
+        // It is never fetched again, so it stays only as long as it could be made again.
+        if packs.is_installed(&state, &wanted) && session.store.contains(&digest) {
+            all.push(wanted);
+        }
+    }
+    Ok(all)
 }
 
 /// Where a locked package's pack is, below the packs folder: all but the highest of several majors

@@ -34,7 +34,7 @@ pub fn update(
     let mut moving = BTreeSet::new();
     for text in texts {
         let reference = Reference::parse(text)?;
-        let id = find_locked(session, &previous, &reference)?;
+        let id = find_used(session, &previous, &reference)?;
         if reference.version().is_some() {
             requirements.asked.push(wish(session, id.clone(), reference));
         }
@@ -72,7 +72,7 @@ fn update_least(
     let mut wishes: Vec<Asked> = Vec::new();
     for text in texts {
         let reference = Reference::parse(text)?;
-        let id = find_locked(session, &known, &reference)?;
+        let id = find_used(session, &known, &reference)?;
         match reference.version() {
             Some(_) => wishes.push(wish(session, id, reference)),
             None => newest.push(id),
@@ -134,7 +134,7 @@ pub fn downgrade(
     let known = if least::is_in_force(session) { current(session, &lock.extra)? } else { lock };
     for text in texts {
         let reference = Reference::parse(text)?;
-        let id = find_locked(session, &known, &reference)?;
+        let id = find_used(session, &known, &reference)?;
         let now = known.find(&id).last().and_then(LockedPackage::parsed_version);
         if let (Some(VersionSpec::Pin(pin)), Some(now)) = (reference.version(), now)
             && now < Version::parse(&pin.version().to_string())?
@@ -159,6 +159,24 @@ pub(super) fn current(session: &Session, extra: &[String]) -> Result<Lockfile, C
     }
 }
 
+/// The package that is used for the one that a reference means, as [`find_locked`] finds it.
+///
+/// # Errors
+///
+/// When none is meant, or several are.
+pub fn find_used(
+    session: &Session,
+    lock: &Lockfile,
+    reference: &Reference,
+) -> Result<PackageId, CommandError> {
+    let id = find_locked(session, lock, reference)?;
+    let used = lock.used_for(&id);
+    if *used != id {
+        session.events.warning(&format!("`{id}` was replaced by `{used}`, which this is about"));
+    }
+    Ok(used.clone())
+}
+
 /// The locked package that a reference means: by its id, or by a name that only one has.
 ///
 /// # Errors
@@ -170,7 +188,7 @@ pub fn find_locked(
     reference: &Reference,
 ) -> Result<PackageId, CommandError> {
     let id = id_of(session, reference);
-    if lock.find(&id).next().is_some() {
+    if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
         return Ok(id);
     }
     let name = reference.name().as_str();
@@ -183,6 +201,7 @@ pub fn find_locked(
         .packages
         .iter()
         .map(|package| &package.id)
+        .chain(lock.replaced.iter().map(|replaced| &replaced.id))
         .filter(|id| {
             reference.base().is_none()
                 && (id.name_str() == name || id.name_str().ends_with(&format!("/{name}")))

@@ -8,7 +8,7 @@ use crate::ops::sync::wanted;
 use crate::ops::{CommandError, Session};
 use crate::packs::PacksFolder;
 use crate::reference::Reference;
-use crate::search::{Candidate, Found, Installed, SearchError, SearchPath, Wanted};
+use crate::search::{Candidate, Found, Installed, Note, SearchError, SearchPath, Wanted};
 
 /// Finds the package (or the element) that a reference names.
 ///
@@ -19,6 +19,9 @@ pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
     let wanted = wanted_by(session, text)?;
     let reference = Reference::parse(text)?;
     if let Some(found) = member_at(session, &reference, &wanted)? {
+        return Ok(found);
+    }
+    if let Some(found) = replacing_member(session, &wanted)? {
         return Ok(found);
     }
     search(session)?.find(&wanted).map_err(|error| {
@@ -57,6 +60,20 @@ fn member_at(
     }
 }
 
+/// The workspace's package that replaces the wanted one, wherever its name would lead.
+fn replacing_member(session: &Session, wanted: &Wanted) -> Result<Option<Found>, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let Some(replaced) = lock.replacement(&wanted.id) else { return Ok(None) };
+    let Some(member) = session.workspace.member(&replaced.by) else { return Ok(None) };
+    let instead = Wanted { id: replaced.by.clone(), ..wanted.clone() };
+    let found = session.places.search().find_at(&instead, &member.folder)?;
+    Ok(found.map(|mut found| {
+        let (id, by) = (replaced.id.clone(), replaced.by.clone());
+        found.notes.insert(0, Note::Replaced { id, by });
+        found
+    }))
+}
+
 fn wanted_by(session: &Session, text: &str) -> Result<Wanted, CommandError> {
     let reference = Reference::parse(text)?;
     let mut wanted = Wanted::new(&reference, &session.defaults());
@@ -73,11 +90,8 @@ fn search(session: &Session) -> Result<SearchPath, CommandError> {
     for (lock, packs) in [global, (session.lockfile()?, session.packs())] {
         let Some(lock) = lock else { continue };
         installed.extend(known(&lock, &packs));
-        for package in &lock.packages {
-            if let Some(by) = &package.replaced_by {
-                replaced.insert(package.id.clone(), by.clone());
-            }
-        }
+        let pairs = lock.replaced.iter().map(|replaced| (replaced.id.clone(), replaced.by.clone()));
+        replaced.extend(pairs);
     }
     let search = session.places.search().clone();
     Ok(search.with_installed(installed).with_replaced(replaced))

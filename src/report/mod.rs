@@ -205,6 +205,17 @@ impl Events for Shell {
         }
     }
 
+    fn confirm(&self, question: &str) -> bool {
+        let is_quiet = self.options.json || self.options.verbosity == Verbosity::Quiet;
+        if is_quiet || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return false;
+        }
+        self.to_stderr(&format!("{} [y/N] ", printable(question)));
+        let mut answer = String::new();
+        let is_read = io::stdin().read_line(&mut answer).is_ok();
+        is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
     fn progress(&self, stage: Stage, done: usize, total: usize) {
         self.progress.step(stage, done, total);
     }

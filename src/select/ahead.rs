@@ -20,7 +20,9 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     }
     let roots = world.roots().iter().flat_map(|root| &root.requirements);
     let mut wave: Vec<Requirement> = roots.cloned().collect();
-    let mut seen: FxHashSet<PackageId> = world.request().local.keys().cloned().collect();
+    let request = world.request();
+    let own = request.local.keys().chain(request.replaced.keys());
+    let mut seen: FxHashSet<PackageId> = own.cloned().collect();
     while !wave.is_empty() {
         wave.retain(|requirement| !seen.contains(&requirement.id));
         wave.sort_unstable();

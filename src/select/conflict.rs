@@ -15,6 +15,8 @@ pub struct Conflict {
     pub clashes: Vec<Clash>,
     /// Capabilities of which no provider is left.
     pub capabilities: Vec<CapabilityClash>,
+    /// Packages that cannot be replaced as they would have to be.
+    pub replacements: Vec<ReplacementClash>,
     /// What the search cost.
     pub statistics: Statistics,
     /// The default base, which messages leave out where all packages are there.
@@ -62,10 +64,46 @@ pub enum Fact {
         /// The capability.
         capability: String,
     },
+    /// A package replaces another one, and stands in for it wherever it is asked for.
+    Replaces {
+        /// The package.
+        by: Requirer,
+        /// What it replaces.
+        id: PackageId,
+    },
+    /// A package stands in for another one only where something that is chosen asks for itself.
+    ReplacesWhereAsked {
+        /// The package.
+        id: PackageId,
+    },
     /// A package that no registry lists as a provider counts only where something that is chosen asks for it.
     OnlyWhereAsked {
         /// The package.
         id: PackageId,
+    },
+}
+
+/// Why packages cannot be replaced as they would have to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplacementClash {
+    /// Several packages replace one.
+    Several {
+        /// The one.
+        id: PackageId,
+    },
+    /// Packages replace each other.
+    Circle {
+        /// The packages, by id.
+        ids: Vec<PackageId>,
+    },
+    /// The version that is needed at least of what replaced a package does not replace it any more.
+    Ended {
+        /// The package.
+        id: PackageId,
+        /// What replaced it in a lower version.
+        by: PackageId,
+        /// The version that is needed.
+        needed: String,
     },
 }
 

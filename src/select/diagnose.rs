@@ -15,6 +15,7 @@ use crate::select::fold::Versions;
 use crate::select::highest::{self, Answer, PATIENCE, Proof};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
+use crate::select::stand_ins;
 use crate::select::supply;
 use crate::select::world::World;
 
@@ -38,6 +39,7 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
     conflict.facts.extend(overridden(world, &nodes));
     conflict.facts = each_once(conflict.facts);
     for node in nodes {
+        conflict.replacements.extend(stand_ins::clash(world, node, &groups));
         conflict.capabilities.extend(supply::clash(world, node, &left_over(node, &groups)));
         conflict.clashes.extend(clash(world, node, &groups)?);
     }
@@ -131,7 +133,11 @@ fn wordings(
         let positions = if in_play.is_empty() { &link.positions } else { &in_play };
         for position in positions.iter() {
             for requirement in told(world, link, position)? {
-                wordings.entry(requirement.to_string()).or_default().insert(position);
+                let mut asked = requirement.to_string();
+                if matches!(world.kind(link.from), Kind::Met(_)) && position > 0 {
+                    asked = stand_ins::asked_of(world, &requirement.id, &asked);
+                }
+                wordings.entry(asked).or_default().insert(position);
             }
         }
     }
@@ -145,6 +151,9 @@ fn told(
     position: Position,
 ) -> Result<Vec<Requirement>, Unavailable> {
     let mut told = Vec::new();
+    if let Kind::Met(index) = world.kind(link.from) {
+        return Ok(vec![world.met(*index).clone()]);
+    }
     for requirement in world.required_by(link.from, position)? {
         let edge = world.edge(&requirement)?;
         if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {
@@ -156,6 +165,9 @@ fn told(
 
 /// The facts of a group as a person would tell them: a line for each wording, or one for many.
 fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fact>, Unavailable> {
+    if let Some(facts) = stand_ins::tell(world, group) {
+        return Ok(facts);
+    }
     if let Some(facts) = supply::tell(world, group)? {
         return Ok(facts);
     }
@@ -242,7 +254,8 @@ fn clash(
     groups: &[Group],
 ) -> Result<Option<Clash>, Unavailable> {
     let Some(place) = world.place(node) else { return Ok(None) };
-    if matches!(world.kind(node), Kind::Majors(..) | Kind::Named(..) | Kind::Wanted(_)) {
+    let kind = world.kind(node);
+    if matches!(kind, Kind::Majors(..) | Kind::Named(..) | Kind::Wanted(_) | Kind::Met(_)) {
         return Ok(None);
     }
     if !left_over(node, groups).is_empty() {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::reference::{Base, PackageId};
-use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, Requirer};
+use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::{Run, Versions};
 use crate::select::newer::{Newer, Obstacle};
@@ -40,6 +40,7 @@ impl fmt::Display for Conflict {
         }
         lines.extend(self.clashes.iter().flat_map(|clash| names.clash(clash)));
         lines.extend(self.capabilities.iter().flat_map(|clash| names.capability(clash)));
+        lines.extend(self.replacements.iter().map(|clash| names.replacement(clash)));
         formatter.write_str(&lines.join("\n"))
     }
 }
@@ -109,10 +110,13 @@ impl Names {
         let mut bases = conflict.facts.iter().flat_map(|fact| match fact {
             Fact::Requires { by: Requirer::Package(by, _), id, .. } => vec![by.base(), id.base()],
             Fact::Overridden { id, by } => vec![id.base(), by.id.base()],
+            Fact::Replaces { by: Requirer::Package(by, _), id } => vec![by.base(), id.base()],
             Fact::RequiresCapability { by: Requirer::Package(by, _), .. }
             | Fact::Provides { by: Requirer::Package(by, _), .. } => vec![by.base()],
             Fact::RequiresCapability { .. } | Fact::Provides { .. } => Vec::new(),
             Fact::Requires { id, .. }
+            | Fact::Replaces { id, .. }
+            | Fact::ReplacesWhereAsked { id }
             | Fact::OnlyWhereNamed { id, .. }
             | Fact::OnlyWhereAsked { id } => vec![id.base()],
         });
@@ -152,6 +156,13 @@ impl Names {
                 let (by, count) = self.requirer(by);
                 format!("{by} {} {capability}", plural(count, "provides", "provide"))
             }
+            Fact::Replaces { by, id } => {
+                let (by, count) = self.requirer(by);
+                format!("{by} {} {}", plural(count, "replaces", "replace"), self.name(id))
+            }
+            Fact::ReplacesWhereAsked { id } => {
+                format!("{} replaces others only where it is asked for itself", self.name(id))
+            }
             Fact::OnlyWhereAsked { id } => {
                 let name = self.name(id);
                 format!("{name} is not listed as a provider, and counts only where it is asked for")
@@ -165,6 +176,22 @@ impl Names {
             Requirer::Roots(names) => (join(names, "and"), names.len()),
             Requirer::Package(id, versions) => {
                 (format!("{} {versions}", self.name(id)), versions.count())
+            }
+        }
+    }
+
+    fn replacement(&self, clash: &ReplacementClash) -> String {
+        match clash {
+            ReplacementClash::Several { id } => {
+                format!("only one package at a time can replace {}", self.name(id))
+            }
+            ReplacementClash::Circle { ids } => {
+                let names: Vec<String> = ids.iter().map(|id| self.name(id).to_owned()).collect();
+                format!("{} replace each other, so none of them is left", join(&names, "and"))
+            }
+            ReplacementClash::Ended { id, by, needed } => {
+                let (id, by) = (self.name(id), self.name(by));
+                format!("{by} {needed} is needed at least, and does not replace {id}")
             }
         }
     }
@@ -186,9 +213,9 @@ impl Names {
     fn verdict(&self, clash: &Clash) -> String {
         let name = self.name(&clash.id);
         let several = clash.asked.len() > 1;
-        let asked: Vec<String> = clash
-            .asked
-            .iter()
+        // That any version will do says nothing beside what will not.
+        let telling = clash.asked.iter().filter(|words| !several || *words != &[ANY]);
+        let asked: Vec<String> = telling
             .map(|words| match words.as_slice() {
                 [_, _, ..] if several => format!("({})", alternatives(words)),
                 words => alternatives(words),

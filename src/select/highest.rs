@@ -128,6 +128,8 @@ struct Search<'s, 'w> {
 /// When a node's turn comes; later variants come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
+    /// What it says follows from all else.
+    Idle,
     /// Nobody would miss it: whoever needs it is content with whatever else is chosen.
     Last,
     /// Its choice is open.
@@ -181,8 +183,12 @@ impl Ranks {
         if world.is_raised(node, set) {
             return Turn::Raised;
         }
-        if matches!(world.kind(node), Kind::Capability(_) | Kind::Wanted(_)) && set.len() > 1 {
-            return Turn::Last;
+        if set.len() > 1 {
+            match world.kind(node) {
+                Kind::Role(_) => return Turn::Idle,
+                Kind::Capability(_) | Kind::Wanted(_) => return Turn::Last,
+                _ => {}
+            }
         }
         let Some(place) = world.place(node).filter(|_| set.len() > 1) else { return Turn::Forced };
         let package = world.package(place);
@@ -192,6 +198,8 @@ impl Ranks {
             Turn::Moving
         } else if kept(world, node, set).is_some() {
             Turn::Locked
+        } else if matches!(world.kind(node), Kind::Met(_)) {
+            Turn::Last
         } else if self.has_lock && world.is_direct(node) {
             Turn::Direct
         } else {
@@ -203,7 +211,17 @@ impl Ranks {
 /// The candidate of `node` within `set` that the lock holds.
 fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     match world.kind(node) {
-        Kind::Root | Kind::Named(..) | Kind::OneOf | Kind::Wanted(_) | Kind::Capability(_) => None,
+        Kind::Root
+        | Kind::Named(..)
+        | Kind::OneOf
+        | Kind::Wanted(_)
+        | Kind::Capability(_)
+        | Kind::Role(_) => None,
+        Kind::Met(index) => {
+            let package = world.package(world.place(node)?);
+            let is_kept = set.holds(0) && package.keeps(world.met(*index));
+            is_kept.then_some(0)
+        }
         Kind::Package(place) | Kind::Line(place, _) => world.package(*place).kept(set),
         Kind::Majors(place, versions) => {
             let package = world.package(*place);
@@ -222,6 +240,8 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
             set.last()
         }
         Kind::Capability(capability) => world.preferred_provider(*capability, set),
+        Kind::Met(index) => world.preferred_way(*index, set),
+        Kind::Role(_) => set.first(),
         Kind::Package(place) | Kind::Line(place, _) => likely(world.package(*place), set),
     })
 }

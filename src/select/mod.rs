@@ -25,6 +25,7 @@ mod positions;
 mod raise;
 mod request;
 mod selection;
+mod stand_ins;
 mod supply;
 mod trial;
 mod upgrades;
@@ -32,7 +33,7 @@ mod way_out;
 mod ways_out;
 mod world;
 
-pub use conflict::{CapabilityClash, Clash, Conflict, Fact, Requirer};
+pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
@@ -42,7 +43,7 @@ pub use request::{
     Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,
 };
 pub use selection::{
-    Asker, CAPABILITY, Chosen, Demand, Failure, Origin, Selection, Statistics, Warning,
+    Asker, CAPABILITY, Chosen, Demand, Failure, Origin, Replaced, Selection, Statistics, Warning,
 };
 pub use way_out::{Ask, WayOut};
 

@@ -1,7 +1,7 @@
 //! Who names what, where something may be chosen only together with one of those who name it: a revision without a version
 //! tag, and a package that could stand for something without being asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -73,6 +73,19 @@ impl Namers {
             self.handed_out.clear();
         }
         named
+    }
+
+    /// Forgets the packages that `by` named by their names, but for some; says whether there were others.
+    pub(super) fn forget_packages_but(&mut self, by: Node, places: &BTreeSet<usize>) -> bool {
+        let mut forgot = false;
+        for (topic, namers) in &mut self.known {
+            let Topic::Package(place) = topic else { continue };
+            forgot |= !places.contains(place) && namers.remove(&(by, None)).is_some();
+        }
+        if forgot {
+            self.handed_out.clear();
+        }
+        forgot
     }
 
     /// Begins anew: nobody asked yet.

@@ -37,6 +37,12 @@ pub(super) enum Kind {
     Wanted(usize),
     /// Who provides a capability, by the capability's place. Its candidates are those who can.
     Capability(usize),
+    /// How a requirement on a package that others replace is met, by the requirement's place: 0 by the package itself,
+    /// and from 1 on by those who replace it.
+    Met(usize),
+    /// Who has the place of a package that others replace, by the place of that package among them: 0 itself, 1 nobody,
+    /// for nobody asks for it, and from 2 on those who replace it.
+    Role(usize),
     /// That one of several edges is followed. Its candidates are their places in a list.
     OneOf,
 }

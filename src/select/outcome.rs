@@ -1,14 +1,16 @@
 //! Turns the choices of a search into a selection: who asked for what, and what depends on what.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
-use crate::reference::{PackageId, VersionSpec};
-use crate::select::node::{Edge, Kind, Node};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::node::Node;
 use crate::select::selection::CAPABILITY;
 use crate::select::world::World;
-use crate::select::{Asker, Chosen, Demand, Origin, Selection, Warning};
+use crate::select::{Asker, Chosen, Demand, Origin, Replaced, Selection, Warning};
 
 /// A chosen package: the workspace's own, or its place and position in the world.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,6 +26,7 @@ struct Draft {
     dependencies: Vec<Target>,
     provides: Vec<String>,
     requires: Vec<String>,
+    replaces: Vec<PackageId>,
 }
 
 /// Someone who asks for something.
@@ -36,8 +39,13 @@ pub(super) fn gather(
     choices: &dyn Fn(Node) -> Option<Position>,
     besides: &[Asked],
 ) -> Result<Selection, Unavailable> {
-    let mut gathering =
-        Gathering { world, choices, drafts: FxHashMap::default(), warnings: Vec::new() };
+    let mut gathering = Gathering {
+        world,
+        choices,
+        drafts: FxHashMap::default(),
+        replaced: BTreeMap::new(),
+        warnings: Vec::new(),
+    };
     gathering.walk(besides)?;
     Ok(gathering.finish())
 }
@@ -46,6 +54,8 @@ struct Gathering<'g, 'w> {
     world: &'g mut World<'w>,
     choices: &'g dyn Fn(Node) -> Option<Position>,
     drafts: FxHashMap<Target, Draft>,
+    /// Packages that something else is used for: what that is, and who asks for them.
+    replaced: BTreeMap<PackageId, (PackageId, Vec<Demand>)>,
     warnings: Vec<Warning>,
 }
 
@@ -70,15 +80,21 @@ impl Gathering<'_, '_> {
             let by = self.world.package(place).id().clone();
             let mut dependencies = Vec::new();
             for requirement in self.world.requirements(place, position)?.iter() {
-                let by = Asker::Package(by.clone());
-                dependencies.push(self.follow(by, requirement, &mut open)?);
+                let asker = Asker::Package(by.clone());
+                let target = self.follow(asker, requirement, &mut open)?;
+                // It may ask for what it replaces.
+                if *self.id(&target) != by || requirement.id == by {
+                    dependencies.push(target);
+                }
             }
             let (provides, requires) = self.world.capabilities_of(place, position)?;
             for name in &requires {
                 let asker = Asker::Package(by.clone());
                 dependencies.extend(self.follow_capability(asker, &by, name, &mut open));
             }
+            let replaces = self.world.declared_replaces(place, position)?;
             if let Some(draft) = self.drafts.get_mut(&Target::Candidate(place, position)) {
+                draft.replaces = replaces;
                 draft.dependencies = dependencies;
                 draft.provides = provides;
                 draft.requires = requires;
@@ -103,8 +119,24 @@ impl Gathering<'_, '_> {
             Target::Candidate(place, _) => self.world.package(place).reference(requirement),
         };
         let demand = Demand { by, asked: requirement.to_string(), reference };
-        self.draft(&target, open).requested.push(demand);
+        let id = self.id(&target);
+        if *id == requirement.id {
+            self.draft(&target, open).requested.push(demand);
+        } else {
+            // Asked for under another name, it is there all the same.
+            let by = id.clone();
+            let replaced = self.replaced.entry(requirement.id.clone());
+            replaced.or_insert_with(|| (by, Vec::new())).1.push(demand);
+            self.draft(&target, open);
+        }
         Ok(target)
+    }
+
+    fn id<'t>(&'t self, target: &'t Target) -> &'t PackageId {
+        match target {
+            Target::Candidate(place, _) => self.world.package(*place).id(),
+            Target::Local(id) => id,
+        }
     }
 
     /// Notes that `by` asks for a capability; gives what provides it, unless that is `by` itself.
@@ -119,11 +151,7 @@ impl Gathering<'_, '_> {
             Ok((place, position)) => Target::Candidate(place, position),
             Err(local) => Target::Local(local),
         };
-        let id = match &target {
-            Target::Candidate(place, _) => self.world.package(*place).id(),
-            Target::Local(id) => id,
-        };
-        if own == id {
+        if own == self.id(&target) {
             return None;
         }
         let demand = Demand { by, asked: format!("{CAPABILITY}{name}"), reference: None };
@@ -151,23 +179,21 @@ impl Gathering<'_, '_> {
 
     /// What meets a requirement.
     fn target(&mut self, requirement: &Requirement) -> Result<Target, Unavailable> {
-        let Some(Edge { mut node, .. }) = self.world.edge(requirement)? else {
-            return Ok(Target::Local(requirement.id.clone()));
+        let Some(edge) = self.world.edge(requirement)? else {
+            let own = self.world.request().own_package(&requirement.id);
+            let own = own.map_or(&requirement.id, |(own, _)| own);
+            return Ok(Target::Local(own.clone()));
         };
-        if let Kind::Majors(place, set) = self.world.kind(node).clone() {
-            let choice = self.chosen(node);
-            node = self.world.choice_edge(place, &set, choice).node;
-        }
-        let place = self.world.place(node).expect("a requirement asks for a package");
-        Ok(Target::Candidate(place, self.chosen(node)))
-    }
-
-    fn chosen(&self, node: Node) -> Position {
-        (self.choices)(node).expect("whatever is required was chosen")
+        let (place, position) = self
+            .world
+            .reached(edge, self.choices)?
+            .expect("whatever is required was chosen, and is a package");
+        Ok(Target::Candidate(place, position))
     }
 
     fn check_local(&mut self, by: &Asker, requirement: &Requirement) {
-        let Some(local) = self.world.request().local.get(&requirement.id) else { return };
+        let own = self.world.request().own_package(&requirement.id);
+        let Some((id, local)) = own else { return };
         let satisfied = match (&requirement.spec, &local.version) {
             (VersionSpec::Latest | VersionSpec::Tip, _) => true,
             (spec, Some(version)) => spec.accepts(version, true),
@@ -175,7 +201,7 @@ impl Gathering<'_, '_> {
         };
         if !satisfied {
             self.warnings.push(Warning::LocalDoesNotSatisfy {
-                id: requirement.id.clone(),
+                id: id.clone(),
                 version: local.version.clone(),
                 by: by.clone(),
                 requirement: requirement.clone(),
@@ -184,7 +210,13 @@ impl Gathering<'_, '_> {
     }
 
     fn finish(self) -> Selection {
-        let Self { world, drafts, mut warnings, .. } = self;
+        let Self { world, drafts, replaced, mut warnings, .. } = self;
+        let replaced = replaced.into_iter().map(|(id, (by, mut requested))| {
+            requested.sort();
+            requested.dedup();
+            Replaced { id, by, requested }
+        });
+        let replaced = replaced.collect();
         let mut drafts: Vec<(Target, Draft)> = drafts.into_iter().collect();
         drafts.sort_by(|one, two| key(world, &one.0).cmp(&key(world, &two.0)));
         let targets = drafts.iter().enumerate().map(|(index, (target, _))| (target.clone(), index));
@@ -203,9 +235,10 @@ impl Gathering<'_, '_> {
             chosen.dependencies = dependencies;
             chosen.provides = draft.provides;
             chosen.requires = draft.requires;
+            chosen.replaces = draft.replaces;
             packages.push(chosen);
         }
-        Selection { packages, warnings, statistics: world.statistics() }
+        Selection { packages, replaced, warnings, statistics: world.statistics() }
     }
 }
 
@@ -217,12 +250,18 @@ fn key<'k>(world: &'k World<'_>, target: &'k Target) -> (&'k PackageId, Position
     }
 }
 
+/// The version of a package of the workspace, which may be there because it replaces another one.
+fn own_version(world: &World<'_>, id: &PackageId) -> Option<Version> {
+    let request = world.request();
+    let replacing = request.replaced.values().find(|(by, _)| by == id).map(|(_, local)| local);
+    request.local.get(id).or(replacing)?.version.clone()
+}
+
 /// A chosen package, without who asks for it and what it depends on.
 fn describe(world: &World<'_>, target: Target, warnings: &mut Vec<Warning>) -> Chosen {
     match target {
         Target::Local(id) => {
-            let local = world.request().local.get(&id);
-            let version = local.and_then(|local| local.version.clone());
+            let version = own_version(world, &id);
             Chosen { version, ..Chosen::new(id, Origin::Local) }
         }
         Target::Candidate(place, position) => {

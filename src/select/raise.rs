@@ -26,8 +26,12 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
     let roots = world.edges(Node::ROOT, 0)?;
     loop {
         let mut narrowed = Vec::new();
-        for Edge { node, set } in roots.iter() {
+        for edge in roots.iter() {
+            let Edge { node, set } = &met(world, edge, &chosen, &mut narrowed)?;
             let Some(&current) = chosen.get(node) else { continue };
+            if matches!(world.kind(*node), Kind::Met(_)) {
+                continue;
+            }
             if matches!(world.kind(*node), Kind::Capability(_)) {
                 // Who provides it may be known only later.
                 narrowed.push(Edge { node: *node, set: PositionSet::full() });
@@ -41,7 +45,7 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         let mut higher = Vec::new();
         for edge in &mut narrowed {
             edge.set = edge.set.intersection(&possible.of(edge.node));
-            if matches!(world.kind(edge.node), Kind::Capability(_)) {
+            if matches!(world.kind(edge.node), Kind::Capability(_) | Kind::Met(_)) {
                 continue;
             }
             let current = chosen.get(&edge.node).copied().unwrap_or_default();
@@ -60,6 +64,22 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
             Answer::Refuted(_) | Answer::GivenUp => return Ok(chosen),
         }
     }
+}
+
+/// The edge to the package that `edge` asks for where others could replace it; what replaces it now is as good as it
+/// can be, and `narrowed` says that.
+fn met(
+    world: &mut World<'_>,
+    edge: &Edge,
+    chosen: &Choices,
+    narrowed: &mut Vec<Edge>,
+) -> Result<Edge, Unavailable> {
+    let Kind::Met(index) = *world.kind(edge.node) else { return Ok(edge.clone()) };
+    let itself = PositionSet::singleton(0);
+    let is_itself = chosen.get(&edge.node).is_none_or(|&way| way == 0);
+    let ways = if is_itself { itself } else { edge.set.without(&itself) };
+    narrowed.push(Edge { node: edge.node, set: ways });
+    if is_itself { world.edge_of_way(index, 0) } else { Ok(edge.clone()) }
 }
 
 /// The candidates of `node` within `set` that are preferred to `current`.

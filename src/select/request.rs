@@ -23,8 +23,25 @@ pub struct Request {
     pub local: BTreeMap<PackageId, Local>,
     /// What the workspace's own packages provide and require besides.
     pub own: OwnCapabilities,
+    /// Packages that one of the workspace's own replaces: that one is used wherever they are asked for.
+    pub replaced: BTreeMap<PackageId, (PackageId, Local)>,
     /// The rules.
     pub settings: Settings,
+}
+
+impl Request {
+    /// The workspace's own package that is used for `id`: itself, or one that replaces it.
+    pub fn own_package(&self, id: &PackageId) -> Option<(&PackageId, &Local)> {
+        self.local.get_key_value(id).or_else(|| {
+            let (by, local) = self.replaced.get(id)?;
+            Some((by, self.local.get(by).unwrap_or(local)))
+        })
+    }
+
+    /// Whether the workspace itself has what is used for `id`.
+    pub fn is_own(&self, id: &PackageId) -> bool {
+        self.local.contains_key(id) || self.replaced.contains_key(id)
+    }
 }
 
 /// Capabilities of the workspace's own packages.
@@ -97,6 +114,8 @@ pub struct Settings {
     pub exclude: Vec<Exclusion>,
     /// What to use instead of a package, everywhere.
     pub overrides: BTreeMap<PackageId, Override>,
+    /// Which package may replace another one; of those that are not named here, any.
+    pub replacements: BTreeMap<PackageId, PackageId>,
     /// How many versions of one package there may be.
     pub majors: Majors,
     /// Nothing that was published after this moment, in seconds since 1970.

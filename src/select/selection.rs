@@ -12,6 +12,8 @@ use crate::select::Conflict;
 pub struct Selection {
     /// The packages, by id, then by version.
     pub packages: Vec<Chosen>,
+    /// The packages that something else is used for, by id.
+    pub replaced: Vec<Replaced>,
     /// What the user should know though it stops nothing.
     pub warnings: Vec<Warning>,
     /// What the search cost.
@@ -50,6 +52,8 @@ pub struct Chosen {
     pub provides: Vec<String>,
     /// Capabilities that it requires.
     pub requires: Vec<String>,
+    /// Packages that it replaces wherever they are asked for.
+    pub replaces: Vec<PackageId>,
     /// Whether a root asks for it.
     pub direct: bool,
     /// Who asks for it, and how; roots first, then packages by id.
@@ -70,6 +74,7 @@ impl Chosen {
             way: Vec::new(),
             provides: Vec::new(),
             requires: Vec::new(),
+            replaces: Vec::new(),
             direct: false,
             requested: Vec::new(),
             dependencies: Vec::new(),
@@ -94,6 +99,17 @@ impl Chosen {
     pub fn source(&self) -> &PackageId {
         self.instead.as_ref().unwrap_or(&self.id)
     }
+}
+
+/// A package that another one stands in for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    /// The package.
+    pub id: PackageId,
+    /// What is used for it.
+    pub by: PackageId,
+    /// Who asks for it, and how.
+    pub requested: Vec<Demand>,
 }
 
 /// Where a chosen package comes from.

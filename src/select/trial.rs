@@ -8,7 +8,6 @@ use crate::select::ahead;
 use crate::select::highest::{self, Answer, Choices, PATIENCE, Proof};
 use crate::select::minimal::build::{BuildList, line};
 use crate::select::minimal::{check, providers};
-use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{Conflict, Request, Root};
@@ -95,19 +94,7 @@ impl<'a> Trial<'a> {
         requirement: &Requirement,
     ) -> Result<Option<(usize, Position)>, Unavailable> {
         let Some(edge) = self.world.edge(requirement)? else { return Ok(None) };
-        Ok(self.follow(choices, edge))
-    }
-
-    /// The candidate that a search chose of what an edge leads to.
-    fn follow(&mut self, choices: &Choices, Edge { node, .. }: Edge) -> Option<(usize, Position)> {
-        let node: Node = match self.world.kind(node).clone() {
-            Kind::Majors(place, set) => {
-                let choice = choices.get(&node).copied()?;
-                self.world.choice_edge(place, &set, choice).node
-            }
-            _ => node,
-        };
-        Some((self.world.place(node)?, choices.get(&node).copied()?))
+        self.world.reached(edge, &|node| choices.get(&node).copied())
     }
 
     /// The candidate that a search chose of the package at `place` within `set`.
@@ -116,9 +103,10 @@ impl<'a> Trial<'a> {
         choices: &Choices,
         place: usize,
         set: &PositionSet,
-    ) -> Option<Position> {
+    ) -> Result<Option<Position>, Unavailable> {
         let edge = self.world.edge_to(place, set.clone());
-        self.follow(choices, edge).map(|(_, position)| position)
+        let reached = self.world.reached(edge, &|node| choices.get(&node).copied())?;
+        Ok(reached.map(|(_, position)| position))
     }
 
     /// The version that a build list has of what `position` of the package at `place` is a candidate of.

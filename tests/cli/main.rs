@@ -42,6 +42,7 @@ mod places;
 mod publish;
 mod questions;
 mod reasons;
+mod replaces;
 mod resolve;
 mod robust;
 mod search;

@@ -50,6 +50,7 @@ pub(super) fn cut(
     while let Some(id) = open.pop() {
         if reached.insert(id.clone()) {
             open.extend(lock.find(&id).flat_map(|package| package.dependencies.iter().cloned()));
+            open.extend(lock.replacement(&id).map(|replaced| replaced.by.clone()));
         }
     }
     let mut packages = lock.packages.clone();
@@ -59,9 +60,13 @@ pub(super) fn cut(
         members.map(|other| other.manifest.name.to_string()).collect();
     askers.insert(name);
     askers.extend(reached.iter().map(ToString::to_string));
-    for package in &mut packages {
-        package.requested.retain(|requested| askers.contains(&requested.by));
+    let mut replaced = lock.replaced.clone();
+    replaced.retain(|replaced| reached.contains(&replaced.id));
+    replaced.iter_mut().for_each(|replaced| replaced.kept = None);
+    let requested = packages.iter_mut().map(|package| &mut package.requested);
+    for requested in requested.chain(replaced.iter_mut().map(|one| &mut one.requested)) {
+        requested.retain(|requested| askers.contains(&requested.by));
     }
     let resolution = lock.resolution.clone();
-    Ok(Part::Whole(Lockfile { resolution, packages, extra: Vec::new() }))
+    Ok(Part::Whole(Lockfile { resolution, packages, replaced, extra: Vec::new() }))
 }

@@ -275,6 +275,25 @@ impl Candidates {
         sets.collect()
     }
 
+    /// The packages that versions replace, and in which versions.
+    pub(super) fn replaced(&self) -> Vec<(PackageId, PositionSet)> {
+        let mut replaced: BTreeMap<&PackageId, Vec<Position>> = BTreeMap::new();
+        for (position, details) in self.releases.all_details() {
+            if !details.replaces.is_empty() && self.allowed.holds(position) {
+                for id in &details.replaces {
+                    replaced.entry(id).or_default().push(position);
+                }
+            }
+        }
+        let sets = replaced.into_iter();
+        sets.map(|(id, positions)| (id.clone(), positions.into_iter().collect())).collect()
+    }
+
+    /// Whether some version says that the package has moved.
+    pub(super) fn has_moved(&self) -> bool {
+        self.releases.all_details().any(|(_, details)| details.moved_to.is_some())
+    }
+
     pub(super) fn details(&self, position: Position) -> Option<&Details> {
         match self.revision(position) {
             Some(revision) => revision.details.as_deref(),
@@ -310,6 +329,11 @@ impl Candidates {
     pub(super) fn kept(&self, set: &PositionSet) -> Option<Position> {
         let within = self.locked.iter().map(|locked| locked.position);
         within.filter(|&position| set.holds(position)).max()
+    }
+
+    /// Whether the lock holds a candidate that `requirement`, which was looked at before, accepts.
+    pub(super) fn keeps(&self, requirement: &Requirement) -> bool {
+        self.sets.get(requirement).is_some_and(|set| self.kept(set).is_some())
     }
 
     /// The newest candidate within `set`: a release if there is one, else a revision.

@@ -10,9 +10,11 @@ use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
-use crate::reference::VersionSpec;
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::candidates::Candidates;
+use crate::select::conflict::Fact;
 use crate::select::filters::Rejection;
+use crate::select::minimal::replaced::{self, StandIns};
 use crate::select::world::World;
 use crate::select::{Majors, Settings};
 
@@ -50,21 +52,34 @@ pub(in crate::select) struct Visit {
 pub(in crate::select) struct BuildList {
     pub(in crate::select) visits: Vec<Visit>,
     pub(in crate::select) chosen: BTreeMap<Line, usize>,
+    /// Of packages that something stands in for, how that came to be.
+    pub(in crate::select) told: BTreeMap<PackageId, Vec<Fact>>,
     visited: FxHashMap<(usize, Position), usize>,
 }
 
 impl BuildList {
-    /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time.
+    /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time, with
+    /// what replaces other packages in their place.
     pub(in crate::select) fn build(
         world: &mut World<'_>,
         wanted: &[Wanted],
     ) -> Result<Self, Unavailable> {
+        let mut tried: Vec<StandIns> = vec![StandIns::new()];
+        let mut told = BTreeMap::new();
+        world.replace(StandIns::new());
         loop {
             world.take_outdated();
-            let list = Self::walk(world, wanted)?;
-            if !world.take_outdated() {
+            let mut list = Self::walk(world, wanted)?;
+            if world.take_outdated() {
+                continue;
+            }
+            let stand_ins = replaced::next(world, &list, &tried[tried.len() - 1], &mut told)?;
+            if tried.contains(&stand_ins) {
+                list.told = told;
                 return Ok(list);
             }
+            world.replace(stand_ins.clone());
+            tried.push(stand_ins);
         }
     }
 
@@ -85,7 +100,7 @@ impl BuildList {
             wave.extend(root.requirements.iter().map(|one| (By::Root(index), one.clone())));
         }
         while !wave.is_empty() {
-            wave.retain(|(_, requirement)| !world.request().local.contains_key(&requirement.id));
+            wave.retain(|(_, requirement)| !world.request().is_own(&requirement.id));
             wave.sort_by(|one, two| one.1.cmp(&two.1));
             world.expect(wave.iter().map(|(_, requirement)| &requirement.id));
             let mut fresh = Vec::new();

@@ -95,11 +95,16 @@ pub(super) fn draft(
     let request = world.request();
     let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
     let mut asked = Vec::with_capacity(own.len());
-    let mut direct = Vec::new();
+    let (mut direct, mut implied) = (Vec::new(), Vec::new());
     for root in own {
         let mut requirements = Vec::with_capacity(root.requirements.len());
         for requirement in &root.requirements {
-            requirements.push(moved(world, &chosen, requirement, &mut direct)?);
+            let (moved, line) = moved(world, &chosen, requirement)?;
+            // What stands in for a package is asked for at what that one is, not at what it is itself.
+            let is_at = moved.as_ref().is_some_and(|moved| moved.is_at_chosen);
+            implied.extend(line.filter(|_| is_at));
+            direct.extend(line);
+            requirements.push(moved.map(|moved| moved.requirement));
         }
         asked.push(requirements);
     }
@@ -119,7 +124,7 @@ pub(super) fn draft(
             }
         }
     }
-    let indirect = indirect(world, &chosen, &direct)?
+    let indirect = indirect(world, &chosen, &implied)?
         .into_iter()
         .map(|(line, position)| {
             let package = world.package(line.0);
@@ -153,23 +158,34 @@ impl Draft {
     }
 }
 
-/// What a root's requirement must become, so that it begins at what is chosen; `None` if nothing is chosen for it.
+/// What a root's requirement becomes.
+struct Moved {
+    requirement: Requirement,
+    /// Whether it begins at what is chosen.
+    is_at_chosen: bool,
+}
+
+/// What a root's requirement must become, so that it begins at what is chosen, and of which line that is; `None` if nothing
+/// is chosen for it. What something stands in for is asked for as before.
 fn moved(
     world: &mut World<'_>,
     chosen: &BTreeMap<Line, Position>,
     requirement: &Requirement,
-    direct: &mut Vec<Line>,
-) -> Result<Option<Requirement>, Unavailable> {
-    if world.request().local.contains_key(&requirement.id) {
-        return Ok(Some(requirement.clone()));
-    }
-    let Some((place, least)) = lowest(world, requirement)? else { return Ok(None) };
-    let line = line(world.package(place), &world.request().settings, place, least);
-    let Some(&position) = chosen.get(&line) else { return Ok(None) };
-    direct.push(line);
+) -> Result<(Option<Moved>, Option<Line>), Unavailable> {
     let mut requirement = requirement.clone();
-    if position != least {
-        requirement.spec = at_least(world.package(place), position, Some(&requirement.spec));
+    if world.request().is_own(&requirement.id) {
+        return Ok((Some(Moved { requirement, is_at_chosen: true }), None));
     }
-    Ok(Some(requirement))
+    let Some((place, least)) = lowest(world, &requirement)? else { return Ok((None, None)) };
+    let line = line(world.package(place), &world.request().settings, place, least);
+    let Some(&position) = chosen.get(&line) else { return Ok((None, None)) };
+    let mut is_at_chosen = true;
+    if position != least {
+        if *world.package(place).id() == requirement.id {
+            requirement.spec = at_least(world.package(place), position, Some(&requirement.spec));
+        } else {
+            is_at_chosen = false;
+        }
+    }
+    Ok((Some(Moved { requirement, is_at_chosen }), Some(line)))
 }

@@ -10,8 +10,9 @@ use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, line, lowest};
-use crate::select::minimal::providers;
+use crate::select::minimal::{providers, replaced};
 use crate::select::positions::PositionSet;
+use crate::select::stand_ins;
 use crate::select::world::World;
 
 /// What facts call the command that wants a version; whoever knows its name puts it there.
@@ -33,6 +34,9 @@ pub(in crate::select) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
+    if let Some(conflict) = replaced::conflict(world, list)? {
+        return Ok(Some(conflict));
+    }
     Ok(match flaw(world, list)? {
         None => None,
         Some(Flaw::Unmet(by, requirement)) => Some(unmet(world, list, by, &requirement)?),
@@ -51,7 +55,7 @@ pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Fla
     askers.extend(chosen.into_iter().map(By::Visit));
     for by in askers {
         for requirement in required(world, list, by)? {
-            if world.request().local.contains_key(&requirement.id) {
+            if world.request().is_own(&requirement.id) {
                 continue;
             }
             let Some((place, least)) = lowest(world, &requirement)? else {
@@ -157,7 +161,8 @@ fn unmet(
     let wanted = world.matching(place, requirement)?;
     let mut conflict = begin(world);
     conflict.facts = chain(world, list, by, requirement);
-    let asked = vec![vec![requirement.to_string()]];
+    add(&mut conflict, list.told.get(&requirement.id).cloned().unwrap_or_default());
+    let asked = vec![vec![asked(world, place, requirement)]];
     conflict.clashes = vec![clash::describe(world, place, asked, &wanted)];
     Ok(conflict)
 }
@@ -173,16 +178,31 @@ fn broken(
     let mut conflict = begin(world);
     let forced = &list.visits[list.chosen[&line]];
     conflict.facts = chain(world, list, forced.by, &forced.requirement);
-    for fact in chain(world, list, by, requirement) {
-        if !conflict.facts.contains(&fact) {
-            conflict.facts.push(fact);
-        }
-    }
-    let asked = vec![vec![requirement.to_string()]];
+    add(&mut conflict, chain(world, list, by, requirement));
+    add(&mut conflict, list.told.get(&requirement.id).cloned().unwrap_or_default());
+    let asked = vec![vec![asked(world, line.0, requirement)]];
     let mut clash = clash::describe(world, line.0, asked, &PositionSet::default());
     clash.needed = Some(world.package(line.0).label(forced.position));
     conflict.clashes = vec![clash];
     Ok(conflict)
+}
+
+/// Adds the facts that are not there yet.
+fn add(conflict: &mut Conflict, facts: Vec<Fact>) {
+    for fact in facts {
+        if !conflict.facts.contains(&fact) {
+            conflict.facts.push(fact);
+        }
+    }
+}
+
+/// What a requirement asks of the package at `place`, which may stand in for the one that it names.
+fn asked(world: &World<'_>, place: usize, requirement: &Requirement) -> String {
+    let asked = requirement.to_string();
+    if *world.package(place).id() == requirement.id {
+        return asked;
+    }
+    stand_ins::asked_of(world, &requirement.id, &asked)
 }
 
 /// The conflict of a version that is needed at least, and that what is installed cannot be upgraded to.

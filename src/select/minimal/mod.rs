@@ -9,6 +9,7 @@ mod change;
 pub(super) mod check;
 mod downgrade;
 pub(super) mod providers;
+mod replaced;
 pub(super) mod requirements;
 mod update;
 
@@ -89,7 +90,7 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
 }
 
 fn is_met(world: &mut World<'_>, requirement: &Requirement) -> Result<bool, Unavailable> {
-    let is_local = world.request().local.contains_key(&requirement.id);
+    let is_local = world.request().is_own(&requirement.id);
     Ok(is_local || build::lowest(world, requirement)?.is_some())
 }
 

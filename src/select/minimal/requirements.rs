@@ -77,7 +77,7 @@ pub(super) fn required(world: &mut World<'_>, module: Module) -> Result<Vec<Modu
     let ((place, _), position) = module;
     let mut required = Vec::new();
     for requirement in world.requirements(place, position)?.iter() {
-        if world.request().local.contains_key(&requirement.id) {
+        if world.request().is_own(&requirement.id) {
             continue;
         }
         if let Some((place, least)) = lowest(world, requirement)? {

@@ -38,6 +38,8 @@ pub(super) struct Scenario {
     #[serde(default)]
     own: Own,
     #[serde(default)]
+    replaced: BTreeMap<String, String>,
+    #[serde(default)]
     settings: Rules,
     #[serde(default)]
     highest: Option<Vec<String>>,
@@ -74,6 +76,8 @@ struct FullRelease {
     composite: bool,
     provides: Vec<String>,
     requires: Vec<String>,
+    replaces: Vec<String>,
+    moved_to: Option<String>,
     upgrade: Option<UpgradeFrom>,
 }
 
@@ -125,6 +129,7 @@ struct Lock {
 struct Rules {
     exclude: Vec<String>,
     overrides: BTreeMap<String, String>,
+    replacements: BTreeMap<String, String>,
     many_majors: bool,
     published_before: Option<i64>,
     prereleases: bool,
@@ -219,6 +224,14 @@ impl Scenario {
                 .map(|(name, own)| (id(name), Local { version: Some(version(own)) }))
                 .collect(),
             own: self.own.capabilities(),
+            replaced: self
+                .replaced
+                .iter()
+                .map(|(name, by)| {
+                    let own = self.local.get(by).map(|own| version(own));
+                    (id(name), (id(by), Local { version: own }))
+                })
+                .collect(),
             settings: self.settings.settings(),
         };
         (memory, request)
@@ -264,6 +277,7 @@ impl Rules {
         Settings {
             exclude: exclude.collect(),
             overrides: overrides.collect(),
+            replacements: self.replacements.iter().map(|(one, by)| (id(one), id(by))).collect(),
             majors: if self.many_majors { Majors::Many } else { Majors::One },
             published_before: self.published_before,
             prereleases: self.prereleases,
@@ -308,6 +322,8 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
             constraints: full.constraints,
             provides: full.provides,
             requires: full.requires,
+            replaces: full.replaces.iter().map(|name| id(name)).collect(),
+            moved_to: full.moved_to.as_deref().map(id),
             upgrade: full.upgrade.map(|upgrade| Upgrade {
                 replaces: upgrade.replaces.as_deref().map(version),
                 skips: upgrade.skips.iter().map(|text| version(text)).collect(),

@@ -6,6 +6,7 @@ mod hard;
 mod minimal;
 mod moves;
 mod random;
+mod random_replaces;
 mod random_virtual;
 mod scenarios;
 mod ways_out;

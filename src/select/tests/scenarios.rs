@@ -83,7 +83,14 @@ fn chosen(selection: &Selection) -> Vec<String> {
             if way.is_empty() { String::new() } else { format!(" by way of {}", way.join(", ")) };
         format!("{name} {what}{way}")
     };
-    selection.packages.iter().map(line).collect()
+    let replaced = selection.replaced.iter().map(|replaced| {
+        let name = |id: &crate::reference::PackageId| {
+            let id = id.to_string();
+            id.strip_prefix("hub.mu.com/").unwrap_or(&id).to_owned()
+        };
+        format!("{} is replaced by {}", name(&replaced.id), name(&replaced.by))
+    });
+    selection.packages.iter().map(line).chain(replaced).collect()
 }
 
 fn warning(warning: &Warning) -> String {

@@ -269,14 +269,14 @@ impl Finder<'_> {
         }
         let set = [(place, set.clone())];
         if let Outcome::Holds(choices) = self.trial.search(roots, &set)? {
-            return Ok(self.trial.chosen_in(&choices, place, &set[0].1));
+            return self.trial.chosen_in(&choices, place, &set[0].1);
         }
         if !others {
             return Ok(None);
         }
         let roots = self.others(&BTreeSet::from([&wish.id]));
         Ok(match self.trial.search(roots, &set)? {
-            Outcome::Holds(choices) => self.trial.chosen_in(&choices, place, &set[0].1),
+            Outcome::Holds(choices) => self.trial.chosen_in(&choices, place, &set[0].1)?,
             Outcome::Fails(_) | Outcome::TooMuch => None,
         })
     }
@@ -353,7 +353,8 @@ impl Finder<'_> {
         let Outcome::Holds(choices) = self.trial.search(roots, &narrowed)? else { return Ok(()) };
         let mut asks = Vec::new();
         for (wish, (place, set)) in open.iter().zip(narrowed) {
-            let Some(position) = self.trial.chosen_in(&choices, place, &set) else { return Ok(()) };
+            let chosen = self.trial.chosen_in(&choices, place, &set)?;
+            let Some(position) = chosen else { return Ok(()) };
             for ask in self.asks(wish, place, position)?.unwrap_or_default() {
                 if !asks.iter().any(|known: &Ask| (&known.by, &known.from) == (&ask.by, &ask.from))
                 {

@@ -152,9 +152,9 @@ impl World<'_> {
         near: &PackageId,
     ) -> Result<(usize, Vec<usize>), Unavailable> {
         let listed = self.universe.providing(name, near)?;
-        let local = &self.request.local;
+        let request = self.request;
         let listed: Vec<PackageId> =
-            listed.iter().filter(|id| !local.contains_key(id)).cloned().collect();
+            listed.iter().filter(|id| !request.is_own(id)).cloned().collect();
         self.expect(listed.iter());
         let mut places = Vec::with_capacity(listed.len());
         for id in &listed {

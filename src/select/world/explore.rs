@@ -1,7 +1,7 @@
 //! Looks at versions that the search had no reason to look at.
 //!
 //! A package may help though nothing that was looked at leads to it: an old version of another one asks for it, and it
-//! provides what is required. A search that fails looks at all of them before it says so; others never do.
+//! provides or replaces what is required. A search that fails looks at all of them before it says so; others never do.
 
 use super::World;
 use crate::index::Unavailable;
@@ -12,9 +12,10 @@ const MOST: usize = 20_000;
 
 impl World<'_> {
     /// Looks at every version of every package that can be reached, once; says whether that may change an answer. Does
-    /// nothing where no capability is required.
+    /// nothing where no capability is required, nothing replaces anything, and nothing says that it has moved.
     pub(in crate::select) fn explore(&mut self) -> Result<bool, Unavailable> {
-        if self.is_explored || !self.requires_capabilities() {
+        let is_of_use = self.requires_capabilities() || self.replacements.are_possible();
+        if self.is_explored || !is_of_use {
             return Ok(false);
         }
         self.is_explored = true;

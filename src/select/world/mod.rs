@@ -6,6 +6,7 @@
 
 mod capabilities;
 mod explore;
+mod replacements;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,13 +20,14 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version};
 use crate::select::candidates::{Candidates, Inquiry};
-use crate::select::namers::{Namers, Topic};
+use crate::select::namers::{Namers, Topic, Way};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::{Locked, Majors, Request, Root, Statistics};
 
 use self::capabilities::Capabilities;
 pub(super) use self::capabilities::Provider;
+use self::replacements::Replacements;
 
 /// The graph, as far as it was walked.
 pub(super) struct World<'a> {
@@ -46,6 +48,7 @@ pub(super) struct World<'a> {
     /// Whether it is noted of every package who asks for it; most searches never need to know.
     notes_askers: bool,
     capabilities: Capabilities,
+    replacements: Replacements,
     is_explored: bool,
     is_outdated: bool,
     narrows_upgrades: bool,
@@ -81,6 +84,7 @@ impl<'a> World<'a> {
             namers: Namers::default(),
             notes_askers: false,
             capabilities: Capabilities::default(),
+            replacements: Replacements::default(),
             is_explored: false,
             is_outdated: false,
             narrows_upgrades: true,
@@ -91,9 +95,10 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Leaves versions in that cannot be upgraded to, for a strategy that looks at that at the end.
+    /// Leaves versions in that cannot be upgraded to, and what is replaced, for a strategy that looks at that at the end.
     pub(super) fn without_narrowing_upgrades(mut self) -> Self {
         self.narrows_upgrades = false;
+        self.replacements = Replacements::fixed();
         self
     }
 
@@ -141,7 +146,8 @@ impl<'a> World<'a> {
     /// The place of the package that `node` is about; the root is about none.
     pub(super) fn place(&self, node: Node) -> Option<usize> {
         match self.kind(node) {
-            Kind::Root | Kind::OneOf | Kind::Capability(_) => None,
+            Kind::Root | Kind::OneOf | Kind::Capability(_) | Kind::Role(_) => None,
+            Kind::Met(index) => self.place_of_met(*index),
             Kind::Package(place)
             | Kind::Line(place, _)
             | Kind::Majors(place, _)
@@ -194,8 +200,9 @@ impl<'a> World<'a> {
     fn find_edges(&mut self, node: Node, position: Position) -> Result<Vec<Edge>, Unavailable> {
         match self.kind(node).clone() {
             Kind::Root => {
-                if let Some(edges) = &self.narrowed_root {
-                    return Ok(edges.clone());
+                if let Some(edges) = self.narrowed_root.clone() {
+                    self.note_asked_by_root(&edges);
+                    return Ok(edges);
                 }
                 let roots = self.roots.clone();
                 let required = roots.iter().flat_map(|root| &root.requirements);
@@ -208,6 +215,7 @@ impl<'a> World<'a> {
                 let mut edges = self.edges_of(requirements.iter(), node, position)?;
                 edges.extend(self.naming_edge(place, position));
                 edges.extend(self.edges_of_capabilities(place, node, position)?);
+                edges.extend(self.edges_of_roles(place, position)?);
                 Ok(edges)
             }
             Kind::Majors(place, set) => Ok(vec![self.choice_edge(place, &set, position)]),
@@ -222,6 +230,8 @@ impl<'a> World<'a> {
             }
             Kind::Wanted(place) => Ok(self.edges_of_asker(place, position)),
             Kind::Capability(capability) => Ok(self.edges_of_provider(capability, position)),
+            Kind::Met(index) => self.edges_of_way(node, index, position),
+            Kind::Role(_) => Ok(Vec::new()),
             Kind::OneOf => Ok(vec![self.one_of[position as usize].clone()]),
         }
     }
@@ -234,7 +244,24 @@ impl<'a> World<'a> {
 
     /// Makes the root need some of what it needs, and nothing else.
     pub(super) fn narrow_root(&mut self, edges: Vec<Edge>) {
+        let places = edges.iter().filter_map(|edge| self.place(edge.node)).collect();
+        if self.namers.forget_packages_but(Node::ROOT, &places) {
+            self.edges.clear();
+        }
         self.narrowed_root = Some(edges);
+    }
+
+    /// Notes that nobody else has to ask for what the root was narrowed to.
+    fn note_asked_by_root(&mut self, edges: &[Edge]) {
+        if !self.notes_askers {
+            return;
+        }
+        for edge in edges {
+            if let Some(place) = self.place(edge.node) {
+                let way = (Node::ROOT, None);
+                self.is_outdated |= self.namers.note(Topic::Package(place), way, 0);
+            }
+        }
     }
 
     /// Makes the root need one of several edges, besides what it was narrowed to.
@@ -286,9 +313,12 @@ impl<'a> World<'a> {
             Kind::Package(place) | Kind::Line(place, _) => {
                 self.requirements(place, position)?.to_vec()
             }
-            Kind::Majors(..) | Kind::Named(..) | Kind::Wanted(_) | Kind::Capability(_) => {
-                Vec::new()
-            }
+            Kind::Majors(..)
+            | Kind::Named(..)
+            | Kind::Wanted(_)
+            | Kind::Capability(_)
+            | Kind::Role(_) => Vec::new(),
+            Kind::Met(index) => vec![self.met(index).clone()],
             Kind::Root | Kind::OneOf => {
                 let requirements = self.roots.iter().flat_map(|root| &root.requirements);
                 requirements.cloned().collect()
@@ -318,20 +348,20 @@ impl<'a> World<'a> {
         self.expect(requirements.iter().map(|requirement| &requirement.id));
         let mut edges = Vec::with_capacity(requirements.len());
         for requirement in requirements {
-            if self.request.local.contains_key(&requirement.id) {
-                edges.extend(self.edges_of_local(&requirement.id));
+            if let Some((own, _)) = self.request.own_package(&requirement.id) {
+                edges.extend(self.edges_of_local(own));
                 continue;
             }
             let (place, set) = self.accepted(requirement)?;
-            if self.notes_askers {
+            if self.notes_askers && self.place(by) != Some(place) {
                 self.is_outdated |= self.namers.note(Topic::Package(place), (by, None), position);
             }
+            if let Some(edge) = self.edge_to_ways(requirement) {
+                edges.push(edge);
+                continue;
+            }
             if self.packages[place].is_named_by(requirement) {
-                let package = &self.packages[place];
-                for revision in set.iter().filter(|&named| package.revision(named).is_some()) {
-                    self.is_outdated |=
-                        self.namers.note(Topic::Revision(place, revision), (by, None), position);
-                }
+                self.note_named(place, &set, (by, None), position);
             }
             let mut edge = self.edge_to(place, set);
             // A package may need itself; another version of itself it can never have.
@@ -348,8 +378,26 @@ impl<'a> World<'a> {
         Ok(edges)
     }
 
-    /// The place of the package that a requirement asks for, and the candidates that it accepts.
+    /// Notes that `by` names the revisions in `set`.
+    fn note_named(&mut self, place: usize, set: &PositionSet, by: Way, position: Position) {
+        let package = &self.packages[place];
+        for revision in set.iter().filter(|&named| package.revision(named).is_some()) {
+            self.is_outdated |= self.namers.note(Topic::Revision(place, revision), by, position);
+        }
+    }
+
+    /// The place of the package that a requirement asks for, or of what stands for it, and the candidates that it accepts.
     pub(super) fn accepted(
+        &mut self,
+        requirement: &Requirement,
+    ) -> Result<(usize, PositionSet), Unavailable> {
+        if let Some(instead) = self.instead(requirement) {
+            return self.accepted_of(&instead);
+        }
+        self.accepted_of(requirement)
+    }
+
+    fn accepted_of(
         &mut self,
         requirement: &Requirement,
     ) -> Result<(usize, PositionSet), Unavailable> {
@@ -362,11 +410,14 @@ impl<'a> World<'a> {
 
     /// The edge that a requirement becomes; none if the workspace itself has the package.
     pub(super) fn edge(&mut self, requirement: &Requirement) -> Result<Option<Edge>, Unavailable> {
-        if self.request.local.contains_key(&requirement.id) {
+        if self.request.is_own(&requirement.id) {
             return Ok(None);
         }
         let (place, set) = self.accepted(requirement)?;
-        Ok(Some(self.edge_to(place, set)))
+        Ok(Some(match self.edge_to_ways(requirement) {
+            Some(edge) => edge,
+            None => self.edge_to(place, set),
+        }))
     }
 
     /// The edge to some candidates of a package.
@@ -398,6 +449,27 @@ impl<'a> World<'a> {
         Edge { node: self.node(Kind::Line(place, major)), set }
     }
 
+    /// The candidate that an edge leads to by `choices`: its package's place, and its position.
+    pub(super) fn reached(
+        &mut self,
+        mut edge: Edge,
+        choices: &dyn Fn(Node) -> Option<Position>,
+    ) -> Result<Option<(usize, Position)>, Unavailable> {
+        loop {
+            let choice = choices(edge.node);
+            if let Kind::Met(index) = *self.kind(edge.node) {
+                // What was met only after the choice was made replaces nothing in it.
+                edge = self.edge_of_way(index, choice.unwrap_or(0))?;
+                continue;
+            }
+            let Some(choice) = choice else { return Ok(None) };
+            edge = match self.kind(edge.node).clone() {
+                Kind::Majors(place, set) => self.choice_edge(place, &set, choice),
+                _ => return Ok(self.place(edge.node).map(|place| (place, choice))),
+            };
+        }
+    }
+
     /// The majors of the candidates in `set`, ascending.
     pub(super) fn majors(&self, place: usize, set: &PositionSet) -> Vec<u64> {
         let package = &self.packages[place];
@@ -426,6 +498,7 @@ impl<'a> World<'a> {
         self.packages.push(package);
         self.places.insert(id.clone(), place);
         self.note_provided(place);
+        self.note_replaced(place);
         Ok(place)
     }
 

@@ -1,0 +1,202 @@
+//! Packages that chosen ones replace: a requirement on one of them means the lowest match of what replaces it.
+//!
+//! The build list is made again with what was found to be replaced, until that changes nothing any more, or leads back to
+//! where it was before; whether all of it holds together is looked at then. What stands in for something stays that way,
+//! though a higher version that came of it may not replace it; but a package that is itself replaced replaces nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::index::{Requirement, Unavailable};
+use crate::reference::PackageId;
+use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
+use crate::select::fold::Versions;
+use crate::select::minimal::build::{BuildList, By};
+use crate::select::minimal::check;
+use crate::select::world::World;
+
+/// Who replaces each package that is asked for: the visits of chosen versions, lowest first.
+type Replacers = BTreeMap<PackageId, Vec<usize>>;
+
+/// What stands in for what, by a build list that was made with `before`; notes in `told` how that came to be.
+pub(super) fn next(
+    world: &mut World<'_>,
+    list: &BuildList,
+    before: &StandIns,
+    told: &mut BTreeMap<PackageId, Vec<Fact>>,
+) -> Result<StandIns, Unavailable> {
+    let replacers = replacers(world, list)?;
+    let mut after = before.clone();
+    for (id, by) in &replacers {
+        let id_of = |visit: usize| world.package(list.visits[visit].place).id();
+        let active = by.iter().copied().filter(|&visit| !replacers.contains_key(id_of(visit)));
+        let active = active.min_by_key(|&visit| id_of(visit));
+        let Some(visit) = active.filter(|_| !before.contains_key(id)) else { continue };
+        after.insert(id.clone(), id_of(visit).clone());
+        let mut facts = chain(world, list, visit);
+        facts.extend(replaces(world, list, visit, &BTreeSet::from([id.clone()]))?);
+        told.insert(id.clone(), facts);
+    }
+    let replaced: BTreeSet<PackageId> = after.keys().cloned().collect();
+    after.retain(|_, by| !replaced.contains(by));
+    Ok(after)
+}
+
+/// What stands in for what.
+pub(super) type StandIns = BTreeMap<PackageId, PackageId>;
+
+/// What chosen versions replace of what is asked for.
+fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unavailable> {
+    let mut replacers = Replacers::new();
+    for &visit in list.chosen.values() {
+        let (place, position) = (list.visits[visit].place, list.visits[visit].position);
+        for id in world.replaced_by(place, position)? {
+            replacers.entry(id).or_default().push(visit);
+        }
+    }
+    if replacers.is_empty() {
+        return Ok(replacers);
+    }
+    let mut asked: BTreeSet<PackageId> = BTreeSet::new();
+    each(world, list, &mut |_, requirement| {
+        asked.insert(requirement.id.clone());
+    })?;
+    replacers.retain(|id, _| asked.contains(id));
+    for visits in replacers.values_mut() {
+        visits.sort_unstable();
+    }
+    Ok(replacers)
+}
+
+/// Shows everything that roots and visited versions ask for, with who does.
+fn each(
+    world: &mut World<'_>,
+    list: &BuildList,
+    show: &mut dyn FnMut(By, &Requirement),
+) -> Result<(), Unavailable> {
+    for (index, root) in world.roots().iter().enumerate() {
+        root.requirements.iter().for_each(|one| show(By::Root(index), one));
+    }
+    for (index, visit) in list.visits.iter().enumerate() {
+        let required = world.requirements(visit.place, visit.position)?;
+        required.iter().for_each(|one| show(By::Visit(index), one));
+    }
+    Ok(())
+}
+
+/// Why packages cannot be replaced as they would have to be; none if they can.
+pub(super) fn conflict(
+    world: &mut World<'_>,
+    list: &BuildList,
+) -> Result<Option<Conflict>, Unavailable> {
+    let replacers = replacers(world, list)?;
+    for (id, by) in &replacers {
+        let names: BTreeSet<&PackageId> =
+            by.iter().map(|&visit| world.package(list.visits[visit].place).id()).collect();
+        let clash = if names.len() > 1 {
+            ReplacementClash::Several { id: id.clone() }
+        } else if world.stand_ins().is_some_and(|known| !known.contains_key(id)) {
+            // Whatever is replaced by something that stays was found to be.
+            ReplacementClash::Circle { ids: circle(world, list, &replacers) }
+        } else {
+            continue;
+        };
+        let visits: Vec<usize> = match &clash {
+            ReplacementClash::Circle { .. } => replacers.values().flatten().copied().collect(),
+            _ => by.clone(),
+        };
+        return told(world, list, id, &visits, clash).map(Some);
+    }
+    let mut stand_ins = world.stand_ins().cloned().unwrap_or_default();
+    stand_ins.retain(|id, by| {
+        let mut still = replacers.get(id).into_iter().flatten();
+        !still.any(|&visit| world.package(list.visits[visit].place).id() == by)
+    });
+    for (id, by) in stand_ins {
+        let of = |visit: &&usize| *world.package(list.visits[**visit].place).id() == by;
+        let chosen = list.chosen.values().filter(of).max().copied();
+        let (Some(visit), Some(_)) = (chosen, asker(world, list, &id)?) else { continue };
+        let needed = world.package(list.visits[visit].place).label(list.visits[visit].position);
+        let clash = ReplacementClash::Ended { id: id.clone(), by, needed };
+        return told(world, list, &id, &[visit], clash).map(Some);
+    }
+    Ok(None)
+}
+
+/// The packages that replace each other.
+fn circle(world: &World<'_>, list: &BuildList, replacers: &Replacers) -> Vec<PackageId> {
+    let by = replacers.values().flatten().map(|&visit| world.package(list.visits[visit].place));
+    let by: BTreeSet<&PackageId> = by.map(|package| package.id()).collect();
+    replacers.keys().filter(|id| by.contains(id)).cloned().collect()
+}
+
+/// Who asks for a package first, and how.
+fn asker(
+    world: &mut World<'_>,
+    list: &BuildList,
+    id: &PackageId,
+) -> Result<Option<(By, Requirement)>, Unavailable> {
+    let mut first = None;
+    each(world, list, &mut |by, requirement| {
+        if requirement.id == *id {
+            first.get_or_insert((by, requirement.clone()));
+        }
+    })?;
+    Ok(first)
+}
+
+/// A conflict about `id`, with how it and the versions at `visits` came to be asked for.
+fn told(
+    world: &mut World<'_>,
+    list: &BuildList,
+    id: &PackageId,
+    visits: &[usize],
+    clash: ReplacementClash,
+) -> Result<Conflict, Unavailable> {
+    let mut facts = match asker(world, list, id)? {
+        Some((by, requirement)) => check::chain(world, list, by, &requirement),
+        None => Vec::new(),
+    };
+    if let ReplacementClash::Ended { .. } = &clash {
+        facts.extend(list.told.get(id).into_iter().flatten().cloned());
+    }
+    for &visit in visits {
+        facts.extend(chain(world, list, visit));
+    }
+    let asked: BTreeSet<PackageId> = match &clash {
+        ReplacementClash::Circle { ids } => ids.iter().cloned().collect(),
+        _ => BTreeSet::from([id.clone()]),
+    };
+    for &visit in visits {
+        facts.extend(replaces(world, list, visit, &asked)?);
+    }
+    let mut conflict = check::begin(world);
+    for fact in facts {
+        if !conflict.facts.contains(&fact) {
+            conflict.facts.push(fact);
+        }
+    }
+    conflict.replacements.push(clash);
+    Ok(conflict)
+}
+
+/// What the version of a visit replaces, of some packages.
+fn replaces(
+    world: &mut World<'_>,
+    list: &BuildList,
+    visit: usize,
+    of: &BTreeSet<PackageId>,
+) -> Result<Vec<Fact>, Unavailable> {
+    let (place, position) = (list.visits[visit].place, list.visits[visit].position);
+    let replaced = world.replaced_by(place, position)?;
+    let package = world.package(place);
+    let versions = Versions::fold(package, &std::iter::once(position).collect());
+    let by = Requirer::Package(package.id().clone(), versions);
+    let replaced = replaced.into_iter().filter(|id| of.contains(id));
+    Ok(replaced.map(|id| Fact::Replaces { by: by.clone(), id }).collect())
+}
+
+/// How a visit came to be.
+fn chain(world: &World<'_>, list: &BuildList, visit: usize) -> Vec<Fact> {
+    let visit = &list.visits[visit];
+    check::chain(world, list, visit.by, &visit.requirement)
+}

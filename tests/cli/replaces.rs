@@ -1,0 +1,294 @@
+//! Moves: a package that replaces another stands in for it, once somebody agreed to that.
+
+use serde_json::{Value, json};
+
+use crate::support::{Package, Sandbox};
+
+const OLD: &str = "hub.mu.com/upbound/family";
+const NEW: &str = "hub.mu.com/contrib/family";
+
+/// A hub where `contrib/family` 1.2.0 replaces `upbound/family`, which `app/web` needs, and `app/tool` needs the new one.
+fn sandbox(dependencies: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(dependencies);
+    let replaces = json!(["upbound/family"]);
+    sandbox.publish(&[
+        Package::new("upbound/family", "1.0.0"),
+        Package::new("upbound/family", "1.1.0"),
+        Package::new("contrib/family", "1.2.0").key("replaces", replaces),
+        Package::new("app/web", "1.0.0").needs("upbound/family#^1"),
+        Package::new("app/tool", "1.0.0").needs("contrib/family#^1"),
+    ]);
+    sandbox
+}
+
+fn allow(sandbox: &Sandbox, old: &str, new: &str) {
+    let settings = sandbox.read(".mu/workspace.yaml");
+    let allowed = format!("{settings}\nallowReplaces: {{{old}: {new}}}\n");
+    sandbox.write(".mu/workspace.yaml", &allowed);
+}
+
+fn ids(answer: &Value) -> Vec<String> {
+    let packages = answer["packages"].as_array().expect("is a list");
+    packages.iter().map(|package| package["id"].as_str().expect("is text").to_owned()).collect()
+}
+
+#[test]
+fn nothing_is_replaced_without_consent() {
+    let sandbox = sandbox(&["app/web", "app/tool"]);
+    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
+    $ mu get
+    error: `hub.mu.com/contrib/family` would take the place of `hub.mu.com/upbound/family`, which hub.mu.com/app/web asks for, and nobody agreed to that
+      the manifest of `hub.mu.com/contrib/family` says that it replaces `hub.mu.com/upbound/family`
+      the index of `hub.mu.com/upbound/family` does not say that it has moved there, and its namespace is another one
+
+    hint: to agree, put this into `.mu/workspace.yaml`: `allowReplaces: {hub.mu.com/upbound/family: hub.mu.com/contrib/family}`
+    hint: to agree this time, run the command again with `--yes`; Mu.lock remembers it
+    hint: to use both, each under its own name, put this there: `allowReplaces: {hub.mu.com/upbound/family: hub.mu.com/upbound/family}`
+    [exit 1]
+    ");
+    assert!(!sandbox.has("work/Mu.lock") && !sandbox.has("work/.mu/packs"));
+    let error = sandbox.mu(&["get", "--json"]).fails_with("untrusted");
+    assert_eq!(error["details"], json!({ "id": OLD, "by": NEW }));
+    sandbox.mu(&["get", "--dry-run"]).ok().says(&["asks for consent", "nothing was written"]);
+}
+
+#[test]
+fn a_yes_is_consent_and_the_lock_remembers_it() {
+    let sandbox = sandbox(&["app/web", "app/tool"]);
+    insta::assert_snapshot!(sandbox.mu(&["get", "--yes"]).ok().shown(), @"
+    $ mu get --yes
+    + hub.mu.com/app/tool 1.0.0
+    + hub.mu.com/app/web 1.0.0
+    + hub.mu.com/contrib/family 1.2.0
+    - hub.mu.com/upbound/family (replaced by hub.mu.com/contrib/family)
+    3 packages in use (3 fetched, 0 already on this machine)
+    [exit 0]
+    ");
+    let packages = sandbox.lock()["packages"].clone();
+    assert_eq!((&packages[2]["id"], &packages[2]["replaces"]), (&json!(NEW), &json!([OLD])));
+    let old = json!({
+        "id": OLD,
+        "version": "1.2.0",
+        "source": packages[2]["source"],
+        "requested": ["^1 by hub.mu.com/app/web"],
+        "replacedBy": NEW,
+    });
+    assert_eq!(packages[3], old);
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/upbound"));
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--locked", "--offline"]).ok();
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("can be removed");
+    sandbox.mu(&["get", "--locked", "--offline"]).ok();
+    // What is added later stands beside it, and needs no other yes.
+    sandbox.hub().publish(&Package::new("app/more", "1.0.0").needs("upbound/family#>=1"));
+    let answer = sandbox.mu(&["add", "app/more", "--json"]).ok().json();
+    assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
+    sandbox.mu(&["update"]).ok();
+    assert!(sandbox.read("Mu.lock").contains("replacedBy"));
+}
+
+#[test]
+fn the_settings_can_consent() {
+    let sandbox = sandbox(&["app/web", "app/tool"]);
+    allow(&sandbox, OLD, NEW);
+    let answer = sandbox.mu(&["get", "--json"]).ok().json();
+    assert_eq!(ids(&answer), ["hub.mu.com/app/tool", "hub.mu.com/app/web", NEW]);
+    assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
+    assert_eq!(answer["packages"][1]["dependencies"], json!([NEW]));
+    let asked = json!([
+        { "by": "hub.mu.com/app/tool", "spec": "^1" },
+        { "by": "hub.mu.com/app/web", "spec": "^1", "of": OLD },
+    ]);
+    assert_eq!(answer["packages"][2]["requested"], asked);
+    assert_eq!(answer["packages"][2]["direct"], false);
+}
+
+#[test]
+fn the_settings_can_keep_both() {
+    let sandbox = sandbox(&["app/web", "app/tool"]);
+    sandbox.mu(&["get", "--yes"]).ok();
+    allow(&sandbox, OLD, OLD);
+    let answer = sandbox.mu(&["get", "--json"]).ok().json();
+    assert_eq!(answer["replaced"], json!([]));
+    assert_eq!(answer["changes"], json!([{ "id": OLD, "from": null, "to": "1.1.0" }]));
+}
+
+#[test]
+fn the_old_packages_index_can_consent() {
+    let sandbox = sandbox(&["app/web", "app/tool"]);
+    let moved = Package::new("upbound/family", "1.1.1").key("movedTo", json!(NEW));
+    sandbox.hub().publish(&moved);
+    let answer = sandbox.mu(&["get", "--json"]).ok().json();
+    assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
+}
+
+#[test]
+fn an_owner_may_replace_what_is_in_the_same_namespace() {
+    let sandbox = Sandbox::with_dependencies(&["acme/old", "acme/new"]);
+    let replaces = json!(["acme/old"]);
+    sandbox.publish(&[
+        Package::new("acme/old", "1.0.0"),
+        Package::new("acme/new", "2.0.0").key("replaces", replaces),
+    ]);
+    let answer = sandbox.mu(&["get", "--json"]).ok().json();
+    assert_eq!(ids(&answer), ["hub.mu.com/acme/new"]);
+    assert_eq!(answer["packages"][0]["direct"], true);
+}
+
+#[test]
+fn the_old_pack_stays_until_it_is_removed() {
+    let sandbox = sandbox(&["app/web"]);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/upbound/family"));
+    insta::assert_snapshot!(sandbox.mu(&["add", "app/tool", "-y"]).ok().shown(), @"
+    $ mu add app/tool -y
+    + hub.mu.com/app/tool 1.0.0
+    + hub.mu.com/contrib/family 1.2.0
+    - hub.mu.com/upbound/family 1.1.0 (replaced by hub.mu.com/contrib/family)
+    wrote Mu.yaml
+    3 packages in use (2 fetched, 1 already on this machine)
+    [exit 0]
+    ");
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/upbound/family"));
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["verify"]).ok();
+    insta::assert_snapshot!(sandbox.mu(&["list"]).ok().shown(), @"
+    $ mu list
+    package                    version  from
+    hub.mu.com/app/tool        1.0.0    hub+file://[DIR]/hub/
+    hub.mu.com/app/web         1.0.0    hub+file://[DIR]/hub/
+    hub.mu.com/contrib/family  1.2.0    hub+file://[DIR]/hub/
+    hub.mu.com/upbound/family  1.1.0    hub+file://[DIR]/hub/  replaced by hub.mu.com/contrib/family
+    [exit 0]
+    ");
+    let listed = sandbox.mu(&["list", "--json"]).ok().json();
+    let replaced = listed["packages"].as_array().expect("is a list").last().expect("is there");
+    assert_eq!((&replaced["id"], &replaced["replacedBy"]), (&json!(OLD), &json!(NEW)));
+    assert_eq!((&replaced["version"], &replaced["installed"]), (&json!("1.1.0"), &json!(true)));
+
+    insta::assert_snapshot!(sandbox.mu(&["which", "upbound/family"]).ok().shown(), @"
+    $ mu which upbound/family
+    [DIR]/work/.mu/packs/hub.mu.com/contrib/family
+    warning: `hub.mu.com/upbound/family` was replaced by `hub.mu.com/contrib/family`
+    [exit 0]
+    ");
+    let all = sandbox.mu(&["which", "upbound/family", "--all"]).fails();
+    all.says(&["passed over: replaced by `hub.mu.com/contrib/family`"]);
+    insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
+    $ mu tree
+    acme/web 0.1.0
+    ├── hub.mu.com/app/tool 1.0.0 ^1.0.0
+    │   └── hub.mu.com/contrib/family 1.2.0 ^1
+    └── hub.mu.com/app/web 1.0.0 latest
+        └── hub.mu.com/contrib/family 1.2.0 ^1 as hub.mu.com/upbound/family
+    [exit 0]
+    ");
+    insta::assert_snapshot!(sandbox.mu(&["why", "upbound/family"]).ok().shown(), @"
+    $ mu why upbound/family
+    hub.mu.com/contrib/family 1.2.0
+    from hub+file://[DIR]/hub/
+    asked for:
+      ^1 by hub.mu.com/app/tool (at least this version)
+      ^1 by hub.mu.com/app/web (asked of hub.mu.com/upbound/family)
+    there is no newer release
+    ways that lead to it:
+      acme/web → hub.mu.com/app/tool ^1.0.0 → hub.mu.com/contrib/family ^1
+      acme/web → hub.mu.com/app/web latest → hub.mu.com/contrib/family ^1 as hub.mu.com/upbound/family
+    warning: `hub.mu.com/upbound/family` was replaced by `hub.mu.com/contrib/family`, which this is about
+    [exit 0]
+    ");
+
+    sandbox.mu(&["remove", "upbound/family"]).ok();
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/upbound"));
+    assert!(sandbox.read("Mu.lock").contains("replacedBy"), "something still asks for it");
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    let refusal = sandbox.mu(&["remove", "upbound/family"]).fails();
+    refusal.says(&[
+        "nothing here asks for `upbound/family`",
+        "`hub.mu.com/contrib/family` is used for it",
+    ]);
+
+    // Without what replaced it, it is back.
+    sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ hub.mu.com/upbound/family 1.1.0"]);
+    assert!(!sandbox.read("Mu.lock").contains("replacedBy"));
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/upbound/family"));
+}
+
+#[test]
+fn removing_the_last_who_asks_for_a_replaced_package_forgets_it() {
+    let sandbox = sandbox(&["upbound/family#^1", "app/tool"]);
+    sandbox.mu(&["get", "--yes"]).ok();
+    let manifest = sandbox.read("Mu.yaml");
+    sandbox.mu(&["remove", "upbound/family"]).ok();
+    assert!(!sandbox.read("Mu.lock").contains("upbound/family\n  version"));
+    assert_ne!(sandbox.read("Mu.yaml"), manifest);
+}
+
+#[test]
+fn a_version_that_does_not_fit_is_no_replacement() {
+    let sandbox = sandbox(&["upbound/family#1.0.0", "app/tool"]);
+    insta::assert_snapshot!(sandbox.mu(&["get", "--yes"]).fails().shown(), @"
+    $ mu get --yes
+    error: no versions fit together
+      acme/web requires app/tool
+      app/tool 1.0.0 requires contrib/family ^1
+      contrib/family 1.2.0 replaces upbound/family
+      acme/web requires upbound/family 1.0.0
+      no version of contrib/family is both ^1 and 1.0.0 (asked of upbound/family)
+
+    hint: use contrib/family 1.2.0 whatever is asked for, at your own risk: write `hub.mu.com/contrib/family: hub.mu.com/contrib/family#1.2.0` under `overrides` in `.mu/workspace.yaml`
+    [exit 1]
+    ");
+}
+
+#[test]
+fn a_package_of_the_workspace_replaces_without_being_asked() {
+    let sandbox = sandbox(&["app/web"]);
+    sandbox.mu(&["get"]).ok();
+    let own = "name: acme/own\nversion: 1.3.0\nreplaces: [upbound/family]\n";
+    sandbox.write("own/Mu.yaml", own);
+    insta::assert_snapshot!(sandbox.mu(&["get"]).ok().shown(), @"
+    $ mu get
+    + hub.mu.com/acme/own 1.3.0 (workspace)
+    - hub.mu.com/upbound/family 1.1.0 (replaced by hub.mu.com/acme/own)
+    1 package in use (0 fetched, 1 already on this machine)
+    [exit 0]
+    ");
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--locked", "--offline"]).ok();
+    assert!(sandbox.read("Mu.lock").contains("replacedBy: hub.mu.com/acme/own\n"));
+    sandbox.mu(&["which", "upbound/family"]).ok().says(&["[DIR]/work/own\n", "was replaced by"]);
+    sandbox.write("own/Mu.yaml", "name: acme/own\nversion: 1.3.0\n");
+    sandbox.mu(&["get"]).ok().says(&["+ hub.mu.com/upbound/family 1.1.0"]);
+}
+
+#[test]
+fn the_minimal_strategy_replaces_too() {
+    let mut sandbox = sandbox(&["app/web", "app/tool", "upbound/family#^1.0"]);
+    sandbox.set("MU_RESOLUTION", "minimal");
+    sandbox.mu(&["get", "--json"]).fails_with("untrusted");
+    let manifest = sandbox.read("Mu.yaml");
+    let answer = sandbox.mu(&["get", "--yes", "--json"]).ok().json();
+    assert_eq!(ids(&answer), ["hub.mu.com/app/tool", "hub.mu.com/app/web", NEW]);
+    assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
+    assert!(sandbox.read("Mu.yaml").contains("upbound/family#^1.0"), "{manifest}");
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--locked", "--offline"]).ok();
+    let replaces = json!(["upbound/family"]);
+    sandbox.hub().publish(&Package::new("contrib/family", "1.3.0").key("replaces", replaces));
+    sandbox.mu(&["update"]).ok().says(&["~ hub.mu.com/contrib/family 1.2.0 → 1.3.0"]);
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["downgrade", "contrib/family#1.2.0"]).ok();
+    sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ hub.mu.com/upbound/family 1.0.0"]);
+}
+
+#[test]
+fn global_packs_are_replaced_too() {
+    let sandbox = sandbox(&[]);
+    sandbox.mu(&["get", "-g", "app/web"]).ok();
+    sandbox.mu(&["get", "-g", "app/tool"]).fails().says(&["`~/.mu/config.yaml`"]);
+    sandbox.mu(&["get", "-g", "app/tool", "--yes"]).ok();
+    sandbox.mu(&["list", "-g"]).ok().says(&["replaced by hub.mu.com/contrib/family"]);
+    let found = sandbox.mu(&["which", "upbound/family"]).ok();
+    found.says(&["packs/hub.mu.com/contrib/family", "was replaced by"]);
+}
