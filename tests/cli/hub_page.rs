@@ -446,6 +446,19 @@ fn dependents_are_known_from_the_snapshot_and_what_came_after_it() {
 }
 
 #[test]
+fn the_base_is_a_host() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("a", "1.0.0")]);
+    let served = Served::start(&sandbox, "../hub", &["--base", "https://Hub.Acme.co"]);
+    has(&page(&served, "/packages/a"), "<code id=\"install\">mu add hub.acme.co/a</code>");
+    for wrong in ["http://hub.acme.co/", "a b", "hub.acme.co/mu/"] {
+        let run = sandbox.mu(&["hub", "serve", "../hub", "--base", wrong, "--json"]);
+        let error = run.fails_with("usage");
+        has(error["message"].as_str().expect("is text"), "'--base <BASE>'");
+    }
+}
+
+#[test]
 fn many_versions_are_shown_in_part() {
     let sandbox = Sandbox::new();
     let hub = sandbox.hub();

@@ -56,7 +56,11 @@ pub(crate) struct Arguments {
 }
 
 fn base(text: &str) -> Result<Base, String> {
-    Base::parse(text).map_err(|error| error.to_string())
+    let host = text.strip_prefix("https://").unwrap_or(text);
+    if host.contains("://") {
+        return Err("expected a host such as hub.acme.co/, without a protocol".to_owned());
+    }
+    Base::parse(host).map_err(|error| error.to_string())
 }
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {

@@ -70,12 +70,13 @@ pub(super) fn send(
         && known.is_some_and(|known| {
             known.split(',').any(|one| one.trim().trim_start_matches("W/") == e_tag)
         });
-    let body = match (is_known, is_packed) {
-        (true, _) => Body::empty(),
-        (false, true) => Body::from(packed(text)),
-        (false, false) => Body::from(text.to_vec()),
+    let bytes = match (is_known, is_packed) {
+        (true, _) => Vec::new(),
+        (false, true) => packed(text),
+        (false, false) => text.to_vec(),
     };
-    let mut response = Response::new(body);
+    let length = bytes.len();
+    let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { status };
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keeping.header()));
@@ -84,6 +85,7 @@ pub(super) fn send(
         headers.insert(header::ETAG, HeaderValue::try_from(e_tag).expect("are hexadecimal digits"));
     }
     if !is_known {
+        headers.insert(header::CONTENT_LENGTH, length.into());
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         if is_packed {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
