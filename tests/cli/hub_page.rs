@@ -328,16 +328,14 @@ fn who_claims_to_replace_whom_is_said_with_whether_the_other_agrees() {
     assert_eq!(
         notices("evil/family"),
         [
-            "!Careful: This package claims to replace old/family , but that package does not say so. mu takes the one for \
-          the other only where the workspace allows it (allowReplaces)."
+            "!Careful: This package claims to replace old/family , but that package does not say so. mu takes the one for the other only if you agree."
         ]
     );
     assert_eq!(
         notices("old/family"),
         [
             "Note: This package has moved to hub.acme.co/new/family . That package agrees: it says that it replaces this one.",
-            "!Careful: evil/family claims to replace this package, but this one does not say so. mu takes the one for \
-             the other only where the workspace allows it (allowReplaces).",
+            "!Careful: evil/family claims to replace this package, but this one does not say so. mu takes the one for the other only if you agree.",
             "Note: old/next of the same namespace says that it replaces this package.",
         ]
     );

@@ -83,8 +83,7 @@ fn claim(subject: Subject<'_>, known: &Known, reference: &str) -> Notice {
         }
         Some(_) => (
             true,
-            ", but that package does not say so. mu takes the one for the other only where the workspace allows it \
-             (allowReplaces).",
+            ", but that package does not say so. mu takes the one for the other only if you agree.",
         ),
         None => (
             true,
@@ -107,8 +106,7 @@ fn claimed(subject: Subject<'_>, known: &Known, claimant: &str) -> Option<Notice
         true => (false, " of the same namespace says that it replaces this package."),
         false => (
             true,
-            " claims to replace this package, but this one does not say so. mu takes the one for the other only where \
-             the workspace allows it (allowReplaces).",
+            " claims to replace this package, but this one does not say so. mu takes the one for the other only if you agree.",
         ),
     };
     Some(Notice { is_warning, parts: vec![package, text(rest)] })
