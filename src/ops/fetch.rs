@@ -12,6 +12,7 @@ use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
 use crate::manifest::{Manifest, YAML_NAME};
+use crate::ops::at_once::work_at_once;
 use crate::ops::events::CallProgress;
 use crate::ops::resolve::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
@@ -72,16 +73,8 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
             }
         }
     };
-    let threads = session.network_jobs().min(missing.len());
-    if threads <= 1 {
-        work();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(work);
-            }
-        });
-    }
+    let most = session.network_jobs().min(missing.len());
+    work_at_once(session.disk_jobs(), most, &done, &work);
     if let Some(error) = guard::into_inner(failure) {
         return Err(error);
     }
@@ -135,12 +128,16 @@ fn fetch_one(
     let what = format!("{} {}", package.id, package.version);
     session.events.detail(&format!("fetching {what} from {}", route.location.describe()));
     let progress = CallProgress { events: &*session.events, what: what.clone() };
+    let mut manifest = None;
     let result = session.store.add(expected.as_ref(), |tree| {
-        route.provider.fetch(&route.location, &release, tree, &progress)
+        tree.keep(YAML_NAME);
+        route.provider.fetch(&route.location, &release, tree, &progress)?;
+        manifest = tree.take_kept();
+        Ok(())
     });
     match result {
         Ok(stored) => {
-            check_name(session, package, &route, &stored)?;
+            check_name(session, package, &route, &stored, manifest.as_deref())?;
             Ok((stored, false))
         }
         Err(StoreError::Mismatch { expected, actual }) => {
@@ -167,17 +164,18 @@ fn fetch_one(
 }
 
 /// Refuses a package of a hub that calls itself by another name: its archive was mixed up, or somebody
-/// wants it to be taken for something else.
+/// wants it to be taken for something else. Its `Mu.yaml` is read from `manifest`, if that was kept.
 fn check_name(
     session: &Session,
     package: &LockedPackage,
     route: &Route,
     stored: &Stored,
+    manifest: Option<&[u8]>,
 ) -> Result<(), CommandError> {
     if package.source.provider != "hub" {
         return Ok(());
     }
-    if says_plainly(&stored.folder.join(YAML_NAME), package.id.name_str()) {
+    if manifest.is_some_and(|manifest| says_plainly(manifest, package.id.name_str())) {
         return Ok(());
     }
     let head = match Manifest::load_head(&stored.folder) {
@@ -209,8 +207,8 @@ fn check_name(
 
 /// Whether a manifest has the line `name: NAME`, as nearly every manifest does: then it need not be parsed
 /// to know its name.
-fn says_plainly(manifest: &Path, name: &str) -> bool {
-    let Ok(text) = std::fs::read_to_string(manifest) else { return false };
+fn says_plainly(manifest: &[u8], name: &str) -> bool {
+    let Ok(text) = std::str::from_utf8(manifest) else { return false };
     let mut names = text.lines().filter_map(|line| line.strip_prefix("name:"));
     names.next().is_some_and(|value| value.trim() == name) && names.next().is_none()
 }

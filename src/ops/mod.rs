@@ -2,6 +2,7 @@
 //!
 //! One verb a file. Nothing here prints, and nothing parses command lines.
 
+mod at_once;
 pub mod care;
 pub mod compare;
 mod consent;

@@ -13,9 +13,10 @@ const HEADER: &str = "mu-tree 1";
 pub(super) fn print(tree: &Tree) -> String {
     let mut text = format!("{HEADER}\n");
     for entry in tree.entries() {
-        let mode = entry.mode.letter();
-        writeln!(text, "{mode} {} {} {}", entry.sha256, entry.size, entry.path)
-            .expect("a string takes everything");
+        text.push(entry.mode.letter());
+        text.push(' ');
+        entry.sha256.push_to(&mut text);
+        writeln!(text, " {} {}", entry.size, entry.path).expect("a string takes everything");
     }
     text
 }

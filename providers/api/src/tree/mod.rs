@@ -5,13 +5,14 @@ mod error;
 mod path;
 mod writer;
 
-use std::fmt::Write as _;
-
 use sha2::{Digest as _, Sha256};
 
 pub use self::error::TreeError;
 pub use self::writer::{Limits, TreeWriter};
 use crate::{Digest, FileDigest};
+
+/// So many bytes of lines are hashed together.
+const LINES_AT_ONCE: usize = 16 << 10;
 
 /// What an entry of a tree is, as far as its digest is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,13 +75,20 @@ impl Tree {
     /// The content digest: SHA-256 over a line `MODE SHA256HEX  PATH` for every entry, in order.
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new();
-        let mut line = String::new();
+        let mut lines = String::new();
         for entry in &self.entries {
-            line.clear();
-            writeln!(line, "{} {}  {}", entry.mode.letter(), entry.sha256, entry.path)
-                .expect("a string takes everything");
-            hash.update(&line);
+            lines.push(entry.mode.letter());
+            lines.push(' ');
+            entry.sha256.push_to(&mut lines);
+            lines.push_str("  ");
+            lines.push_str(&entry.path);
+            lines.push('\n');
+            if lines.len() >= LINES_AT_ONCE {
+                hash.update(&lines);
+                lines.clear();
+            }
         }
+        hash.update(&lines);
         Digest::from_bytes(hash.finalize().into())
     }
 }

@@ -7,6 +7,7 @@
 //! rules for paths are in `path`.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::fmt;
 use std::io::{self, Read, Write as _};
 use std::path::PathBuf;
@@ -58,6 +59,8 @@ pub struct TreeWriter {
     archive_bytes: Option<u64>,
     /// For content that comes piece by piece; empty until some does.
     buffer: Vec<u8>,
+    /// The file whose content is kept, and that content once it was there.
+    kept: Option<(&'static str, Option<Vec<u8>>)>,
 }
 
 impl fmt::Debug for TreeWriter {
@@ -84,7 +87,18 @@ impl TreeWriter {
             bytes: 0,
             archive_bytes: None,
             buffer: Vec::new(),
+            kept: None,
         }
+    }
+
+    /// Asks to keep what the file at `path` holds, so that it need not be read from the disk again.
+    pub fn keep(&mut self, path: &'static str) {
+        self.kept = Some((path, None));
+    }
+
+    /// What was kept: nothing, if there was no such file, or it came piece by piece.
+    pub fn take_kept(&mut self) -> Option<Vec<u8>> {
+        self.kept.as_mut()?.1.take()
     }
 
     /// Tells how large the archive is, so that a bomb is known by its ratio.
@@ -152,6 +166,11 @@ impl TreeWriter {
         let mut file = self.begin(path, executable)?;
         self.account(content.len() as u64)?;
         file.write_all(content).map_err(|source| self.unwritable(path, source))?;
+        if let Some((kept, into)) = &mut self.kept
+            && *kept == path
+        {
+            *into = Some(content.to_vec());
+        }
         let hash = Sha256::new_with_prefix(content);
         self.end(path, executable, hash, content.len() as u64);
         Ok(())
@@ -266,15 +285,17 @@ impl TreeWriter {
             self.claim_parents(path, &folded)?;
             self.claimed = parent.map(str::to_owned);
         }
-        match self.seen.get(&folded) {
-            Some((earlier, true)) if folder && earlier == path => Ok(()),
-            Some((earlier, _)) => {
-                Err(TreeError::Collision { first: escape(earlier), second: escape(path) })
-            }
-            None => {
-                self.seen.insert(folded, (path.to_owned(), folder));
+        match self.seen.entry(folded) {
+            Slot::Vacant(slot) => {
+                slot.insert((path.to_owned(), folder));
                 Ok(())
             }
+            Slot::Occupied(slot) => match slot.get() {
+                (earlier, true) if folder && earlier == path => Ok(()),
+                (earlier, _) => {
+                    Err(TreeError::Collision { first: escape(earlier), second: escape(path) })
+                }
+            },
         }
     }
 
@@ -418,6 +439,19 @@ mod tests {
             );
         }
         write(&[("a/b/l", "-> ../../c"), ("c", "1")]).expect("stays inside");
+    }
+
+    #[test]
+    fn keeps_the_file_that_it_is_asked_for() {
+        let folder = std::env::temp_dir().join(format!("mu-tree-kept-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the temporary folder can be made");
+        let mut writer = TreeWriter::new(&folder, Limits::default());
+        writer.keep("a");
+        for path in ["b", "a", "c/a"] {
+            writer.file_in_memory(path.as_bytes(), false, path.as_bytes()).expect("can be written");
+        }
+        fs::remove_dir_all(&folder).expect("the temporary folder can be removed");
+        assert_eq!(writer.take_kept().as_deref(), Some(&b"a"[..]));
     }
 
     #[test]

@@ -11,11 +11,11 @@ pub(super) struct Header<'block> {
 impl<'block> Header<'block> {
     /// The header in `block`, if its checksum is right.
     pub(super) fn new(block: &'block [u8; BLOCK]) -> Result<Self, &'static str> {
-        let sum = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+        let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
         // The checksum is over the header with spaces in the checksum's own place.
-        let actual = sum(&block[..148]) + 8 * u64::from(b' ') + sum(&block[156..]);
+        let actual = sum(&block[..148]) + 8 * u32::from(b' ') + sum(&block[156..]);
         match number(&block[148..156]) {
-            Some(expected) if expected == actual => Ok(Self { block }),
+            Some(expected) if expected == u64::from(actual) => Ok(Self { block }),
             _ => Err("the checksum of its header is wrong"),
         }
     }

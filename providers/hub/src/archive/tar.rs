@@ -179,7 +179,7 @@ impl<R: Source> Archive<'_, R> {
 
     fn skip_padding(&mut self, size: u64) -> Result<(), ArchiveError> {
         let over = usize::try_from(size % BLOCK as u64).expect("is less than a block");
-        if over > 0 {
+        if over > 0 && self.reader.next_bytes((BLOCK - over) as u64).is_none() {
             self.reader.read_exact(&mut [0; BLOCK][over..])?;
         }
         Ok(())
