@@ -16,6 +16,7 @@ use crate::fs::{self, FileError};
 use crate::guard;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::packs::adopt::adopt;
+use crate::packs::bases::NewBases;
 use crate::packs::link::{Linker, link_folder};
 use crate::packs::state::{Pack, State};
 use crate::packs::{PacksError, PacksFolder, is_below};
@@ -125,7 +126,8 @@ impl<'packs> Installation<'packs> {
             // Before there is such a link, so that pruning always knows.
             store.note_linked(packs.path())?;
         }
-        let built = build(store, mode, threads, &staging, &install, &wanted, generate);
+        let bases = NewBases::find(packs, &install, &staging);
+        let built = build(store, mode, threads, &bases, &install, &wanted, generate);
         let built = match built {
             Ok(built) => built,
             Err(error) => {
@@ -142,16 +144,19 @@ impl<'packs> Installation<'packs> {
             trash.take(&packs.pack_path(place))?;
             state.packs.remove(place);
         }
+        bases.move_to(packs)?;
         let mut made = PathBuf::new();
         for (wanted, built) in install.iter().zip(built) {
-            let target = packs.pack_path(&wanted.place);
-            let parent = target.parent().unwrap_or(packs.path());
-            // Packs come sorted, and a rename says so if the folder went with an older pack.
-            if parent != made {
-                fs::create_folder(parent)?;
-                made = parent.to_owned();
+            if !bases.holds(&wanted.place) {
+                let target = packs.pack_path(&wanted.place);
+                let parent = target.parent().unwrap_or(packs.path());
+                // Packs come sorted, and a rename says so if the folder went with an older pack.
+                if parent != made {
+                    fs::create_folder(parent)?;
+                    made = parent.to_owned();
+                }
+                trash.replace(&target, &built.folder)?;
             }
-            trash.replace(&target, &built.folder)?;
             state.packs.insert(
                 wanted.place.clone(),
                 Pack {
@@ -184,7 +189,7 @@ fn build(
     store: &Store,
     mode: Link,
     threads: usize,
-    staging: &Path,
+    bases: &NewBases<'_>,
     install: &[Wanted],
     wanted: &[Wanted],
     generate: &(dyn Fn(&Wanted) -> String + Sync),
@@ -197,7 +202,7 @@ fn build(
         while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
             && let Some(pack) = install.get(index)
         {
-            let folder = staging.join(index.to_string());
+            let folder = bases.staged(&pack.place, index);
             match build_one(store, mode, &linker, &folder, pack, wanted, generate) {
                 Ok(partial) => {
                     guard::lock(&built)[index] = Some(Built { folder, partial });
@@ -247,6 +252,7 @@ fn build_one(
         .collect();
     let needs_manifest = !has_manifest(&stored);
     if mode == Link::Symlink && inner.is_empty() && !needs_manifest {
+        fs::create_folder(folder.parent().unwrap_or(folder))?;
         link_folder(&stored, folder)?;
         return Ok(None);
     }

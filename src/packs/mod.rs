@@ -15,6 +15,7 @@
 //! ```
 
 mod adopt;
+mod bases;
 mod folders;
 mod hash;
 mod install;

@@ -1,0 +1,59 @@
+//! Bases that no pack is in yet. Their packs are built below one folder, and moved into place by one rename for all
+//! of them: each rename of a folder from one parent to another keeps all others waiting.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::fs::{self, FileError};
+use crate::packs::{PacksFolder, Wanted};
+
+/// The bases that are not there yet, such as `hub.mu.com`.
+#[derive(Debug)]
+pub(super) struct NewBases<'install> {
+    bases: BTreeSet<&'install str>,
+    staging: &'install Path,
+}
+
+impl<'install> NewBases<'install> {
+    /// Finds the bases of `install` that `packs` has no folder for; what is new is built in `staging`.
+    pub(super) fn find(
+        packs: &PacksFolder,
+        install: &'install [Wanted],
+        staging: &'install Path,
+    ) -> Self {
+        let mut bases: BTreeSet<&str> =
+            install.iter().filter_map(|wanted| base(&wanted.place)).collect();
+        bases.retain(|base| packs.pack_path(base).symlink_metadata().is_err());
+        Self { bases, staging }
+    }
+
+    /// Where the pack at `place`, which is the one of this number, is built.
+    pub(super) fn staged(&self, place: &str, number: usize) -> PathBuf {
+        if self.holds(place) {
+            self.folder().join(place)
+        } else {
+            self.staging.join(number.to_string())
+        }
+    }
+
+    /// Whether the pack at `place` comes with its base.
+    pub(super) fn holds(&self, place: &str) -> bool {
+        base(place).is_some_and(|base| self.bases.contains(base))
+    }
+
+    /// Moves all of them into place, each as a whole.
+    pub(super) fn move_to(&self, packs: &PacksFolder) -> Result<(), FileError> {
+        self.bases
+            .iter()
+            .try_for_each(|base| fs::rename(&self.folder().join(base), &packs.pack_path(base)))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.staging.join("new")
+    }
+}
+
+/// The first part of a place.
+fn base(place: &str) -> Option<&str> {
+    place.split_once('/').map(|(base, _)| base)
+}
