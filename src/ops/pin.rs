@@ -44,6 +44,10 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
         if dependency.reference.spec().is_pinned() && !branches.contains(&dependency.id) {
             return Ok(None);
         }
+        if lock.replacement(&dependency.id).is_some() {
+            // Of what is used for it there is no such version.
+            return Ok(None);
+        }
         let Some(package) = lock.find(&dependency.id).last() else {
             return Err(CommandError::new(
                 Code::NotFound,

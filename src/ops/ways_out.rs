@@ -101,9 +101,25 @@ impl Wording<'_> {
                 let facts = json!({ "id": id.to_string(), "file": file });
                 Some(remedy("no-override", text, &[], facts))
             }
+            WayOut::Replace(id, by) => Some(self.replace(id, by)),
             WayOut::Override(id, version) => Some(self.force(id, version)),
             WayOut::Forget(id, version) => self.reinstall(id, version),
         }
+    }
+
+    /// That only one package, or none, may take the place of another.
+    fn replace(&self, id: &PackageId, by: &PackageId) -> Remedy {
+        let file = self.settings_with("allowReplaces");
+        let what = if id == by {
+            format!("use {} itself beside what would replace it", self.short(id))
+        } else {
+            format!("let only {} replace {}", self.short(by), self.short(id))
+        };
+        let line = format!("{id}: {by}");
+        let text = format!("{what}: write `{line}` under `allowReplaces` in `{file}`");
+        let by = by.to_string();
+        let facts = json!({ "id": id.to_string(), "by": by, "file": file, "line": line });
+        remedy("replace", text, &[], facts)
     }
 
     fn ask(&self, asks: &[Ask]) -> Option<Remedy> {

@@ -17,6 +17,8 @@ pub enum WayOut {
     AnyAge,
     /// Use a package itself, not what the settings override it by.
     NoOverride(PackageId),
+    /// Let only this package replace that one: the second takes the place of the first, or, if both are one, nothing does.
+    Replace(PackageId, PackageId),
     /// Use one version of a package, whatever is asked of it.
     Override(PackageId, String),
     /// Forget which version is installed, so that upgrades need not follow each other from there.

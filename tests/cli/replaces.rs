@@ -236,7 +236,7 @@ fn a_version_that_does_not_fit_is_no_replacement() {
       acme/web requires upbound/family 1.0.0
       no version of contrib/family is both ^1 and 1.0.0 (asked of upbound/family)
 
-    hint: use contrib/family 1.2.0 whatever is asked for, at your own risk: write `hub.mu.com/contrib/family: hub.mu.com/contrib/family#1.2.0` under `overrides` in `.mu/workspace.yaml`
+    hint: use upbound/family itself beside what would replace it: write `hub.mu.com/upbound/family: hub.mu.com/upbound/family` under `allowReplaces` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -291,4 +291,75 @@ fn global_packs_are_replaced_too() {
     sandbox.mu(&["list", "-g"]).ok().says(&["replaced by hub.mu.com/contrib/family"]);
     let found = sandbox.mu(&["which", "upbound/family"]).ok();
     found.says(&["packs/hub.mu.com/contrib/family", "was replaced by"]);
+}
+
+#[test]
+fn of_two_that_replace_one_the_settings_say_which() {
+    let sandbox = sandbox(&["app/web", "app/tool", "other/family"]);
+    let replaces = json!(["upbound/family"]);
+    sandbox.hub().publish(&Package::new("other/family", "1.0.0").key("replaces", replaces));
+    insta::assert_snapshot!(sandbox.mu(&["get", "--yes"]).fails().shown(), @"
+    $ mu get --yes
+    error: no versions fit together
+      acme/web requires app/tool
+      app/tool 1.0.0 requires contrib/family ^1
+      contrib/family 1.2.0 replaces upbound/family
+      acme/web requires app/web
+      app/web 1.0.0 requires upbound/family ^1
+      acme/web requires other/family
+      other/family 1.0.0 replaces upbound/family
+      only one package at a time can replace upbound/family
+
+    hint: let only contrib/family replace upbound/family: write `hub.mu.com/upbound/family: hub.mu.com/contrib/family` under `allowReplaces` in `.mu/workspace.yaml`
+    hint: let only other/family replace upbound/family: write `hub.mu.com/upbound/family: hub.mu.com/other/family` under `allowReplaces` in `.mu/workspace.yaml`
+    hint: use upbound/family itself beside what would replace it: write `hub.mu.com/upbound/family: hub.mu.com/upbound/family` under `allowReplaces` in `.mu/workspace.yaml`
+    [exit 1]
+    ");
+    allow(&sandbox, OLD, "hub.mu.com/other/family");
+    let answer = sandbox.mu(&["get", "--json"]).ok().json();
+    assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": "hub.mu.com/other/family" }]));
+}
+
+#[test]
+fn a_replaced_dependency_is_not_pinned() {
+    let sandbox = sandbox(&["upbound/family#^1", "app/tool"]);
+    sandbox.mu(&["get", "--yes"]).ok();
+    sandbox.mu(&["pin"]).ok();
+    let manifest = sandbox.read("Mu.yaml");
+    assert!(manifest.contains("- upbound/family#^1\n"), "{manifest}");
+    assert!(manifest.contains("- app/tool#1.0.0 # pinned"), "{manifest}");
+}
+
+#[test]
+fn a_package_of_a_repository_replaces_one_of_a_hub() {
+    let sandbox = sandbox(&["app/web"]);
+    let folder = sandbox.path("family");
+    let package = Package::new("contrib/family", "1.4.0");
+    package.manifest("replaces: [hub.mu.com/upbound/family]\n").write_into(&folder);
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b.c"]).current_dir(&folder);
+        let output = command.args(arguments).output().expect("git is there");
+        assert!(output.status.success(), "{output:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "begin"]);
+    git(&["tag", "v1.4.0"]);
+    let reference = format!("git+file://{}#^1", folder.display());
+    sandbox.mu(&["get", &reference]).fails().says(&["nobody agreed to that"]);
+    let answer = sandbox.mu(&["get", &reference, "--yes", "--json"]).ok().json();
+    assert_eq!(answer["replaced"][0]["id"], OLD);
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--locked", "--offline"]).ok();
+    sandbox.mu(&["update"]).ok();
+    assert!(sandbox.read("Mu.lock").contains("replacedBy"));
+}
+
+#[test]
+fn what_is_replaced_need_not_be_there_any_more() {
+    let sandbox = sandbox(&["app/web", "app/tool"]);
+    std::fs::remove_file(sandbox.hub().index("upbound/family")).expect("was there");
+    sandbox.mu(&["get", "--yes"]).ok();
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
 }

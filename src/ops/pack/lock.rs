@@ -40,7 +40,9 @@ pub(super) fn cut(
     let requirements = Requirements::collect(session, Vec::new())?;
     for asked in requirements.asked.iter().filter(|asked| asked.by == name) {
         let id = &asked.requirement.id;
-        let is_locked = lock.find(id).any(|locked| locked.requested.contains(&asked.requested()));
+        let requested = asked.requested();
+        let is_locked = lock.find(id).any(|locked| locked.requested.contains(&requested))
+            || lock.replacement(id).is_some_and(|one| one.requested.contains(&requested));
         if direct.contains(id) && !is_locked {
             return Ok(Part::Lacks(id.clone()));
         }

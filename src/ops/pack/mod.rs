@@ -197,6 +197,14 @@ fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, Co
             continue;
         }
         let id = session.places.id_of(reference, &defaults, &member.folder, &session.workspace);
+        if let Some(replaced) = lock.replacement(&id) {
+            let message = format!(
+                "`{id}` was replaced by `{}`: there is no version to pin it to",
+                replaced.by
+            );
+            return Err(CommandError::new(Code::Conflict, message)
+                .hint(format!("depend on `{}` instead", replaced.by)));
+        }
         let Some(package) = lock.find(&id).last() else {
             let message =
                 format!("`{id}` is not in {FILE_NAME}, so there is no version to pin it to");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::ways_out::lead_out;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::index::Requirement;
 use crate::index::releases::{Details, Entry};
@@ -264,7 +265,7 @@ fn named(facts: &[Fact]) -> Vec<Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn highest_finds_an_answer_exactly_when_there_is_one(case in case()) {
@@ -326,6 +327,16 @@ proptest! {
         for dropped in &named {
             let others = named.iter().filter(|names| *names != dropped).flatten().copied();
             prop_assert!(!only(others.collect()).all(false).is_empty(), "not {dropped:?}: {conflict}");
+        }
+    }
+
+    #[test]
+    fn every_way_out_leads_out(case in case()) {
+        for strategy in [&Highest as &dyn crate::select::Strategy, &Minimal] {
+            let (memory, request) = (case.memory(), case.request());
+            if let Err(Failure::Conflict(conflict)) = strategy.select(&memory, &request) {
+                lead_out(strategy, &memory, &request, &conflict)?;
+            }
         }
     }
 

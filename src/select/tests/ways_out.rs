@@ -58,6 +58,9 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
         WayOut::NoOverride(id) => {
             request.settings.overrides.remove(id);
         }
+        WayOut::Replace(id, by) => {
+            request.settings.replacements.insert(id.clone(), by.clone());
+        }
         WayOut::Override(id, version) => {
             let spec = VersionSpec::parse(version).expect("is a version");
             let instead = Override { id: id.clone(), spec };

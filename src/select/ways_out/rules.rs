@@ -2,7 +2,7 @@
 
 use crate::index::Unavailable;
 use crate::reference::VersionSpec;
-use crate::select::conflict::Fact;
+use crate::select::conflict::{Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::way_out::WayOut;
@@ -51,6 +51,29 @@ impl Finder<'_> {
             request.settings.overrides.remove(id);
             if !self.is_done() && self.holds(&request)? {
                 self.add(WayOut::NoOverride(id.clone()));
+            }
+        }
+        if anew { Ok(()) } else { self.settle_replacements() }
+    }
+
+    /// Tries to say which of several packages replaces another one, or that none does.
+    fn settle_replacements(&mut self) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        let pairs = conflict.facts.iter().filter_map(|fact| match fact {
+            Fact::Replaces { by: Requirer::Package(by, _), id } => Some((id, by)),
+            _ => None,
+        });
+        let disputed = pairs.clone().filter(|(id, _)| {
+            conflict.replacements.iter().any(|clash| {
+                matches!(clash, ReplacementClash::Several { id: several } if several == *id)
+            })
+        });
+        let kept = pairs.clone().map(|(id, _)| (id, id));
+        for (id, by) in disputed.chain(kept) {
+            let mut request = self.request.clone();
+            request.settings.replacements.insert(id.clone(), by.clone());
+            if !self.is_done() && self.holds(&request)? {
+                self.add(WayOut::Replace(id.clone(), by.clone()));
             }
         }
         Ok(())
