@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::index::Index;
+use crate::index::Universe;
 use crate::ops::failure::failed;
 use crate::ops::member::Editing;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::resolve::{Resolved, ask, is_settled, request, resolve};
+use crate::ops::resolve::{Resolved, ask, ask_installed_too, is_settled, request, resolve};
 use crate::ops::rewrite::{Lists, rewrite};
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -86,7 +86,7 @@ pub(super) fn tidy(session: &mut Session, plan: &mut Plan, idle: Idle) -> Result
     if is_known && idle == Idle::Stay && is_settled(session, &all, &lock) {
         return Ok(());
     }
-    let listing = |universe: &Index, request: &Request| match idle {
+    let listing = |universe: &dyn Universe, request: &Request| match idle {
         Idle::Stay => Minimal.tidy(universe, request),
         Idle::Go => Minimal.clear(universe, request),
     };
@@ -171,7 +171,7 @@ pub(super) fn step(
     plan: &mut Plan,
     update: &Update,
     wish: Option<&Asked>,
-    moves: impl Fn(&Index, &Request) -> Result<Change, Failure>,
+    moves: impl Fn(&dyn Universe, &Request) -> Result<Change, Failure>,
 ) -> Result<Change, CommandError> {
     let requirements = Requirements::collect(session, std::mem::take(&mut plan.extra))?;
     let change = wishing(session, &requirements, update, wish, moves)?;
@@ -198,7 +198,7 @@ pub(super) fn question<T>(
     session: &Session,
     requirements: &Requirements,
     update: &Update,
-    question: impl Fn(&Index, &Request) -> Result<T, Failure>,
+    question: impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
 ) -> Result<T, CommandError> {
     wishing(session, requirements, update, None, question)
 }
@@ -209,15 +209,13 @@ fn wishing<T>(
     requirements: &Requirements,
     update: &Update,
     wish: Option<&Asked>,
-    question: impl Fn(&Index, &Request) -> Result<T, Failure>,
+    question: impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
 ) -> Result<T, CommandError> {
     requirements.declare(session);
     let previous = session.lockfile()?.unwrap_or_default();
     let mut request = request(session, requirements, &previous, update.clone());
-    let index = session.index();
-    let result = ask(session, &mut request, |request| question(index, request));
-    result.map_err(|mut failure| {
-        let mut requirements = requirements.clone();
+    let told = |request: &Request, mut failure: Failure| {
+        let (mut request, mut requirements) = (request.clone(), requirements.clone());
         if let Some(wish) = wish {
             name_command(&mut failure, &wish.by);
             requirements.asked.push(wish.clone());
@@ -225,7 +223,14 @@ fn wishing<T>(
             request.roots.insert(request.roots.len() - request.indirect, wish);
         }
         failed(session, &requirements, &Minimal, &request, failure)
-    })
+    };
+    let is_known = requirements.differences(session, &previous).is_empty();
+    if is_known && wish.is_none() && *update == Update::Nothing {
+        // Without the network the lock knows what this came to, and what is installed does not.
+        let result = ask(session, &mut request, |request| question(session.index(), request));
+        return result.map_err(|failure| told(&request, failure));
+    }
+    ask_installed_too(session, &mut request, &told, question).map(|(answer, _)| answer)
 }
 
 /// Says in the facts of a conflict which command it is that wants something.

@@ -153,30 +153,42 @@ fn choose(
             return record(session, requirements, previous, &nothing, &selection);
         }
     }
-    let selection = match select(session, &Highest, session.index(), &mut request) {
-        Ok(selection) => selection,
-        Err(failure) => {
-            let error = failed(session, requirements, &Highest, &request, failure);
-            if error.code != Code::Offline {
-                return Err(error);
-            }
-            // Without the network, what is installed is all there is besides the cache.
-            session.index().use_installed();
-            let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
-            let held = LockedUniverse::new(session, &user);
-            let selection = match select(session, &Highest, &held, &mut request) {
-                Ok(selection) => selection,
-                Err(failure) => {
-                    let last = failed(session, requirements, &Highest, &request, failure);
-                    // What is missing here too, or else what was missing before.
-                    return Err(if last.code == Code::Offline { last } else { error });
-                }
-            };
-            return record(session, requirements, previous, &user, &selection);
-        }
-    };
+    let failure =
+        |request: &Request, failure| failed(session, requirements, &Highest, request, failure);
+    let (selection, user) =
+        ask_installed_too(session, &mut request, &failure, |universe, request| {
+            Highest.select(universe, request)
+        })?;
     tell_cost(session, &selection);
-    record(session, requirements, previous, &Lockfile::default(), &selection)
+    record(session, requirements, previous, &user, &selection)
+}
+
+/// Asks selection; where only the network knows more, and nobody may ask it, what is installed is all there is besides the
+/// cache. Gives the lock of what is installed for the user as well, if that was needed.
+pub(super) fn ask_installed_too<T>(
+    session: &Session,
+    request: &mut Request,
+    failed: &dyn Fn(&Request, Failure) -> CommandError,
+    question: impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
+) -> Result<(T, Lockfile), CommandError> {
+    let error = match ask(session, request, |request| question(session.index(), request)) {
+        Ok(answer) => return Ok((answer, Lockfile::default())),
+        Err(failure) => failed(request, failure),
+    };
+    if error.code != Code::Offline {
+        return Err(error);
+    }
+    session.index().use_installed();
+    let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
+    let held = LockedUniverse::new(session, &user);
+    match ask(session, request, |request| question(&held, request)) {
+        Ok(answer) => Ok((answer, user)),
+        Err(failure) => {
+            let last = failed(request, failure);
+            // What is missing here too, or else what was missing before.
+            Err(if last.code == Code::Offline { last } else { error })
+        }
+    }
 }
 
 /// Asks selection for the least versions, which no lock can hold back; `is_known` says that the lock was made for the same
@@ -190,19 +202,26 @@ fn choose_least(
 ) -> Result<Resolved, CommandError> {
     requirements.declare(session);
     let mut request = request(session, requirements, &previous, update);
-    let selection = match select(session, &Minimal, session.index(), &mut request) {
-        Ok(selection) => selection,
-        Err(failure) => {
-            let error = failed(session, requirements, &Minimal, &request, failure);
-            if error.code == Code::Offline && is_known && request.update == Update::Nothing {
+    let failure =
+        |request: &Request, failure| failed(session, requirements, &Minimal, request, failure);
+    let least = |universe: &dyn Universe, request: &Request| Minimal.select(universe, request);
+    let (selection, user) = if is_known && request.update == Update::Nothing {
+        match ask(session, &mut request, |request| least(session.index(), request)) {
+            Ok(selection) => (selection, Lockfile::default()),
+            Err(error) => {
+                let error = failure(&request, error);
+                if error.code != Code::Offline {
+                    return Err(error);
+                }
                 // Without the network, the lock is the only one to know what this came to.
                 return Ok(Resolved { lock: previous.clone(), previous, ..Resolved::default() });
             }
-            return Err(error);
         }
+    } else {
+        ask_installed_too(session, &mut request, &failure, least)?
     };
     tell_cost(session, &selection);
-    record(session, requirements, previous, &Lockfile::default(), &selection)
+    record(session, requirements, previous, &user, &selection)
 }
 
 fn tell_cost(session: &Session, selection: &Selection) {

@@ -120,7 +120,14 @@ fn without_a_hub(dependencies: &[&str]) -> Sandbox {
 
 #[test]
 fn what_is_installed_is_chosen_from_offline() {
-    let sandbox = without_a_hub(&["aws/elk#^1"]);
+    for resolution in ["highest", "minimal"] {
+        let mut sandbox = without_a_hub(&["aws/elk#^1"]);
+        sandbox.set("MU_RESOLUTION", resolution);
+        chooses_from_installed(&sandbox);
+    }
+}
+
+fn chooses_from_installed(sandbox: &Sandbox) {
     sandbox.mu(&["get", "--offline"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.2.0", "hub.mu.com/aws/utils 1.5.3"]);
     let lock = sandbox.lock();
@@ -139,7 +146,14 @@ fn what_is_installed_is_chosen_from_offline() {
 
 #[test]
 fn what_is_not_installed_is_named_offline() {
-    let sandbox = without_a_hub(&[]);
+    for resolution in ["highest", "minimal"] {
+        let mut sandbox = without_a_hub(&[]);
+        sandbox.set("MU_RESOLUTION", resolution);
+        names_what_is_missing(&sandbox);
+    }
+}
+
+fn names_what_is_missing(sandbox: &Sandbox) {
     sandbox.mu(&["get", "aws/elk", "--offline"]).ok();
     let error = sandbox.mu(&["get", "aws/ec2", "--offline", "--json"]).fails_with("offline");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("aws/ec2")), "{error}");
