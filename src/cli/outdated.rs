@@ -14,7 +14,8 @@ use crate::workspace::Resolution;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 `allowed` is the newest that fits what is asked for: `mu update` moves there. `newest` is the newest \
-release there is. A package that is held back by Mu.lock alone only waits for `mu update`.
+release there is. A package that is held back by Mu.lock alone only waits for `mu update`. A version that was \
+yanked since it was locked is told here; `mu get` asks no registry about what is locked.
 
 Examples:
   mu outdated
@@ -41,6 +42,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
                     "direct": package.direct,
                     "heldBackBy": package.held_back_by,
                     "movedTo": package.moved_to,
+                    "yanked": package.yanked,
                 })
             })
             .collect();
@@ -76,6 +78,11 @@ fn held_back_by(package: &Outdated, is_minimal: bool) -> String {
         let reason = if is_minimal { "nothing asks for more" } else { "only Mu.lock" };
         reasons.push(reason.to_owned());
     }
+    let yanked = package.yanked.as_ref().map(|reason| match reason.as_str() {
+        "" => format!("{} is yanked", package.current),
+        reason => format!("{} is yanked: {reason}", package.current),
+    });
+    reasons.extend(yanked);
     reasons.extend(package.moved_to.iter().map(|to| format!("moved to {to}")));
     if reasons.is_empty() {
         return "could not be found out".to_owned();

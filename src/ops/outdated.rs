@@ -9,7 +9,7 @@ use crate::ops::least::resolve_newest;
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::request;
 use crate::ops::why::{asking, look};
-use crate::ops::{CommandError, Session};
+use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::{Obstacle, Request, Update};
 use crate::workspace::Resolution;
@@ -31,17 +31,24 @@ pub struct Outdated {
     pub held_back_by: Vec<String>,
     /// The package that took its place, if its index says so.
     pub moved_to: Option<String>,
+    /// Why its version was withdrawn, if it was; empty if no reason was given.
+    pub yanked: Option<String>,
 }
 
 /// Finds what could move.
 ///
 /// # Errors
 ///
-/// When registries cannot be asked, or no versions fit together.
+/// When registries cannot be asked.
 pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let requirements = Requirements::collect(session, lock.extra.clone())?;
-    let resolved = resolve_newest(session, &requirements)?;
+    let newest_lock = match resolve_newest(session, &requirements) {
+        Ok(resolved) => resolved.lock,
+        // `mu update` says why nothing can move: such as a pin of what was yanked since.
+        Err(error) if error.code == Code::NoSolution => lock.clone(),
+        Err(error) => return Err(error),
+    };
     let request = request(session, &requirements, &lock, Update::Everything);
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
     let mut found = Vec::new();
@@ -51,7 +58,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         }
         let releases =
             session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
-        let now = successor(&resolved.lock, package);
+        let now = successor(&newest_lock, package);
         let newest = newest(&releases);
         let shown = |commit: &Option<String>, version: &str| match commit {
             Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
@@ -61,7 +68,9 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         let allowed = now.map_or_else(|| current.clone(), |now| shown(&now.commit, &now.version));
         let newest = newest.unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
-        if current == allowed && current == newest && moved_to.is_none() {
+        let yanked = yanked(&releases, package);
+        let is_newest = current == allowed && current == newest;
+        if is_newest && moved_to.is_none() && yanked.is_none() {
             continue;
         }
         let held_back_by = if allowed == newest {
@@ -77,6 +86,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             newest,
             held_back_by,
             moved_to,
+            yanked,
         });
     }
     session.save_index();
@@ -131,6 +141,12 @@ fn newest(releases: &Releases) -> Option<String> {
             !yanked && !releases.version(*position).is_prerelease()
         })
         .map(|position| releases.version(position).to_string())
+}
+
+/// Why the version that is locked was withdrawn.
+fn yanked(releases: &Releases, package: &LockedPackage) -> Option<String> {
+    let position = releases.position(&package.parsed_version()?)?;
+    releases.details(position)?.yanked.clone()
 }
 
 fn moved_to(releases: &Releases) -> Option<String> {

@@ -166,6 +166,36 @@ fn why_shows_every_way_and_every_wish() {
 }
 
 #[test]
+fn outdated_tells_of_locked_versions_that_were_yanked_since() {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc#^1", "aws/s3#1.0.0"]);
+    let release = |name: &str, version: &str| sandbox.publish(&[Package::new(name, version)]);
+    for (name, version) in [("aws/vpc", "1.0.0"), ("aws/vpc", "1.1.0"), ("aws/s3", "1.0.0")] {
+        release(name, version);
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["yank", "aws/vpc#1.1.0", "--reason", "loses data", "--to", "../hub"]).ok();
+    sandbox.mu(&["yank", "aws/s3#1.0.0", "--to", "../hub"]).ok();
+    // What is locked is not asked about.
+    sandbox.mu(&["get"]).ok().does_not_say(&["yanked"]);
+    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @r"
+    $ mu outdated
+    package             current  allowed  newest  held back by
+    hub.mu.com/aws/s3   1.0.0    1.0.0    1.0.0   1.0.0 is yanked
+    hub.mu.com/aws/vpc  1.1.0    1.1.0    1.0.0   1.1.0 is yanked: loses data
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["outdated", "--json"]).ok().json();
+    assert_eq!(json["packages"][1]["yanked"], "loses data");
+    insta::assert_snapshot!(sandbox.mu(&["update", "aws/vpc"]).ok().shown(), @r"
+    $ mu update aws/vpc
+    ~ hub.mu.com/aws/vpc 1.1.0 → 1.0.0
+    warning: `hub.mu.com/aws/s3` 1.0.0 was yanked; it stays because Mu.lock names it
+    2 packages in use (1 fetched, 1 already on this machine)
+    [exit 0]
+    ");
+}
+
+#[test]
 fn of_many_ways_the_shortest_are_shown_first() {
     // Six layers of two packages, each of which needs both of the next: 64 ways.
     let sandbox = Sandbox::with_dependencies(&["l/a0", "l/b0"]);
@@ -223,6 +253,7 @@ fn outdated_shows_what_may_move_and_what_holds_back() {
             "direct": true,
             "heldBackBy": json["packages"][0]["heldBackBy"],
             "movedTo": null,
+            "yanked": null,
         })
     );
     assert!(!json["packages"][0]["heldBackBy"].as_array().expect("is a list").is_empty());
