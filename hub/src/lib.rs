@@ -32,7 +32,7 @@ use tokio::runtime::Runtime;
 pub use crate::check::{Finding, Report};
 pub use crate::error::HubError;
 use crate::files::Files;
-use crate::lines::Line;
+use crate::lines::{Line, Lines};
 pub use crate::place::Place;
 use crate::root::Root;
 pub use crate::tokens::{Can, NewToken, Token};
@@ -141,13 +141,25 @@ impl Hub {
     ///
     /// When the index cannot be read.
     pub fn line(&self, name: &str, version: &str) -> Result<Option<Map<String, Value>>, HubError> {
+        Ok(self.index(name)?.find(version).map(|line| line.map().clone()))
+    }
+
+    /// All index lines of a package, as they were published; none if there is no such package.
+    ///
+    /// # Errors
+    ///
+    /// When the index cannot be read.
+    pub fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, HubError> {
+        Ok(self.index(name)?.iter().map(|line| line.map().clone()).collect())
+    }
+
+    fn index(&self, name: &str) -> Result<Lines, HubError> {
         names::check_name(name)?;
         let files = &self.writer.files;
-        let lines = self.runtime.block_on(async {
+        self.runtime.block_on(async {
             let root = Root::read(files).await?;
             derived::index(files, &root, name).await
-        })?;
-        Ok(lines.find(version).map(|line| line.map().clone()))
+        })
     }
 
     /// Reads everything again and compares it; with `repair`, what can be derived from the index and the

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::mirror::{MirrorRequest, mirror};
-use crate::report::{GOOD, count, printable};
+use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
 /// Copy packages into another hub
 #[derive(Debug, Args)]
@@ -52,16 +52,27 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             .map(|(name, version)| json!({ "name": name, "version": version }))
             .collect();
         let elsewhere: Vec<String> = mirrored.elsewhere.iter().map(ToString::to_string).collect();
+        let changed: Vec<Value> = mirrored
+            .changed
+            .iter()
+            .map(|(name, version, keys)| json!({ "name": name, "version": version, "keys": keys }))
+            .collect();
         context.json(&json!({
             "place": mirrored.place,
             "copied": copied,
             "present": mirrored.present,
+            "changed": changed,
             "elsewhere": elsewhere,
         }))?;
         return Ok(0);
     }
     for (name, version) in &mirrored.copied {
         context.line(&format!("{GOOD}+{GOOD:#} {} {}", printable(name), printable(version)))?;
+    }
+    for (name, version, keys) in &mirrored.changed {
+        let (name, version) = (printable(name), printable(version));
+        let keys = keys.join(", ");
+        context.line(&format!("{NOTICE}~{NOTICE:#} {name} {version} {FAINT}({keys}){FAINT:#}"))?;
     }
     context.shell.status(&format!(
         "{} copied to {}, {} there already",

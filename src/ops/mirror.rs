@@ -1,7 +1,8 @@
 //! `mirror`: copies packages of hubs into another hub, archives byte for byte, so that every lock that
 //! names them holds there too.
 //!
-//! What is there already is not fetched again, so a run that broke off goes on where it ended.
+//! What is there already is not fetched again, so a run that broke off goes on where it ended. What can change of a published
+//! version, changes there too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub struct Mirrored {
     pub copied: Vec<(String, String)>,
     /// How many versions were there already.
     pub present: usize,
+    /// Names and versions that were there, and what changed of them since: `yanked`, `tags`, `movedTo`.
+    pub changed: Vec<(String, String, Vec<&'static str>)>,
     /// Packages that are in no hub, and stay where they are.
     pub elsewhere: Vec<PackageId>,
 }
@@ -170,7 +173,7 @@ impl<'a> Copying<'a> {
     ) -> Result<(), CommandError> {
         let session = self.session;
         let (releases, positions) = self.versions(id, chosen)?;
-        let mut lines: Option<Vec<Map<String, Value>>> = None;
+        let mut lines: Option<Lines> = None;
         for position in positions {
             let candidate = Candidate::Release(position);
             let release = session.index().release(id, candidate);
@@ -179,12 +182,22 @@ impl<'a> Copying<'a> {
                 self.mirrored.elsewhere.push(id.clone());
                 return Ok(());
             }
-            if lines.is_none() {
-                lines = Some(self.lines(&route)?);
-            }
+            let lines = match &mut lines {
+                Some(lines) => lines,
+                None => {
+                    let there = self.target.lines(&route.location.path)?;
+                    let here = self.lines(&route)?;
+                    self.follow(&route.location.path, &here, &there)?;
+                    lines.insert(Lines { here, there })
+                }
+            };
             let version = releases.version(position).to_string();
-            let line = lines.iter().flatten().find(|line| full_version(line) == version);
+            let line = lines.here.iter().find(|line| full_version(line) == version);
             let Some(line) = line else { continue };
+            if copy_of(line, &lines.there).is_some() {
+                self.mirrored.present += 1;
+                continue;
+            }
             self.version(&route, &release, line, &version)?;
         }
         Ok(())
@@ -207,13 +220,6 @@ impl<'a> Copying<'a> {
         version: &str,
     ) -> Result<(), CommandError> {
         let name = route.location.path.clone();
-        if let Some(there) = self.target.line(&name, version)?
-            && there.get("archive").is_some_and(|archive| line.get("archive") == Some(archive))
-        {
-            self.follow_yank(&name, version, line, &there)?;
-            self.mirrored.present += 1;
-            return Ok(());
-        }
         let mut archive = Vec::new();
         self.provider.copy_archive(&route.location, release, &mut archive, &Silent)?;
         let mut line = line.clone();
@@ -226,25 +232,78 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// What was withdrawn, or is no longer, since it was copied.
-    fn follow_yank(
-        &self,
+    /// Makes what can change of versions that are `there` what it is `here` now.
+    fn follow(
+        &mut self,
         name: &str,
-        version: &str,
-        line: &Map<String, Value>,
-        there: &Map<String, Value>,
+        here: &[Map<String, Value>],
+        there: &[Map<String, Value>],
     ) -> Result<(), CommandError> {
-        let reason = |line: &Map<String, Value>| match line.get("yanked") {
-            Some(Value::String(reason)) => Some(reason.clone()),
-            Some(Value::Bool(true)) => Some(String::new()),
-            _ => None,
-        };
-        let wanted = reason(line);
-        if wanted != reason(there) {
-            self.target.yank(name, version, wanted.as_deref())?;
+        // A hub says of all versions alike where the package has moved.
+        let moved_to = here.last().and_then(|line| line.get("movedTo")).and_then(Value::as_str);
+        let mut has_moved = false;
+        for line in here {
+            let Some(copy) = copy_of(line, there) else { continue };
+            let version = full_version(line);
+            let mut changed = Vec::new();
+            let yanked = yanked(line);
+            if yanked != self::yanked(copy) {
+                self.target.yank(name, &version, yanked.as_deref())?;
+                changed.push("yanked");
+            }
+            let (wanted, known) = (tags(line), tags(copy));
+            for tag in known.difference(&wanted) {
+                self.target.tag(name, &version, tag, true)?;
+            }
+            for tag in wanted.difference(&known) {
+                self.target.tag(name, &version, tag, false)?;
+            }
+            if wanted != known {
+                changed.push("tags");
+            }
+            if moved_to != copy.get("movedTo").and_then(Value::as_str) {
+                if !has_moved {
+                    self.target.moved(name, &version, moved_to)?;
+                }
+                has_moved = true;
+                changed.push("movedTo");
+            }
+            if !changed.is_empty() {
+                self.mirrored.changed.push((name.to_owned(), version, changed));
+            }
         }
         Ok(())
     }
+}
+
+/// The index lines of a package, where it is copied from and where it is copied to.
+struct Lines {
+    here: Vec<Map<String, Value>>,
+    there: Vec<Map<String, Value>>,
+}
+
+/// The line of the same version with the same archive.
+fn copy_of<'l>(
+    line: &Map<String, Value>,
+    there: &'l [Map<String, Value>],
+) -> Option<&'l Map<String, Value>> {
+    let version = full_version(line);
+    let copy = there.iter().find(|copy| full_version(copy) == version)?;
+    copy.get("archive").filter(|archive| line.get("archive") == Some(archive)).map(|_| copy)
+}
+
+/// Why a version was withdrawn, if it was.
+fn yanked(line: &Map<String, Value>) -> Option<String> {
+    match line.get("yanked") {
+        Some(Value::String(reason)) => Some(reason.clone()),
+        Some(Value::Bool(true)) => Some(String::new()),
+        _ => None,
+    }
+}
+
+fn tags(line: &Map<String, Value>) -> BTreeSet<&str> {
+    let tags = line.get("tags").and_then(Value::as_array);
+    tags.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// The packages, each after those that it needs, as far as circles allow: a mirror that is cut off has nothing

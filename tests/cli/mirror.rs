@@ -73,12 +73,39 @@ fn as_much_as_is_asked_for() {
 }
 
 #[test]
-fn a_yank_is_followed() {
+fn what_changes_of_a_version_is_followed() {
     let sandbox = world();
     copied(&sandbox, &["aws/lib", "--all-versions"]);
-    sandbox.mu(&["yank", "aws/lib#1.0.0", "--reason", "bad"]).ok();
-    assert!(copied(&sandbox, &["aws/lib", "--all-versions"]).is_empty());
     let mirror = Hub::new(&sandbox.path("mirror"));
-    let text = fs::read_to_string(mirror.index("aws/lib")).expect("was copied");
-    assert!(text.lines().next().expect("has a line").contains("\"yanked\":\"bad\""), "{text}");
+    let lines = || -> Vec<Value> {
+        let text = fs::read_to_string(mirror.index("aws/lib")).expect("was copied");
+        text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
+    };
+    // Also of a version that nobody would choose now.
+    sandbox.mu(&["yank", "aws/lib#1.0.0", "--reason", "bad"]).ok();
+    sandbox.mu(&["tag", "aws/lib#1.1.0", "first"]).ok();
+    let run = sandbox.mu(&["mirror", "aws/lib", "--to", "../mirror"]).ok();
+    insta::assert_snapshot!(run.shown(), @r"
+    $ mu mirror aws/lib --to ../mirror
+    ~ aws/lib 1.0.0 (yanked, tags)
+    ~ aws/lib 1.1.0 (tags)
+    0 versions copied to ../mirror, 1 there already
+    [exit 0]
+    ");
+    let [old, new] = &lines()[..] else { panic!("{:?}", lines()) };
+    assert_eq!((&old["yanked"], &old["tags"]), (&json!("bad"), &Value::Null));
+    assert_eq!(new["tags"], json!(["first"]));
+    sandbox.mu(&["yank", "aws/lib#1.0.0", "--undo"]).ok();
+    let text = fs::read_to_string(sandbox.hub().index("aws/lib")).expect("is there");
+    let moved = text.replace("\"version\"", "\"movedTo\":\"hub.mu.com/aws/libs\",\"version\"");
+    fs::write(sandbox.hub().index("aws/lib"), moved).expect("can be written");
+    copied(&sandbox, &["aws/lib"]);
+    let [old, new] = &lines()[..] else { panic!("{:?}", lines()) };
+    assert_eq!(old["yanked"].as_str(), None);
+    assert_eq!(
+        (&old["movedTo"], &new["movedTo"]),
+        (&json!("hub.mu.com/aws/libs"), &old["movedTo"])
+    );
+    let again = sandbox.mu(&["mirror", "aws/lib", "--to", "../mirror", "--json"]).ok().json();
+    assert_eq!(again["changed"], json!([]));
 }

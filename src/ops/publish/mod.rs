@@ -126,7 +126,7 @@ fn one(
         }
         if is_same || request.all {
             if let Some(to) = moved_to.filter(|_| !request.dry_run) {
-                target.moved(&name, &version, to)?;
+                target.moved(&name, &version, Some(to.as_str()))?;
             }
             return Ok(answer(Done::Present, None));
         }
@@ -146,7 +146,7 @@ fn one(
         Published::Same => Done::Present,
     };
     if let Some(to) = moved_to {
-        target.moved(&name, &version, to)?;
+        target.moved(&name, &version, Some(to.as_str()))?;
     }
     Ok(answer(done, Some(packed)))
 }

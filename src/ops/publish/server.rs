@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 use crate::ops::publish::full_version;
 use crate::ops::publish::target::Upload;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::PackageId;
 
 use std::sync::Arc;
 
@@ -86,26 +85,21 @@ impl Server {
         }
     }
 
-    /// The index line of a version, if it is there.
+    /// All index lines of a package; none if it is not there.
     ///
     /// # Errors
     ///
     /// When the hub cannot be read.
-    pub(super) fn line(
-        &self,
-        name: &str,
-        version: &str,
-    ) -> Result<Option<Map<String, Value>>, CommandError> {
+    pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
         let url = join(&self.root, &format!("{}{}", self.file.index, index_path(name)))?;
         let request =
             self.http.get(&url).insecure(self.insecure).header("cache-control", "no-cache");
         let bytes = match request.fetch(LONGEST_INDEX, &Silent) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             result => result?,
         };
         let lines = bytes.split(|byte| *byte == b'\n');
-        let maps = lines.filter_map(|line| serde_json::from_slice::<Map<String, Value>>(line).ok());
-        Ok(maps.into_iter().find(|map| full_version(map) == version))
+        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
     }
 
     /// Withdraws a version, or takes that back.
@@ -153,7 +147,7 @@ impl Server {
         Ok(!is_so)
     }
 
-    /// Says that another package took the place of `name`.
+    /// Says that another package took the place of `name`, or takes that back.
     ///
     /// # Errors
     ///
@@ -162,15 +156,16 @@ impl Server {
         &self,
         name: &str,
         version: &str,
-        to: &PackageId,
+        to: Option<&str>,
     ) -> Result<bool, CommandError> {
         let line = self.existing(name, version)?;
-        self.patch(name, version, &json!({ "movedTo": to.as_str() }))?;
-        Ok(line.get("movedTo").and_then(Value::as_str) != Some(to.as_str()))
+        self.patch(name, version, &json!({ "movedTo": to }))?;
+        Ok(line.get("movedTo").and_then(Value::as_str) != to)
     }
 
     fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
-        self.line(name, version)?.ok_or_else(|| {
+        let mut lines = self.lines(name)?.into_iter();
+        lines.find(|line| full_version(line) == version).ok_or_else(|| {
             let message = format!("the hub at `{}` has no {name} {version}", self.root);
             CommandError::new(Code::NotFound, message)
         })

@@ -4,6 +4,7 @@ use mu_hub::{Hub, Publication, Published, Tags};
 use mu_provider::SafeUrl;
 use serde_json::{Map, Value};
 
+use crate::ops::publish::full_version;
 use crate::ops::publish::server::Server;
 use crate::ops::{Code, CommandError, Session, hub};
 use crate::reference::PackageId;
@@ -118,9 +119,18 @@ impl Target {
         name: &str,
         version: &str,
     ) -> Result<Option<Map<String, Value>>, CommandError> {
+        Ok(self.lines(name)?.into_iter().find(|line| full_version(line) == version))
+    }
+
+    /// All index lines of a package, as they were published; none if there is no such package.
+    ///
+    /// # Errors
+    ///
+    /// When the hub cannot be read.
+    pub(crate) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
         match &self.kind {
-            Kind::Files(hub) => Ok(hub.line(name, version)?),
-            Kind::Server(server) => server.line(name, version),
+            Kind::Files(hub) => Ok(hub.lines(name)?),
+            Kind::Server(server) => server.lines(name),
         }
     }
 
@@ -165,7 +175,7 @@ impl Target {
         }
     }
 
-    /// Says that another package took the place of `name`.
+    /// Says that another package took the place of `name`, or takes that back.
     ///
     /// # Errors
     ///
@@ -174,10 +184,10 @@ impl Target {
         &self,
         name: &str,
         version: &str,
-        to: &PackageId,
+        to: Option<&str>,
     ) -> Result<bool, CommandError> {
         match &self.kind {
-            Kind::Files(hub) => Ok(hub.moved(name, Some(to.as_str()))?),
+            Kind::Files(hub) => Ok(hub.moved(name, to)?),
             Kind::Server(server) => server.moved(name, version, to),
         }
     }
