@@ -211,6 +211,11 @@ impl Session {
         if self.options.jobs > 0 { self.options.jobs } else { 16 }
     }
 
+    /// How many questions are asked at once: they are small, so that only the way there and back counts.
+    fn question_jobs(&self) -> usize {
+        if self.options.jobs > 0 { self.options.jobs } else { 50 }
+    }
+
     /// How many things are done at once while computing or writing files.
     pub fn disk_jobs(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -257,7 +262,7 @@ impl Session {
             dated: self.options.published_before.is_some()
                 || self.workspace.settings.minimum_release_age.is_some(),
             now: self.environment.now,
-            jobs: self.network_jobs(),
+            jobs: self.question_jobs(),
             progress: Arc::new(IndexProgress(events)),
             answered: Box::new(move |done, total| {
                 answered.progress(Stage::Resolving, done, total);

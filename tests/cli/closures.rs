@@ -12,8 +12,11 @@ use serde_json::{Value, json};
 
 use crate::support::{Nginx, Package, Sandbox, write};
 
-/// How long the chain of packages is, of which each needs the next; mu asks for 16 things at once.
+/// How long the chain of packages is, of which each needs the next.
 const LENGTH: usize = 12;
+
+/// How many questions are asked at once.
+const JOBS: &str = "16";
 
 fn name(number: usize) -> String {
     format!("deep/n{number:02}")
@@ -62,7 +65,7 @@ fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
         let path = sandbox.path(part);
         let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
     }
-    let answer = sandbox.mu(&["resolve", "--json"]).ok().json();
+    let answer = sandbox.mu(&["resolve", "--json", "--jobs", JOBS]).ok().json();
     let packages = answer["packages"].as_array().expect("is a list");
     packages.iter().map(|one| one["id"].as_str().expect("is text").to_owned()).collect()
 }
