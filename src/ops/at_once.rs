@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// How long packages are counted before more of them are asked for at once.
-const COUNTED: Duration = Duration::from_millis(2);
+const COUNTED: Duration = Duration::from_millis(5);
 
 /// So many packages of each thread in that time show that it does not wait for the network.
 const MANY: usize = 4;

@@ -74,7 +74,8 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
         }
     };
     let most = session.network_jobs().min(missing.len());
-    work_at_once(session.disk_jobs(), most, &done, &work);
+    // One of them waits for the network while all processors are busy.
+    work_at_once(session.disk_jobs() + 1, most, &done, &work);
     if let Some(error) = guard::into_inner(failure) {
         return Err(error);
     }

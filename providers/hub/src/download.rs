@@ -11,7 +11,7 @@ use mu_provider::http::{Failure, Http, Response};
 use mu_provider::{ArchiveDigest, ErrorKind, Progress, ProviderError, SafeUrl, TreeWriter};
 use sha2::{Digest as _, Sha256};
 
-use crate::archive::{self, ArchiveError};
+use crate::archive::{self, ArchiveError, Scratch};
 use crate::document::{file_path, is_absence, unreadable};
 use crate::partial::Partial;
 
@@ -46,10 +46,14 @@ impl Archive {
         }
     }
 
-    /// Unpacks it.
-    pub(crate) fn unpack(self, tree: &mut TreeWriter) -> Result<(), ArchiveError> {
+    /// Unpacks it, as one of many that share `scratch`.
+    pub(crate) fn unpack(
+        self,
+        scratch: &Scratch,
+        tree: &mut TreeWriter,
+    ) -> Result<(), ArchiveError> {
         match self {
-            Self::Memory(bytes) => archive::unpack(&bytes, tree),
+            Self::Memory(bytes) => archive::unpack_with(scratch, &bytes, tree),
             Self::Partial(mut partial) => {
                 let size = partial.length();
                 let file = partial.reader().map_err(ArchiveError::Io)?;

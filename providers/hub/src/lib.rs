@@ -69,12 +69,18 @@ pub struct HubProvider {
     roots: Roots,
     /// How many packages of each hub will be wanted that nothing is known of, so far.
     expected: Mutex<HashMap<SafeUrl, u64>>,
+    scratch: archive::Scratch,
 }
 
 impl HubProvider {
     /// A provider that has not asked any hub yet.
     pub fn new(options: HubOptions) -> Self {
-        Self { options, roots: Roots::default(), expected: Mutex::default() }
+        Self {
+            options,
+            roots: Roots::default(),
+            expected: Mutex::default(),
+            scratch: archive::Scratch::default(),
+        }
     }
 
     /// Writes the archive of a release into `into`, as it is; its digest is the expected one.
@@ -331,7 +337,8 @@ impl Provider for HubProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        self.fetch_release(location, release, &mut |archive| archive.unpack(tree), progress)
+        let take = &mut |archive: download::Archive| archive.unpack(&self.scratch, tree);
+        self.fetch_release(location, release, take, progress)
     }
 
     fn search(

@@ -8,6 +8,7 @@
 
 mod header;
 mod pax;
+mod scratch;
 mod tar;
 mod write;
 
@@ -17,6 +18,7 @@ use flate2::bufread::GzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
+pub use self::scratch::Scratch;
 pub use self::write::ArchiveWriter;
 
 /// Up to this size an archive is inflated as a whole, which is faster than piece by piece.
@@ -95,10 +97,23 @@ impl From<io::Error> for ArchiveError {
 /// When the archive is damaged or hostile, or the disk refuses. What was written so far stays for the
 /// caller to remove.
 pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError> {
+    unpack_with(&Scratch::default(), archive, tree)
+}
+
+/// Unpacks an archive that is in memory, as one of many that share `scratch`.
+///
+/// # Errors
+///
+/// As [`unpack`].
+pub fn unpack_with(
+    scratch: &Scratch,
+    archive: &[u8],
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
     match inflated_size(archive) {
         Some(size) if size <= WHOLE => {
             tree.set_archive_size(archive.len() as u64);
-            tar::unpack(inflate(archive, size)?.as_slice(), tree)
+            scratch.lend(|memory| tar::unpack(inflate(archive, size, memory)?, tree))
         }
         _ => unpack_from(archive, archive.len() as u64, tree),
     }
@@ -126,20 +141,27 @@ fn inflated_size(archive: &[u8]) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(*last)).ok()
 }
 
-/// Inflates one gzip member that is all of `archive`, and says itself that it is `size` bytes.
-fn inflate(archive: &[u8], size: usize) -> Result<Vec<u8>, ArchiveError> {
+/// Inflates one gzip member that is all of `archive`, and says itself that it is `size` bytes, into `memory`.
+fn inflate<'memory>(
+    archive: &[u8],
+    size: usize,
+    memory: &'memory mut Vec<u8>,
+) -> Result<&'memory [u8], ArchiveError> {
     // One byte more, so that whatever is longer is seen.
-    let mut bytes = Vec::with_capacity(size + 1);
+    if memory.len() <= size {
+        memory.resize(size + 1, 0);
+    }
     let mut state = Decompress::new_gzip(MAX_WINDOW);
-    let status = state.decompress_vec(archive, &mut bytes, FlushDecompress::Finish);
+    let status = state.decompress(archive, &mut memory[..=size], FlushDecompress::Finish);
     let status = status.map_err(|error| {
         let reason = error.message().unwrap_or("its content makes no sense").to_owned();
         ArchiveError::Gzip(io::Error::new(io::ErrorKind::InvalidData, reason))
     })?;
+    let length = usize::try_from(state.total_out()).expect("is no longer than the memory");
     match status {
         Status::StreamEnd if state.total_in() < archive.len() as u64 => Err(ArchiveError::Trailing),
-        Status::StreamEnd => Ok(bytes),
-        _ if bytes.len() > size => {
+        Status::StreamEnd => Ok(&memory[..length]),
+        _ if length > size => {
             Err(ArchiveError::Gzip(io::Error::other("its size is not the one it names")))
         }
         _ => Err(ArchiveError::Truncated),

@@ -23,7 +23,7 @@ use self::connection::Connection;
 use super::HttpOptions;
 
 /// How many connections are kept for later.
-const IDLE: usize = 32;
+const IDLE: usize = 64;
 
 /// What is asked of a server.
 pub(super) struct Question<'call> {
