@@ -83,6 +83,10 @@ fn a_search_answers_while_one_types() {
     );
     assert_eq!(browser.value("document.getElementById('told').textContent"), "2 packages found");
     assert_eq!(browser.value("words.ariaExpanded"), "true");
+    let told = browser.told();
+    let has = |role: &str, name: &str| told.iter().any(|one| one.role == role && one.name == name);
+    assert!(has("listbox", "Packages"), "{told:#?}");
+    assert!(has("option", "web/proxy 1.8.0 A reverse proxy in front of everything"), "{told:#?}");
     browser.show(900, 500, "light");
     browser.press("ArrowDown");
     browser.press("ArrowDown");
