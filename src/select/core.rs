@@ -123,6 +123,11 @@ fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
     facts
 }
 
+/// The nodes that the facts of a refutation lead to.
+pub(super) fn reached(proof: &Proof) -> FxHashSet<Node> {
+    facts(proof).into_values().flatten().map(|link| link.to).collect()
+}
+
 /// The groups, those nearest to the root first.
 fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
     let mut by_node: BTreeMap<Node, Vec<Group>> = BTreeMap::new();

@@ -24,8 +24,8 @@ use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{
-    Conflict, Failure, Request, Selection, Strategy, Update, WayOut, ahead, diagnose, outcome,
-    raise, ways_out,
+    Conflict, Failure, Request, Selection, Strategy, Update, WayOut, ahead, core, diagnose,
+    outcome, raise, ways_out,
 };
 
 /// How many steps of a search cost nothing worth telling.
@@ -59,7 +59,7 @@ fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
             let chosen = raise::raise(world, chosen)?;
             Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
         }
-        Answer::Refuted(_) if world.explore()? => answer(world),
+        Answer::Refuted(proof) if world.explore(&core::reached(&proof))? => answer(world),
         Answer::Refuted(proof) => {
             Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)))
         }

@@ -32,8 +32,6 @@ pub(super) struct Replacements {
     requirement_places: FxHashMap<Requirement, usize>,
     /// What stands for what, for a strategy that does not search.
     fixed: Option<BTreeMap<PackageId, PackageId>>,
-    /// Whether some package says that it has moved, so that something may replace it.
-    has_moved: bool,
 }
 
 /// A package that others replace.
@@ -54,11 +52,6 @@ impl Replacements {
     /// Those of a strategy that does not search, but says what stands for what.
     pub(super) fn fixed() -> Self {
         Self { fixed: Some(BTreeMap::new()), ..Self::default() }
-    }
-
-    /// Whether anything that was met replaces something, or says that it has moved.
-    pub(super) fn are_possible(&self) -> bool {
-        self.has_moved || !self.known.is_empty()
     }
 }
 
@@ -108,6 +101,18 @@ impl World<'_> {
         Ok(replaced)
     }
 
+    /// Whether a node is about a package that something replaces, or that says that it has moved.
+    pub(super) fn may_have_replacements(&self, node: Node) -> bool {
+        match self.kind(node) {
+            Kind::Met(_) | Kind::Role(_) => true,
+            Kind::Package(place) | Kind::Line(place, _) | Kind::Majors(place, _) => {
+                let package = &self.packages[*place];
+                self.replacements.places.contains_key(package.id()) || package.has_moved()
+            }
+            _ => false,
+        }
+    }
+
     /// Whether `by` can stand for `id` at all: not for the workspace's own packages, nor where the settings say otherwise.
     fn may_replace(&self, by: &PackageId, id: &PackageId) -> bool {
         let settings = &self.request.settings;
@@ -119,8 +124,6 @@ impl World<'_> {
 
     /// Notes what the package at a place, which was just read, replaces.
     pub(super) fn note_replaced(&mut self, place: usize) {
-        let package = &self.packages[place];
-        self.replacements.has_moved |= package.has_moved();
         if self.replacements.fixed.is_some() {
             return;
         }
