@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use mu_provider::{Maintainer, Release};
+use mu_provider::{Listing as Listed, Maintainer, Release, Silent};
 
 use crate::index::releases::{Details, Position, Releases};
-use crate::index::{Candidate, Revision, Unavailable, Universe as _};
+use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::lock::Source;
 use crate::manifest::Manifest;
 use crate::ops::failure::unavailable;
@@ -83,6 +83,7 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
     };
     let failed = |error: Unavailable| unavailable(session, error);
     let (route, release) = session.index().release(&id, candidate).map_err(failed)?;
+    let release = in_full(&route, release);
     let manifest = manifest(session, &id, candidate)?;
     let version = match &chosen {
         Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,
@@ -122,6 +123,29 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
         workspace: session.places.member_of(&id).map(|member| member.place.clone()),
         id,
     })
+}
+
+/// A release with what is only for people to read. A snapshot of a hub leaves that out, and the index that was made of it
+/// has none; then the package's own index file is asked, unless that cannot be had.
+fn in_full(route: &Route, release: Release) -> Release {
+    let says_something = release.description.is_some()
+        || release.license.is_some()
+        || release.website.is_some()
+        || !release.keywords.is_empty()
+        || !release.maintainers.is_empty();
+    if says_something || route.provider.name() != "hub" {
+        return release;
+    }
+    // Whoever says that something is known, and nothing of it, is sent the file itself.
+    let Ok(Listed::Found(found)) = route.provider.list(&route.location, Some(""), &Silent) else {
+        return release;
+    };
+    let lines = found.lines.split(|byte| *byte == b'\n');
+    let mut releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+    let same = |other: &Release| {
+        (&other.version, &other.app_version) == (&release.version, &release.app_version)
+    };
+    releases.find(same).unwrap_or(release)
 }
 
 /// The newest version that is accepted: rather no prerelease, and one that was withdrawn only if all were. Of a repository

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::support::git::{HttpServer, Origin};
-use crate::support::{Package, Sandbox};
+use crate::support::{Nginx, Package, Sandbox, write};
 
 #[test]
 fn what_a_hub_knows() {
@@ -89,4 +89,30 @@ fn what_manifests_of_repositories_and_folders_say() {
     sandbox.place("elsewhere/web", &Package::new("acme/web", "0.3.0").manifest("license: MIT\n"));
     let folder = sandbox.mu(&["info", "../elsewhere/web", "--json"]).ok().json();
     assert_eq!((&folder["version"], &folder["license"]), (&json!("0.3.0"), &json!("MIT")));
+}
+
+#[test]
+fn what_a_snapshot_leaves_out_is_told_too() {
+    let names = ["aws/ec2", "aws/s3", "aws/vpc", "aws/iam"];
+    let sandbox = Sandbox::with_dependencies(&names);
+    for name in names {
+        let package = Package::new(name, "1.0.0").key("description", json!("Machines"));
+        sandbox.publish(&[package.key("license", json!("MIT"))]);
+    }
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    let nginx = Nginx::serve(&sandbox.path("hub"), "");
+    let url = nginx.url("").as_url().to_string();
+    let text = format!("registries: {{hub.mu.com/: {{provider: hub, url: \"{url}\"}}}}\n");
+    write(&sandbox.path("home"), ".mu/config.yaml", text);
+    sandbox.mu(&["get"]).ok();
+    let seen = nginx.log();
+    assert!(seen.iter().any(|request| request.contains("snapshot")), "{seen:?}");
+    let run = sandbox.mu(&["info", "aws/ec2"]).ok();
+    assert!(
+        run.stdout.starts_with("hub.mu.com/aws/ec2 1.0.0\nMachines\nlicence      MIT\n"),
+        "{}",
+        run.shown()
+    );
+    // Without the network, what is known is told.
+    sandbox.mu(&["info", "aws/ec2", "--offline"]).ok().says(&["hub.mu.com/aws/ec2 1.0.0"]);
 }
