@@ -3,6 +3,7 @@
 //! A small archive is read into memory, and read again if that breaks off. A large one goes through a
 //! file, and on from where it broke off. Neither is handed out before it was hashed as a whole.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
@@ -73,6 +74,8 @@ pub(crate) struct Download<'call> {
     /// Where large downloads are kept until they are complete.
     pub(crate) folder: &'call Path,
     pub(crate) progress: &'call dyn Progress,
+    /// Whether 403 says that nothing is there, and whether that was said.
+    pub(crate) hides: Option<&'call Cell<bool>>,
 }
 
 impl Download<'_> {
@@ -164,9 +167,16 @@ impl Download<'_> {
                 return Ok(response);
             }
         }
-        let response = self.http.get(url).insecure(self.insecure).attempt()?;
+        let request = self.http.get(url).insecure(self.insecure);
+        let mut request = if self.hides.is_some() { request.allow(403) } else { request };
+        let response = request.attempt()?;
         if response.status() == 200 {
             return Ok(response);
+        }
+        if let (403, Some(is_hidden)) = (response.status(), self.hides) {
+            is_hidden.set(true);
+            let text = format!("`{url}` answered {}", response.status_text());
+            return Err(ProviderError::new(ErrorKind::NotFound, text).into());
         }
         let text =
             format!("`{url}` answered {} without being asked for a part", response.status_text());

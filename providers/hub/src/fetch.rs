@@ -3,6 +3,9 @@
 //! A release from a lock says little more than version and digest. Mostly that is enough to guess the
 //! URL without asking for anything else; only if nothing is there, the hub's own files are consulted.
 
+use std::cell::Cell;
+
+use mu_provider::http::token_variable;
 use mu_provider::{
     ArchiveDigest, ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl,
 };
@@ -20,6 +23,10 @@ type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;
 struct Tried {
     urls: Vec<SafeUrl>,
     failure: Option<ProviderError>,
+    /// Whether not everybody may read the hub; else 403 is most likely said of what is not there.
+    is_closed: bool,
+    /// Whether that was said.
+    is_hidden: Cell<bool>,
 }
 
 impl HubProvider {
@@ -61,6 +68,11 @@ impl HubProvider {
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
         let root = self.root(&location.root.as_folder(), &self.asking(location, progress))?;
+        tried.is_closed = !self.is_open(&root);
+        if tried.is_closed && tried.is_hidden.take() {
+            // So it was a refusal after all.
+            tried.urls.clear();
+        }
         let places = root.archives(&location.path, release)?;
         if self.fetch_first(location, &places, release, take, tried, progress)? {
             return Ok(true);
@@ -86,13 +98,14 @@ impl HubProvider {
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
         let wanted = self.wanted(location, release)?;
-        let download = Download {
-            http: &self.options.http,
-            insecure: location.insecure,
-            folder: &self.options.downloads,
-            progress,
-        };
         for url in places {
+            let download = Download {
+                http: &self.options.http,
+                insecure: location.insecure,
+                folder: &self.options.downloads,
+                progress,
+                hides: (!tried.is_closed).then_some(&tried.is_hidden),
+            };
             if tried.urls.contains(url) {
                 continue;
             }
@@ -173,6 +186,13 @@ impl Tried {
             release.version,
             urls.join(" or ")
         );
-        ProviderError::new(ErrorKind::NotFound, text)
+        let error = ProviderError::new(ErrorKind::NotFound, text);
+        match self.urls.first().filter(|_| self.is_hidden.get()) {
+            None => error,
+            Some(url) => error.hint(format!(
+                "it was answered 403: the archive is not there, or needs a token in `{}`",
+                token_variable(&url.host_and_port())
+            )),
+        }
     }
 }

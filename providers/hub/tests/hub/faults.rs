@@ -210,3 +210,27 @@ fn a_store_that_does_not_list_its_files_lacks_what_it_forbids() {
     let closed = serve(false);
     assert_eq!(list(Client::new(), &closed).expect_err("wants one").kind(), ErrorKind::Auth);
 }
+
+#[test]
+fn an_archive_that_an_open_hub_forbids_is_most_likely_not_there() {
+    let release =
+        Release { name: "aws/ec2".to_owned(), version: "1.0.0".to_owned(), ..Release::default() };
+    let line = serde_json::to_vec(&release).expect("can be printed");
+    let server = TestServer::start(move |request, _| match request.path.as_str() {
+        "/hub.json" => Reply::body(r#"{"hub": 1}"#),
+        "/index/aws/ec2.jsonl" => Reply::body(line.clone()),
+        _ => Reply::status(403),
+    });
+    let fetch = |client: Client| {
+        let fetched = client.fetch(&at(&server.url(""), "aws/ec2"), &release);
+        fetched.err().expect("is not there")
+    };
+    let error = fetch(Client::new());
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(chain(&error).contains("there is no archive of"), "{error}");
+    let hint = error.hints().join("\n");
+    assert!(hint.contains("403") && hint.contains("MU_TOKEN_"), "{hint}");
+    // A token that is not enough is another matter.
+    let error = fetch(Client::with_token_for(server.host()));
+    assert_eq!(error.kind(), ErrorKind::Auth);
+}
