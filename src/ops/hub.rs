@@ -110,8 +110,12 @@ pub fn serve(
     Ok(mu_hub::serve::serve(&place, serving, started)?)
 }
 
-/// The index line of the package in a folder.
-fn read_line(folder: &Path) -> Result<Map<String, Value>, String> {
+/// The index line of the package in a folder, as a server makes it of what is published.
+///
+/// # Errors
+///
+/// When there is no manifest, or it cannot be read; the text says why.
+pub fn read_line(folder: &Path) -> Result<Map<String, Value>, String> {
     let path = Manifest::locate(folder).map_err(|error| error.to_string())?;
     let path = path.ok_or("it has no Mu.yaml")?;
     let text = std::fs::read_to_string(&path).map_err(|error| format!("its manifest: {error}"))?;

@@ -110,13 +110,8 @@ pub(super) async fn listen(
     Ok(())
 }
 
-/// Answers the requests of one connection.
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    server: Arc<Server>,
-    socket: TokioIo<S>,
-    peer: SocketAddr,
-    watcher: hyper_util::server::graceful::Watcher,
-) {
+/// The protocols, and how long a client may take.
+pub(super) fn protocols() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
     builder
@@ -125,6 +120,17 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .max_concurrent_streams(STREAMS)
         .keep_alive_interval(HEAD)
         .keep_alive_timeout(HEAD);
+    builder
+}
+
+/// Answers the requests of one connection.
+async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    server: Arc<Server>,
+    socket: TokioIo<S>,
+    peer: SocketAddr,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    let builder = protocols();
     let router = routes::router(server).layer(Extension(Peer(peer)));
     let connection = builder.serve_connection(socket, TowerToHyperService::new(router));
     // That a client went away is no error of the server's.

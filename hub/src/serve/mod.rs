@@ -3,7 +3,7 @@
 //! It keeps nothing between requests that matters: all state is in the place, so any number of servers can
 //! stand in front of one. `connection.rs` has sockets, TLS and their limits, `routes.rs` which request goes
 //! where and the access log, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
-//! what people see in a browser, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
+//! what people see in a browser, `unbound.rs` the server without a socket, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
 
 mod connection;
 mod limits;
@@ -13,6 +13,7 @@ mod problem;
 mod reading;
 mod routes;
 mod search;
+mod unbound;
 mod writing;
 
 use std::fmt;
@@ -27,6 +28,7 @@ use self::limits::Buckets;
 use self::metrics::Metrics;
 use self::page::Pages;
 use self::search::Catalog;
+pub use self::unbound::Unbound;
 use crate::files::Files;
 use crate::root::Root;
 use crate::writer::Writer;
@@ -102,21 +104,26 @@ pub fn serve(
         .enable_all()
         .build()
         .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
-    let files = Files::open(place, false)?;
-    let root = runtime.block_on(Root::read(&files))?;
     let tls = serving.tls.as_ref().map(|(chain, key)| connection::tls(chain, key)).transpose()?;
-    let server = Arc::new(Server {
-        writer: Writer { files: files.clone() },
-        files,
-        root,
-        catalog: Catalog::default(),
-        pages: Pages::default(),
-        uploads: Semaphore::new(UPLOADS),
-        changes: Buckets::per_minute(serving.changes_per_minute),
-        requests: (serving.requests_per_second > 0)
-            .then(|| Buckets::per_second(serving.requests_per_second)),
-        metrics: Metrics::default(),
-        serving,
-    });
-    runtime.block_on(connection::listen(server, tls, started))
+    let server = runtime.block_on(Server::open(place, serving))?;
+    runtime.block_on(connection::listen(Arc::new(server), tls, started))
+}
+
+impl Server {
+    async fn open(place: &Place, serving: Serving) -> Result<Self, HubError> {
+        let files = Files::open(place, false)?;
+        Ok(Self {
+            root: Root::read(&files).await?,
+            writer: Writer { files: files.clone() },
+            files,
+            catalog: Catalog::default(),
+            pages: Pages::default(),
+            uploads: Semaphore::new(UPLOADS),
+            changes: Buckets::per_minute(serving.changes_per_minute),
+            requests: (serving.requests_per_second > 0)
+                .then(|| Buckets::per_second(serving.requests_per_second)),
+            metrics: Metrics::default(),
+            serving,
+        })
+    }
 }

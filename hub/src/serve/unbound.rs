@@ -1,0 +1,116 @@
+//! A server that listens nowhere: it is handed what a client sends, as bytes, and hands back what it answers.
+//!
+//! For those who try what clients may send. There is no limit on connections here, and no TLS.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Extension;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::runtime::Runtime;
+
+use super::connection::Peer;
+use super::{Server, Serving, connection, routes};
+use crate::{HubError, Place};
+
+/// How many bytes are on their way at once.
+const ON_THE_WAY: usize = 64 << 10;
+
+/// A server without a socket.
+pub struct Unbound {
+    runtime: Runtime,
+    server: Arc<Server>,
+}
+
+impl std::fmt::Debug for Unbound {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Unbound").finish_non_exhaustive()
+    }
+}
+
+impl Unbound {
+    /// Serves the hub at `place`; where to listen is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// When there is no hub.
+    pub fn new(place: &Place, serving: Serving) -> Result<Self, HubError> {
+        // One conversation at a time needs no threads of its own.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime
+            .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
+        let server = Arc::new(runtime.block_on(Server::open(place, serving))?);
+        Ok(Self { runtime, server })
+    }
+
+    /// What is answered to a client that sends this on one connection, and then nothing else.
+    pub fn talk(&self, sent: &[u8]) -> Vec<u8> {
+        self.runtime.block_on(async {
+            let (near, far) = tokio::io::duplex(ON_THE_WAY);
+            let peer = Peer(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+            let router = routes::router(Arc::clone(&self.server)).layer(Extension(peer));
+            let mut protocols = connection::protocols();
+            // Who has sent all still wants to hear the answer.
+            protocols.http1().half_close(true);
+            let speaking = tokio::spawn(async move {
+                let service = TowerToHyperService::new(router);
+                let _ = protocols.serve_connection(TokioIo::new(far), service).await;
+            });
+            let (mut answers, mut questions) = tokio::io::split(near);
+            let mut answered = Vec::new();
+            let asking = async {
+                // A server that has heard enough hangs up.
+                let _ = questions.write_all(sent).await;
+                let _ = questions.shutdown().await;
+            };
+            let listening = answers.read_to_end(&mut answered);
+            let _ = tokio::join!(asking, listening);
+            let _ = speaking.await;
+            answered
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::Hub;
+
+    #[test]
+    fn what_is_sent_is_answered_and_what_breaks_off_is_no_harm() {
+        let place = Place::store(Arc::new(InMemory::new()), "memory");
+        Hub::init(&place).expect("can be made");
+        let log: Arc<Mutex<Vec<String>>> = Arc::default();
+        let lines = Arc::clone(&log);
+        let serving = Serving {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            tls: None,
+            base: None,
+            largest_archive: 10,
+            changes_per_minute: 1,
+            requests_per_second: 0,
+            read_line: Arc::new(|_| Err("nothing is published here".to_owned())),
+            log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
+        };
+        let unbound = Unbound::new(&place, serving).expect("is a hub");
+        for (sent, expected) in [
+            ("GET /hub.json HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n", "HTTP/1.1 200"),
+            ("PUT /api/v1/packages/a/1.0.0 HTTP/1.1\r\nhost: h\r\n\r\n", "HTTP/1.1 401"),
+            ("PUT /api/v1/packages/a/1.0.0 HTTP/1.1\r\nhost: h\r\n\r\n", "HTTP/1.1 429"),
+            ("\0\0\0\r\n\r\n", "HTTP/1.1 400"),
+            ("GET /hub.j", ""),
+            ("", ""),
+        ] {
+            let answer = String::from_utf8(unbound.talk(sent.as_bytes())).expect("is text");
+            assert!(answer.starts_with(expected), "{sent:?}: {answer}");
+            assert_eq!(answer.is_empty(), expected.is_empty(), "{sent:?}: {answer}");
+        }
+        assert_eq!(log.lock().expect("is whole").len(), 3);
+    }
+}
