@@ -165,7 +165,7 @@ fn range(least: [u32; 3], before: [u32; 3]) -> String {
 }
 
 /// The content digest of files that are neither executable nor links.
-fn digest(files: &[(String, Vec<u8>)]) -> String {
+pub(crate) fn digest(files: &[(String, Vec<u8>)]) -> String {
     let mut hash = Sha256::new();
     for (path, content) in files {
         hash.update(format!("f {}  {path}\n", hex(&Sha256::digest(content))));

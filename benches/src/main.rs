@@ -15,6 +15,7 @@ mod random;
 mod report;
 mod repository;
 mod rows;
+mod served;
 mod web;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ Usage: mu-benches [--mu PROGRAM] [--folder DIR] [--rounds N] [ROW...]
   --mu PROGRAM   measure this program instead of building mu
   --folder DIR   keep the data there for the next time
   --rounds N     how often each contestant runs (default 11)
-  ROW            start, resolve, strategies, hard, latency, install, git; all if none is named
+  ROW            start, resolve, strategies, hard, latency, install, git, load, publish, catalog;
+                 all if none is named
 
 Each row ends with a table that says how mu stands, and marks what misses what it must reach.";
 

@@ -1,9 +1,12 @@
 //! What is measured, a file for each kind of work.
 
+mod catalog;
 mod get_git;
 mod hard;
 mod install;
 mod latency;
+mod load;
+mod publish;
 mod resolve;
 mod start;
 mod strategies;
@@ -14,7 +17,7 @@ use crate::data::Data;
 type Row = (&'static str, fn(&Data));
 
 /// All kinds of work.
-pub(crate) const ALL: [Row; 7] = [
+pub(crate) const ALL: [Row; 10] = [
     ("start", start::measure),
     ("resolve", resolve::measure),
     ("strategies", strategies::measure),
@@ -22,4 +25,7 @@ pub(crate) const ALL: [Row; 7] = [
     ("latency", latency::measure),
     ("install", install::measure),
     ("git", get_git::measure),
+    ("load", load::measure),
+    ("publish", publish::measure),
+    ("catalog", catalog::measure),
 ];
