@@ -275,3 +275,27 @@ fn a_snapshot_is_taken_instead_where_much_is_wanted() {
     sandbox.mu(&["resolve"]).ok();
     assert_eq!(nginx.log().len(), 4);
 }
+
+#[test]
+fn a_snapshot_is_not_taken_for_what_was_asked_for_already() {
+    let roots: Vec<String> = (0..4).map(|number| format!("two/n{number}")).collect();
+    let texts: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let mut sandbox = Sandbox::with_dependencies(&texts);
+    for root in &roots {
+        let below = format!("{root}-below");
+        sandbox.hub().publish(&Package::new(root, "1.0.0").needs(&below));
+        sandbox.hub().release(&below, "1.0.0");
+    }
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    let text = fs::read_to_string(sandbox.path("hub/hub.json")).expect("is there");
+    let mut hub: Value = serde_json::from_str(&text).expect("is JSON");
+    hub.as_object_mut().expect("is an object").remove("closures");
+    // Worth it for six packages, but not for four, and then four.
+    hub["snapshotBytes"] = (6 * (32 << 10)).into();
+    write(&sandbox.path("hub"), "hub.json", hub.to_string());
+    let nginx = Nginx::serve(&sandbox.path("hub"), "");
+    let url = nginx.url("").as_url().to_string();
+    assert_eq!(resolve(&mut sandbox, &url).len(), 8);
+    let asked = nginx.log();
+    assert!(asked.len() == 9 && !asked.iter().any(|line| line.contains("snapshot")), "{asked:?}");
+}

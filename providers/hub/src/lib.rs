@@ -67,7 +67,7 @@ impl HubOptions {
 pub struct HubProvider {
     options: HubOptions,
     roots: Roots,
-    /// How many packages of each hub will be wanted that nothing is known of, so far.
+    /// How many packages of each hub will be wanted that nothing is known of, and are not asked for yet.
     expected: Mutex<HashMap<SafeUrl, u64>>,
     scratch: archive::Scratch,
 }
@@ -261,10 +261,15 @@ impl Provider for HubProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        if validator.is_none()
-            && let Some(listing) = self.list_at_once(location, progress)?
-        {
-            return Ok(listing);
+        if validator.is_none() {
+            if let Some(listing) = self.list_at_once(location, progress)? {
+                return Ok(listing);
+            }
+            // What was asked for alone is no reason to read all at once later.
+            let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(count) = expected.get_mut(&location.root.as_folder()) {
+                *count = count.saturating_sub(1);
+            }
         }
         self.list_alone(location, validator, progress)
     }

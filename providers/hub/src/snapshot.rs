@@ -38,8 +38,11 @@ pub(crate) struct Snapshot {
 }
 
 impl Root {
-    /// Whether the snapshot is less work than asking for `packages` packages.
+    /// Whether the snapshot is less work than asking for `packages` packages, or was read already.
     pub(crate) fn is_snapshot_worth_it(&self, packages: u64) -> bool {
+        if self.snapshot.get().is_some() {
+            return true;
+        }
         if self.file.snapshot.is_none()
             || self.file.generation.is_none()
             || self.url.scheme() == "file"
