@@ -53,9 +53,10 @@ fn is_agreed(
     is_known || is_own || is_allowed || have_one_owner(id, by) || has_moved(session, id, by)
 }
 
-/// Whether two packages are in one namespace of one registry.
+/// Whether two packages are in one namespace of one registry. Names without a namespace have no common owner.
 fn have_one_owner(one: &PackageId, other: &PackageId) -> bool {
-    one.base() == other.base() && one.name().namespace() == other.name().namespace()
+    let namespace = one.name().namespace();
+    one.base() == other.base() && namespace.is_some() && namespace == other.name().namespace()
 }
 
 /// Whether the index of `id` says that it is `by` now. What cannot be asked does not say so.
@@ -88,7 +89,7 @@ fn refused(session: &Session, replaced: &ReplacedPackage, text: &str) -> Command
     let message = format!(
         "{text}, which {who}, and nobody agreed to that\n  \
          the manifest of `{by}` says that it replaces `{id}`\n  \
-         the index of `{id}` does not say that it has moved there, and its namespace is another one"
+         the index of `{id}` does not say that it has moved there, and the two are not in one namespace"
     );
     CommandError::new(Code::Untrusted, message)
         .hint(format!("to agree, put this into {file}: `allowReplaces: {{{id}: {by}}}`"))

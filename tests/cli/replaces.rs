@@ -39,7 +39,7 @@ fn nothing_is_replaced_without_consent() {
     $ mu get
     error: `hub.mu.com/contrib/family` would take the place of `hub.mu.com/upbound/family`, which hub.mu.com/app/web asks for, and nobody agreed to that
       the manifest of `hub.mu.com/contrib/family` says that it replaces `hub.mu.com/upbound/family`
-      the index of `hub.mu.com/upbound/family` does not say that it has moved there, and its namespace is another one
+      the index of `hub.mu.com/upbound/family` does not say that it has moved there, and the two are not in one namespace
 
     hint: to agree, put this into `.mu/workspace.yaml`: `allowReplaces: {hub.mu.com/upbound/family: hub.mu.com/contrib/family}`
     hint: to agree this time, run the command again with `--yes`; Mu.lock remembers it
@@ -133,6 +133,17 @@ fn an_owner_may_replace_what_is_in_the_same_namespace() {
     let answer = sandbox.mu(&["get", "--json"]).ok().json();
     assert_eq!(ids(&answer), ["hub.mu.com/acme/new"]);
     assert_eq!(answer["packages"][0]["direct"], true);
+}
+
+#[test]
+fn names_without_a_namespace_have_no_common_owner() {
+    let sandbox = Sandbox::with_dependencies(&["old", "new"]);
+    sandbox.publish(&[
+        Package::new("old", "1.0.0"),
+        Package::new("new", "2.0.0").key("replaces", json!(["old"])),
+    ]);
+    let error = sandbox.mu(&["get", "--json"]).fails_with("untrusted");
+    assert_eq!(error["details"], json!({ "id": "hub.mu.com/old", "by": "hub.mu.com/new" }));
 }
 
 #[test]

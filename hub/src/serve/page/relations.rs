@@ -1,7 +1,7 @@
 //! Which packages depend on which, and which claim to replace which: the one thing that no file of a hub tells.
 //!
 //! Made once from the snapshot (or every index file), and kept true by the log: a change costs the index files
-//! that it touched. In memory is a package's newest version alone, some hundred bytes.
+//! that it touched. In memory is a package's newest version alone, about a kilobyte.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -296,9 +296,9 @@ impl Brief {
     }
 }
 
-/// Whether two packages of one hub belong to the same namespace, and so to the same owner.
+/// Whether two packages of one hub belong to the same namespace, and so to the same owner. Names of one segment are in none.
 pub(super) fn are_neighbours(left: &str, right: &str) -> bool {
-    namespace(left) == namespace(right)
+    !namespace(left).is_empty() && namespace(left) == namespace(right)
 }
 
 #[cfg(test)]
