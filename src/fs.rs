@@ -75,6 +75,37 @@ pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     if_there(fs::read(path).at("read", path))
 }
 
+/// Opens a file to read parts of it; `None` when it is not there.
+///
+/// # Errors
+///
+/// When it is there and cannot be opened.
+pub fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
+    if_there(File::open(path).at("read", path))
+}
+
+/// Fills `buffer` from an open file, from `offset` on, wherever others read in it.
+///
+/// # Errors
+///
+/// When it cannot be read, or ends before.
+pub fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
+    #[cfg(windows)]
+    {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let at = offset + filled as u64;
+            match std::os::windows::fs::FileExt::seek_read(file, &mut buffer[filled..], at)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => filled += count,
+            }
+        }
+        Ok(())
+    }
+}
+
 fn if_there<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> {
     match result {
         Ok(value) => Ok(Some(value)),

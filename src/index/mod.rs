@@ -7,6 +7,7 @@
 
 mod cache;
 mod hints;
+mod known;
 mod package;
 mod pool;
 mod providers;
@@ -29,6 +30,7 @@ use crate::fs::FileError;
 use crate::guard::lock;
 use crate::index::cache::{Cache, Record};
 use crate::index::hints::Hints;
+use crate::index::known::Known;
 use crate::index::package::{Package, PackageError};
 use crate::index::pool::Pool;
 use crate::index::releases::Releases;
@@ -98,6 +100,7 @@ pub(crate) struct Shared {
     similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     wanted: Wanted,
     hints: Hints,
+    known: Known,
     uses_installed: AtomicBool,
 }
 
@@ -135,6 +138,7 @@ impl Index {
             similar: Mutex::default(),
             wanted: Wanted::default(),
             hints: Hints::default(),
+            known: Known::default(),
             uses_installed: AtomicBool::new(false),
         });
         Self { pool: Pool::new(Arc::clone(&shared), jobs), shared }
@@ -514,7 +518,7 @@ impl Shared {
     fn record(&self, found: Found) -> Record {
         let heads = wire::heads(&found);
         let Found { lines, validator, max_age, location } = found;
-        let listing = Some(cache::Listing { location, heads, bytes: Arc::new(lines) });
+        let listing = Some(cache::Listing { location, heads, lines: cache::Lines::fetched(lines) });
         Record { checked: self.options.now, max_age, validator, listing, tried: Vec::new() }
     }
 

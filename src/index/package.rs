@@ -1,16 +1,18 @@
 //! One package as a run knows it: its releases, and what was found out about them.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{
     Dependency, DetailedDependency, ErrorKind, ManifestFile, ProviderError, Release,
 };
+use rustc_hash::FxHashMap;
 
 use crate::fs::FileError;
 use crate::guard::lock;
-use crate::index::cache::{Listing, Record};
+use crate::index::cache::{Line, Lines, Listing, Needs, Record};
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::routes::{Route, RouteError};
 use crate::index::sibling::sibling;
@@ -103,15 +105,25 @@ type Requirements = Result<Arc<[Requirement]>, Arc<PackageError>>;
 pub(super) struct Package {
     releases: Arc<Releases>,
     route: Route,
-    listing: Option<Listing>,
+    /// `None` if there is no such package.
+    lines: Option<Lines>,
+    held: Vec<Held>,
     /// Whether it came from the cache, so that what it needs is most likely there too.
     is_remembered: bool,
     /// Whether nobody was asked, because the commits that are asked for are on this machine.
     is_recalled: bool,
-    requirements: Vec<OnceLock<Requirements>>,
+    requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
     /// What manifests say besides, of the versions whose manifests were read and say something.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
+}
+
+/// What the listing has of a release, or of a tag or branch that is none.
+#[derive(Debug)]
+struct Held {
+    line: Line,
+    /// Where its dependencies are, if they are told without the line.
+    needs: Option<Range<u32>>,
 }
 
 /// A revision without a version tag that was looked into.
@@ -145,15 +157,25 @@ impl Package {
                 }
             }
         };
-        let mut requirements = Vec::new();
-        requirements.resize_with(releases.len() as usize, OnceLock::new);
+        let (heads, lines) = match record.listing {
+            Some(Listing { heads, lines, .. }) => (heads, Some(lines)),
+            None => (Vec::new(), None),
+        };
+        let held = heads.into_iter().map(|head| Held {
+            line: head.line,
+            needs: match head.needs {
+                Needs::At(at) => Some(at),
+                Needs::Unread | Needs::References(_) => None,
+            },
+        });
         Self {
             releases: Arc::new(releases),
             route,
-            listing: record.listing,
+            lines,
+            held: held.collect(),
             is_remembered: false,
             is_recalled: false,
-            requirements,
+            requirements: Mutex::default(),
             declared: Mutex::default(),
             untagged: Mutex::default(),
         }
@@ -194,8 +216,7 @@ impl Package {
         {
             let manifest = package.manifest(shared, &Release::default())?;
             let version = manifest.and_then(|manifest| manifest.version);
-            head.version =
-                version.map_or_else(|| "0.0.0".to_owned(), |version| version.to_string());
+            head.version = wire::label(Some(&version.unwrap_or_else(zero)));
             package = Self::new(id, package.route, record);
         }
         Ok(package)
@@ -234,12 +255,15 @@ impl Package {
     }
 
     fn line(&self, position: Position) -> Result<Release, PackageError> {
-        let listing = self.listing.as_ref().expect("a package with releases has a listing");
-        wire::release(listing, position as usize).map_err(|source| PackageError::Line {
+        self.read(self.held[position as usize].line).map_err(|source| PackageError::Line {
             id: self.id().clone(),
             version: self.releases.version(position).to_string(),
             source,
         })
+    }
+
+    fn read(&self, line: Line) -> Result<Release, serde_json::Error> {
+        wire::release(self.lines.as_ref().expect("a package with releases has lines"), line)
     }
 
     /// What a commit, tag, branch or `tip` names.
@@ -248,9 +272,9 @@ impl Package {
         shared: &Shared,
         name: &VersionSpec,
     ) -> Result<Option<Revision>, PackageError> {
-        let Some(listing) = &self.listing else {
+        if self.lines.is_none() {
             return Ok(None);
-        };
+        }
         if !self.releases.is_repository() {
             return Ok(self.in_registry(name).map(Revision::Release));
         }
@@ -259,7 +283,7 @@ impl Package {
             other => Some(other.to_string()),
         };
         let is_full_commit = matches!(name, VersionSpec::Commit(commit) if commit.is_full());
-        if !is_full_commit && let Some(release) = self.named(listing, text.as_deref())? {
+        if !is_full_commit && let Some(release) = self.named(text.as_deref())? {
             return self.look_at(shared, release).map(Some);
         }
         let VersionSpec::Commit(commit) = name else {
@@ -296,15 +320,16 @@ impl Package {
     }
 
     /// The line of a tag or branch called `name`, or of the default branch.
-    fn named(
-        &self,
-        listing: &Listing,
-        name: Option<&str>,
-    ) -> Result<Option<Release>, PackageError> {
-        for index in 0..listing.heads.len() {
-            let release = wire::release(listing, index).map_err(|source| PackageError::Line {
+    fn named(&self, name: Option<&str>) -> Result<Option<Release>, PackageError> {
+        for (index, held) in self.held.iter().enumerate() {
+            let release = self.read(held.line).map_err(|source| PackageError::Line {
                 id: self.id().clone(),
-                version: listing.heads[index].version.clone(),
+                version: self
+                    .releases
+                    .versions()
+                    .nth(index)
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
                 source,
             })?;
             let matches = match name {
@@ -397,8 +422,12 @@ impl Package {
     /// What a candidate requires.
     pub(super) fn requirements(&self, shared: &Shared, candidate: Candidate<'_>) -> Requirements {
         match candidate {
-            Candidate::Release(position) => self.requirements[position as usize]
+            Candidate::Release(position) => self
+                .slot(position)
                 .get_or_init(|| {
+                    if let Some(plain) = self.plain(shared, position) {
+                        return Ok(plain);
+                    }
                     let release = self.line(position)?;
                     let dependencies = match release.dependencies.clone() {
                         Some(dependencies) => dependencies,
@@ -428,6 +457,22 @@ impl Package {
                     .clone()
             }
         }
+    }
+
+    /// What a version requires; whoever asks second waits for the first.
+    fn slot(&self, position: Position) -> Arc<OnceLock<Requirements>> {
+        Arc::clone(lock(&self.requirements).entry(position).or_default())
+    }
+
+    /// What a version requires, if that is told without its line, and leads nowhere but where ids lead.
+    fn plain(&self, shared: &Shared, position: Position) -> Option<Arc<[Requirement]>> {
+        let needs = self.held[position as usize].needs.as_ref()?;
+        let references = self.lines.as_ref()?.needs(needs)?;
+        if shared.routes.has_hint(self.id()) || self.folder().is_some() {
+            return None;
+        }
+        let base = self.defaults(shared).base;
+        shared.known.requirements(&base, &references, &shared.wanted).map(Arc::from)
     }
 
     /// What the manifest of a version says of it, if it was read, and says what the listing does not.
@@ -560,6 +605,11 @@ impl Package {
         shared.declare_beside(&id, self.id(), &spec);
         Ok(Requirement::new(id, spec))
     }
+}
+
+/// The version of a folder whose manifest says none.
+fn zero() -> Version {
+    semver::Version::new(0, 0, 0).into()
 }
 
 /// A manifest's dependencies in the form of an index line.

@@ -40,8 +40,8 @@ impl Shared {
         let record = self.list_providers(&route, capability)?;
         let listing = record.listing.iter();
         let names = listing.flat_map(|listing| {
-            let lines = 0..listing.heads.len();
-            lines.filter_map(|index| wire::release(listing, index).ok()).map(|line| line.name)
+            let lines = listing.heads.iter().map(|head| head.line);
+            lines.filter_map(|line| wire::release(&listing.lines, line).ok()).map(|line| line.name)
         });
         let ids: Arc<[PackageId]> =
             names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok()).collect();

@@ -165,6 +165,11 @@ impl Routes {
         Some(format!("{protocol}{user}{}{path}", id.base()))
     }
 
+    /// Whether a reference said more of where `id` is than its id does.
+    pub(super) fn has_hint(&self, id: &PackageId) -> bool {
+        lock(&self.hints).contains_key(id)
+    }
+
     /// Remembers that `id` is where `from` is: a dependency without a base is reached as the package that
     /// declares it was, and comes out of the same repository if it is in it.
     pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {

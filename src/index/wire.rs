@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mu_provider::{Dependency, Found, Release, Yanked};
 
-use crate::index::cache::{Head, Listing};
+use crate::index::cache::{Head, Label, Line, Lines, Listing, Needs};
 use crate::index::releases::{Details, Entry, Upgrade};
 use crate::index::universe::Requirement;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
@@ -20,12 +20,13 @@ pub(super) fn heads(found: &Found) -> Vec<Head> {
             let release: Release = serde_json::from_slice(&found.lines[range.clone()]).ok()?;
             let version = version_of(&release, found.location.lenient);
             let head = Head {
-                version: version.as_ref().map(ToString::to_string).unwrap_or_default(),
+                version: label(version.as_ref()),
                 composite: is_composite(&release),
                 detailed: has_details(&release),
                 published: release.published.as_deref().and_then(seconds),
-                commit: release.commit,
-                line: range,
+                needs: needs(release.dependencies),
+                commit: release.commit.map(String::into_boxed_str),
+                line: Line::fetched(range),
             };
             Some((version, head))
         })
@@ -39,6 +40,28 @@ pub(super) fn heads(found: &Found) -> Vec<Head> {
     sorted.into_iter().map(|(_, head)| head).collect()
 }
 
+/// A version in short, if nothing is lost by that.
+pub(super) fn label(version: Option<&Version>) -> Label {
+    let Some(version) = version else { return Label::Text("".into()) };
+    let plain =
+        version.as_semver().filter(|semver| semver.pre.is_empty() && semver.build.is_empty());
+    let numbers = plain.and_then(|semver| {
+        let number = |number| u32::try_from(number).ok();
+        Some([number(semver.major)?, number(semver.minor)?, number(semver.patch)?])
+    });
+    numbers.map_or_else(|| Label::Text(version.to_string().into()), Label::Plain)
+}
+
+/// The references of dependencies that are nothing else.
+fn needs(dependencies: Option<Vec<Dependency>>) -> Needs {
+    let Some(dependencies) = dependencies else { return Needs::Unread };
+    let references = dependencies.into_iter().map(|dependency| match dependency {
+        Dependency::Reference(reference) => Some(reference),
+        Dependency::Detailed(_) => None,
+    });
+    references.collect::<Option<_>>().map_or(Needs::Unread, Needs::References)
+}
+
 fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     bytes.split(|byte| *byte == b'\n').filter_map(move |line| {
@@ -48,19 +71,19 @@ fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The release that a head's line describes.
-pub(super) fn release(listing: &Listing, index: usize) -> Result<Release, serde_json::Error> {
-    serde_json::from_slice(&listing.bytes[listing.heads[index].line.clone()])
+/// The release that a line describes.
+pub(super) fn release(lines: &Lines, line: Line) -> Result<Release, serde_json::Error> {
+    serde_json::from_slice(&lines.read(line).map_err(serde::de::Error::custom)?)
 }
 
 /// What selection sees of the listing's versions: the heads up to the first that is none.
 pub(super) fn entries(id: &PackageId, listing: &Listing) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(listing.heads.len());
-    for (index, head) in listing.heads.iter().enumerate() {
+    for head in &listing.heads {
         let Some(version) = parse_head(head) else {
             break;
         };
-        let details = head.detailed.then(|| Arc::new(details_at(id, listing, index)));
+        let details = head.detailed.then(|| Arc::new(details_at(id, &listing.lines, head.line)));
         entries.push(Entry {
             version,
             published: head.published,
@@ -72,18 +95,21 @@ pub(super) fn entries(id: &PackageId, listing: &Listing) -> Vec<Entry> {
 }
 
 fn parse_head(head: &Head) -> Option<Version> {
-    if head.version.is_empty() {
-        None
-    } else if head.composite {
-        Version::parse_composite(&head.version).ok()
-    } else {
+    match &head.version {
+        Label::Plain([major, minor, patch]) if !head.composite => {
+            let [major, minor, patch] = [*major, *minor, *patch].map(u64::from);
+            Some(semver::Version::new(major, minor, patch).into())
+        }
+        Label::Plain(_) => None,
+        Label::Text(text) if text.is_empty() => None,
+        Label::Text(text) if head.composite => Version::parse_composite(text).ok(),
         // What is in the cache was accepted once; a lenient registry's versions are too.
-        Version::parse_lenient(&head.version).ok()
+        Label::Text(text) => Version::parse_lenient(text).ok(),
     }
 }
 
-fn details_at(id: &PackageId, listing: &Listing, index: usize) -> Details {
-    match release(listing, index) {
+fn details_at(id: &PackageId, lines: &Lines, line: Line) -> Details {
+    match release(lines, line) {
         Ok(release) => details(id, &release),
         Err(error) => Details {
             broken: Some(format!("its index line cannot be read: {error}")),
@@ -217,12 +243,12 @@ mod tests {
              \"published\":\"1970-01-01T00:00:07Z\"}",
         );
         let heads = heads(&found);
-        let versions: Vec<&str> = heads.iter().map(|head| head.version.as_str()).collect();
+        let versions: Vec<String> = heads.iter().map(|head| head.version.to_string()).collect();
         assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
         assert_eq!(heads[0].published, Some(7));
         let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
         let listing =
-            Listing { location: found.location.clone(), heads, bytes: Arc::new(found.lines) };
+            Listing { location: found.location.clone(), heads, lines: Lines::fetched(found.lines) };
         let entries = entries(&id, &listing);
         assert_eq!(entries.len(), 3);
         let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());

@@ -1,0 +1,193 @@
+//! The file of a cache: segments, each of which is what one run learned. First come the near parts of its records, then
+//! all far parts, so that whoever opens the file reads near parts alone.
+//!
+//! A segment that was cut off by a kill, or that makes no sense, ends the file for its readers and is overwritten by the
+//! next writer. Nothing here knows what a record says.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+/// Changes with every change of the layout; a file with another one is ignored and replaced.
+pub(super) const MAGIC: &[u8; 8] = b"muindex3";
+
+/// A record, whole.
+pub(super) const WHOLE: u8 = 0;
+/// That a record is as it was: newer times, and what to send the next time.
+pub(super) const CHECKED: u8 = 1;
+
+/// More segments than this are written anew, as one.
+pub(super) const MOST_SEGMENTS: usize = 64;
+
+/// How long the near and the far part of a segment are.
+const SEGMENT_HEAD: usize = 8;
+/// The length of the rest, the kind, the length of the name, and where the far part begins and how long it is.
+const FRAME_HEAD: usize = 4 + 1 + 4 + 4 + 4;
+
+/// The near parts of a file.
+#[derive(Debug, Default)]
+pub(super) struct Near {
+    pub(super) bytes: Vec<u8>,
+    pub(super) frames: Vec<Frame>,
+    /// How many segments there are.
+    pub(super) segments: usize,
+    /// Where the next one belongs.
+    pub(super) end: u64,
+}
+
+/// A record in a file.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    pub(super) kind: u8,
+    /// Where its name is in the near parts.
+    pub(super) name: Range<usize>,
+    /// Where its near part is in the near parts.
+    pub(super) near: Range<usize>,
+    /// Where its far part is in the file.
+    pub(super) far: u64,
+    pub(super) far_length: u32,
+}
+
+impl Near {
+    /// Reads the near parts of a file; nothing of one that is no cache of this layout.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub(super) fn read(mut file: &File) -> io::Result<Self> {
+        let mut near = Self::default();
+        let size = file.seek(SeekFrom::End(0))?;
+        file.rewind()?;
+        let mut magic = [0; MAGIC.len()];
+        if size < MAGIC.len() as u64 {
+            return Ok(near);
+        }
+        file.read_exact(&mut magic)?;
+        if magic != *MAGIC {
+            return Ok(near);
+        }
+        near.end = MAGIC.len() as u64;
+        while size - near.end >= SEGMENT_HEAD as u64 {
+            let mut head = [0; SEGMENT_HEAD];
+            file.read_exact(&mut head)?;
+            let [near_length, far_length] = lengths(head);
+            let begin = near.end + SEGMENT_HEAD as u64;
+            let end = begin + near_length + far_length;
+            if end > size {
+                break;
+            }
+            let start = near.bytes.len();
+            near.bytes.reserve(near_length as usize);
+            file.take(near_length).read_to_end(&mut near.bytes)?;
+            let far = begin + near_length..end;
+            let known = near.frames.len();
+            if near.read_frames(start, &far).is_none() {
+                near.bytes.truncate(start);
+                near.frames.truncate(known);
+                break;
+            }
+            near.segments += 1;
+            near.end = end;
+            file.seek(SeekFrom::Start(end))?;
+        }
+        Ok(near)
+    }
+
+    /// Finds the frames of a segment; `None` if they make no sense.
+    fn read_frames(&mut self, start: usize, far: &Range<u64>) -> Option<()> {
+        let mut at = start;
+        while at < self.bytes.len() {
+            let head: &[u8] = self.bytes.get(at..at.checked_add(FRAME_HEAD)?)?;
+            let number = |at: usize| head[at..at + 4].try_into().map(u32::from_le_bytes).ok();
+            let end = at.checked_add(4)?.checked_add(number(0)? as usize)?;
+            let name = at + FRAME_HEAD..(at + FRAME_HEAD).checked_add(number(5)? as usize)?;
+            let far_length = number(13)?;
+            let frame = Frame {
+                kind: head[4],
+                near: name.end..end,
+                name,
+                far: far.start + u64::from(number(9)?),
+                far_length,
+            };
+            let is_whole = frame.near.start <= end
+                && end <= self.bytes.len()
+                && frame.far + u64::from(far_length) <= far.end
+                && std::str::from_utf8(&self.bytes[frame.name.clone()]).is_ok();
+            if !is_whole {
+                return None;
+            }
+            self.frames.push(frame);
+            at = end;
+        }
+        Some(())
+    }
+
+    /// The name of a frame.
+    pub(super) fn name(&self, frame: &Frame) -> &str {
+        std::str::from_utf8(&self.bytes[frame.name.clone()]).unwrap_or_default()
+    }
+
+    /// The frames that say something still: of each name the last whole record, and the last that says that nothing
+    /// changed since.
+    pub(super) fn latest(&self) -> FxHashMap<&str, Latest> {
+        let mut latest: FxHashMap<&str, Latest> = FxHashMap::default();
+        latest.reserve(self.frames.len());
+        for (index, frame) in self.frames.iter().enumerate() {
+            let name = self.name(frame);
+            if frame.kind == WHOLE {
+                latest.insert(name, Latest { whole: index, checked: None });
+            } else if let Some(latest) = latest.get_mut(name) {
+                latest.checked = Some(index);
+            }
+        }
+        latest
+    }
+}
+
+/// The places of a name's frames.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Latest {
+    pub(super) whole: usize,
+    pub(super) checked: Option<usize>,
+}
+
+fn lengths(head: [u8; SEGMENT_HEAD]) -> [u64; 2] {
+    let [a, b, c, d, e, f, g, h] = head;
+    [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])].map(u64::from)
+}
+
+/// A segment on its way into a file.
+#[derive(Debug, Default)]
+pub(super) struct Segment {
+    near: Vec<u8>,
+    far: Vec<u8>,
+}
+
+impl Segment {
+    /// Puts a record at the end.
+    pub(super) fn push(&mut self, kind: u8, name: &str, near: &[u8], far: &[u8]) {
+        let rest = FRAME_HEAD - 4 + name.len() + near.len();
+        put_number(&mut self.near, rest);
+        self.near.push(kind);
+        put_number(&mut self.near, name.len());
+        put_number(&mut self.near, self.far.len());
+        put_number(&mut self.near, far.len());
+        self.near.extend_from_slice(name.as_bytes());
+        self.near.extend_from_slice(near);
+        self.far.extend_from_slice(far);
+    }
+
+    /// The parts of the segment, in the order in which they are written.
+    pub(super) fn parts(self) -> [Vec<u8>; 3] {
+        let mut head = Vec::with_capacity(SEGMENT_HEAD);
+        put_number(&mut head, self.near.len());
+        put_number(&mut head, self.far.len());
+        [head, self.near, self.far]
+    }
+}
+
+fn put_number(out: &mut Vec<u8>, number: usize) {
+    out.extend_from_slice(&u32::try_from(number).expect("an index is under 4 GiB").to_le_bytes());
+}
