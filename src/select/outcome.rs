@@ -9,7 +9,7 @@ use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::node::Node;
 use crate::select::selection::CAPABILITY;
-use crate::select::world::World;
+use crate::select::world::{Ask, World};
 use crate::select::{Asker, Chosen, Demand, Origin, Replaced, Selection, Warning};
 
 /// A chosen package: the workspace's own, or its place and position in the world.
@@ -39,13 +39,10 @@ pub(super) fn gather(
     choices: &dyn Fn(Node) -> Option<Position>,
     besides: &[Asked],
 ) -> Result<Selection, Unavailable> {
-    let mut gathering = Gathering {
-        world,
-        choices,
-        drafts: FxHashMap::default(),
-        replaced: BTreeMap::new(),
-        warnings: Vec::new(),
-    };
+    let (drafts, followed, replaced) =
+        (FxHashMap::default(), FxHashMap::default(), BTreeMap::new());
+    let mut gathering =
+        Gathering { world, choices, drafts, followed, replaced, warnings: Vec::new() };
     gathering.walk(besides)?;
     Ok(gathering.finish())
 }
@@ -54,9 +51,19 @@ struct Gathering<'g, 'w> {
     world: &'g mut World<'w>,
     choices: &'g dyn Fn(Node) -> Option<Position>,
     drafts: FxHashMap<Target, Draft>,
+    /// Where requirements lead that were followed before.
+    followed: FxHashMap<Ask, Followed>,
     /// Packages that something else is used for: what that is, and who asks for them.
     replaced: BTreeMap<PackageId, (PackageId, Vec<Demand>)>,
     warnings: Vec<Warning>,
+}
+
+/// Where a requirement leads, and how it is told.
+#[derive(Clone)]
+struct Followed {
+    target: Target,
+    asked: String,
+    reference: Option<String>,
 }
 
 impl Gathering<'_, '_> {
@@ -65,7 +72,8 @@ impl Gathering<'_, '_> {
         let mut open = Vec::new();
         for root in &self.world.request().roots {
             for requirement in &root.requirements {
-                self.follow(Asker::Root(root.by.clone()), requirement, &mut open)?;
+                let ask = self.world.ask_for(requirement);
+                self.follow(Asker::Root(root.by.clone()), ask, &mut open)?;
             }
         }
         for (name, by) in &self.world.request().own.requires {
@@ -74,16 +82,17 @@ impl Gathering<'_, '_> {
             }
         }
         for (by, requirement) in besides {
-            self.follow(by.clone(), requirement, &mut open)?;
+            let ask = self.world.ask_for(requirement);
+            self.follow(by.clone(), ask, &mut open)?;
         }
         while let Some((place, position)) = open.pop() {
             let by = self.world.package(place).id().clone();
             let mut dependencies = Vec::new();
-            for requirement in self.world.requirements(place, position)?.iter() {
+            for &ask in self.world.asks_of(place, position)?.iter() {
                 let asker = Asker::Package(by.clone());
-                let target = self.follow(asker, requirement, &mut open)?;
+                let target = self.follow(asker, ask, &mut open)?;
                 // It may ask for what it replaces.
-                if *self.id(&target) != by || requirement.id == by {
+                if *self.id(&target) != by || self.world.requirement(ask).id == by {
                     dependencies.push(target);
                 }
             }
@@ -107,29 +116,42 @@ impl Gathering<'_, '_> {
     fn follow(
         &mut self,
         by: Asker,
-        requirement: &Requirement,
+        ask: Ask,
         open: &mut Vec<(usize, Position)>,
     ) -> Result<Target, Unavailable> {
-        let target = self.target(requirement)?;
-        let reference = match target {
-            Target::Local(_) => {
-                self.check_local(&by, requirement);
-                None
+        let Followed { target, asked, reference } = match self.followed.get(&ask) {
+            Some(known) => known.clone(),
+            None => {
+                let found = self.find(ask)?;
+                self.followed.insert(ask, found.clone());
+                found
             }
-            Target::Candidate(place, _) => self.world.package(place).reference(requirement),
         };
-        let demand = Demand { by, asked: requirement.to_string(), reference };
-        let id = self.id(&target);
-        if *id == requirement.id {
+        if matches!(target, Target::Local(_)) {
+            self.check_local(&by, ask);
+        }
+        let demand = Demand { by, asked, reference };
+        let (by, id) = (self.id(&target), &self.world.requirement(ask).id);
+        if by == id {
             self.draft(&target, open).requested.push(demand);
         } else {
             // Asked for under another name, it is there all the same.
-            let by = id.clone();
-            let replaced = self.replaced.entry(requirement.id.clone());
+            let (by, id) = (by.clone(), id.clone());
+            let replaced = self.replaced.entry(id);
             replaced.or_insert_with(|| (by, Vec::new())).1.push(demand);
             self.draft(&target, open);
         }
         Ok(target)
+    }
+
+    fn find(&mut self, ask: Ask) -> Result<Followed, Unavailable> {
+        let target = self.target(ask)?;
+        let requirement = self.world.requirement(ask);
+        let reference = match target {
+            Target::Local(_) => None,
+            Target::Candidate(place, _) => self.world.package(place).reference(requirement),
+        };
+        Ok(Followed { target, asked: requirement.to_string(), reference })
     }
 
     fn id<'t>(&'t self, target: &'t Target) -> &'t PackageId {
@@ -178,11 +200,11 @@ impl Gathering<'_, '_> {
     }
 
     /// What meets a requirement.
-    fn target(&mut self, requirement: &Requirement) -> Result<Target, Unavailable> {
-        let Some(edge) = self.world.edge(requirement)? else {
-            let own = self.world.request().own_package(&requirement.id);
-            let own = own.map_or(&requirement.id, |(own, _)| own);
-            return Ok(Target::Local(own.clone()));
+    fn target(&mut self, ask: Ask) -> Result<Target, Unavailable> {
+        let Some(edge) = self.world.edge_for(ask)? else {
+            let id = &self.world.requirement(ask).id;
+            let own = self.world.request().own_package(id);
+            return Ok(Target::Local(own.map_or(id, |(own, _)| own).clone()));
         };
         let (place, position) = self
             .world
@@ -191,7 +213,8 @@ impl Gathering<'_, '_> {
         Ok(Target::Candidate(place, position))
     }
 
-    fn check_local(&mut self, by: &Asker, requirement: &Requirement) {
+    fn check_local(&mut self, by: &Asker, ask: Ask) {
+        let requirement = self.world.requirement(ask);
         let own = self.world.request().own_package(&requirement.id);
         let Some((id, local)) = own else { return };
         let satisfied = match (&requirement.spec, &local.version) {

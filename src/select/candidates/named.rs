@@ -119,9 +119,12 @@ impl Candidates {
         if self.rejection(inquiry.settings, position).is_none() {
             self.allowed = self.allowed.union(&PositionSet::singleton(position));
         }
-        let handed_out = std::mem::take(&mut self.sets);
-        self.is_outdated |=
-            handed_out.keys().any(|requirement| self.reaches(&requirement.spec, position));
+        // Sets that were handed out stay what they are where they do not reach it.
+        let mut handed_out = std::mem::take(&mut self.sets);
+        let before = handed_out.len();
+        handed_out.retain(|requirement, _| !self.reaches(&requirement.spec, position));
+        self.is_outdated |= handed_out.len() < before;
+        self.sets = handed_out;
         position
     }
 

@@ -15,7 +15,7 @@ use crate::select::candidates::Candidates;
 use crate::select::conflict::Fact;
 use crate::select::filters::Rejection;
 use crate::select::minimal::replaced::{self, StandIns};
-use crate::select::world::World;
+use crate::select::world::{Ask, AskSet, World};
 use crate::select::{Majors, Settings};
 
 /// Of which at most one version is chosen: the place of a package, and a major if there may be several.
@@ -85,27 +85,30 @@ impl BuildList {
 
     fn walk(world: &mut World<'_>, wanted: &[Wanted]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
-        let mut wave: Vec<(By, Requirement)> = Vec::new();
+        let mut wave: Vec<(By, Ask)> = Vec::new();
         for &(place, position, by) in wanted {
             let package = world.package(place);
             let label = package.label(position);
             let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
             let requirement = Requirement::new(package.id().clone(), spec);
             if let Some(visit) = list.note(world, by, requirement, place, position) {
-                let required = world.requirements(place, position)?;
-                wave.extend(required.iter().map(|one| (By::Visit(visit), one.clone())));
+                let asks = world.asks_of(place, position)?;
+                wave.extend(asks.iter().map(|&ask| (By::Visit(visit), ask)));
             }
         }
-        for (index, root) in world.roots().iter().enumerate() {
-            wave.extend(root.requirements.iter().map(|one| (By::Root(index), one.clone())));
+        for (index, root) in world.roots().to_vec().iter().enumerate() {
+            let asks = root.requirements.iter().map(|one| (By::Root(index), world.ask_for(one)));
+            wave.extend(asks);
         }
+        let mut met = AskSet::default();
         while !wave.is_empty() {
-            wave.retain(|(_, requirement)| !world.request().is_own(&requirement.id));
-            wave.sort_by(|one, two| one.1.cmp(&two.1));
-            world.expect(wave.iter().map(|(_, requirement)| &requirement.id));
+            // Who asks for the same again, and later, adds nothing.
+            wave.retain(|&(_, ask)| !world.is_own(ask) && met.insert(ask));
+            wave.sort_by(|one, two| world.requirement(one.1).cmp(world.requirement(two.1)));
+            world.expect(wave.iter().map(|&(_, ask)| &world.requirement(ask).id));
             let mut fresh = Vec::new();
-            for (by, requirement) in wave {
-                fresh.extend(list.visit(world, by, requirement)?);
+            for (by, ask) in wave {
+                fresh.extend(list.visit(world, by, ask)?);
             }
             let candidates: Vec<_> = fresh
                 .iter()
@@ -114,8 +117,8 @@ impl BuildList {
             world.expect_requirements(&candidates);
             wave = Vec::new();
             for (visit, (place, position)) in fresh.into_iter().zip(candidates) {
-                let required = world.requirements(place, position)?;
-                wave.extend(required.iter().map(|one| (By::Visit(visit), one.clone())));
+                let asks = world.asks_of(place, position)?;
+                wave.extend(asks.iter().map(|&ask| (By::Visit(visit), ask)));
             }
         }
         Ok(list)
@@ -126,12 +129,14 @@ impl BuildList {
         &mut self,
         world: &mut World<'_>,
         by: By,
-        requirement: Requirement,
+        ask: Ask,
     ) -> Result<Option<usize>, Unavailable> {
-        Ok(match lowest(world, &requirement)? {
-            Some((place, position)) => self.note(world, by, requirement, place, position),
-            None => None,
-        })
+        let Some((place, position)) = least(world, ask)? else { return Ok(None) };
+        if self.visited.contains_key(&(place, position)) {
+            return Ok(None);
+        }
+        let requirement = world.requirement(ask).clone();
+        Ok(self.note(world, by, requirement, place, position))
     }
 
     fn note(
@@ -175,7 +180,25 @@ pub(in crate::select) fn lowest(
     world: &mut World<'_>,
     requirement: &Requirement,
 ) -> Result<Option<(usize, Position)>, Unavailable> {
-    let (place, set) = world.accepted(requirement)?;
+    let ask = world.ask_for(requirement);
+    least(world, ask)
+}
+
+/// The same of a requirement that has a number.
+pub(in crate::select) fn least(
+    world: &mut World<'_>,
+    ask: Ask,
+) -> Result<Option<(usize, Position)>, Unavailable> {
+    let (place, least) = world.least(ask, find_lowest)?;
+    Ok(least.map(|least| (place, least)))
+}
+
+fn find_lowest(
+    world: &mut World<'_>,
+    requirement: &Requirement,
+    place: usize,
+) -> Result<Option<Position>, Unavailable> {
+    let (_, set) = world.accepted(requirement)?;
     let lowest = set.first();
     let package = world.package(place);
     if package.allowed().len() < package.count() as usize {
@@ -185,10 +208,10 @@ pub(in crate::select) fn lowest(
         let mut below = matching.iter().take_while(|&at| lowest.is_none_or(|lowest| at < lowest));
         let is_pin = |&at: &Position| is_yanked_pin(package, settings, requirement, at);
         if let Some(yanked) = below.find(is_pin) {
-            return Ok(Some((place, yanked)));
+            return Ok(Some(yanked));
         }
     }
-    Ok(lowest.map(|lowest| (place, lowest)))
+    Ok(lowest)
 }
 
 /// Whether a requirement begins at exactly this version, and being yanked is all that is held against it.
@@ -220,7 +243,7 @@ pub(in crate::select) fn line(
 pub(in crate::select) fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
     let key = |position: Position| {
         let version = package.version(position);
-        (version.is_none(), version.cloned(), package.revision(position).is_some(), position)
+        (version.is_none(), version, package.revision(position).is_some(), position)
     };
     key(one) > key(than)
 }

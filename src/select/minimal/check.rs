@@ -9,11 +9,11 @@ use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
-use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, line, lowest};
+use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, least, line};
 use crate::select::minimal::{providers, replaced};
 use crate::select::positions::PositionSet;
 use crate::select::stand_ins;
-use crate::select::world::World;
+use crate::select::world::{Ask, World};
 
 /// What facts call the command that wants a version; whoever knows its name puts it there.
 pub const COMMAND: &str = "this command";
@@ -54,18 +54,37 @@ pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Fla
     chosen.sort_unstable();
     askers.extend(chosen.into_iter().map(By::Visit));
     for by in askers {
-        for requirement in required(world, list, by)? {
-            if world.request().is_own(&requirement.id) {
-                continue;
-            }
-            let Some((place, least)) = lowest(world, &requirement)? else {
-                return Ok(Some(Flaw::Unmet(by, requirement)));
-            };
-            let line = line(world.package(place), &world.request().settings, place, least);
-            let chosen = list.position(line).unwrap_or(least);
-            if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {
-                return Ok(Some(Flaw::Refused(line, refusal)));
-            }
+        let mut asks = required(world, list, by)?;
+        // Their order matters only where one of them is not kept.
+        if first_flaw(world, list, by, &asks)?.is_some() {
+            asks.sort_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
+            return first_flaw(world, list, by, &asks);
+        }
+    }
+    Ok(None)
+}
+
+/// The first of some requirements that is not kept.
+fn first_flaw(
+    world: &mut World<'_>,
+    list: &BuildList,
+    by: By,
+    asks: &[Ask],
+) -> Result<Option<Flaw>, Unavailable> {
+    for &ask in asks.iter() {
+        if world.is_own(ask) {
+            continue;
+        }
+        let Some((place, least)) = least(world, ask)? else {
+            return Ok(Some(Flaw::Unmet(by, world.requirement(ask).clone())));
+        };
+        let line = line(world.package(place), &world.request().settings, place, least);
+        let chosen = list.position(line).unwrap_or(least);
+        if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {
+            return Ok(Some(Flaw::Refused(line, refusal)));
+        }
+        if !world.answer(ask)?.1.holds(chosen) {
+            let requirement = world.requirement(ask).clone();
             if !is_kept(world, &requirement, chosen)? {
                 return Ok(Some(Flaw::Broken(by, requirement, line)));
             }
@@ -113,21 +132,18 @@ fn named(world: &World<'_>, conflict: &Conflict) -> Vec<Root> {
     named
 }
 
-fn required(
-    world: &mut World<'_>,
-    list: &BuildList,
-    by: By,
-) -> Result<Vec<Requirement>, Unavailable> {
-    let mut required = match by {
-        By::Root(index) => world.roots()[index].requirements.clone(),
+fn required(world: &mut World<'_>, list: &BuildList, by: By) -> Result<Vec<Ask>, Unavailable> {
+    Ok(match by {
+        By::Root(index) => {
+            let requirements = world.roots()[index].requirements.clone();
+            requirements.iter().map(|requirement| world.ask_for(requirement)).collect()
+        }
         By::Command | By::Capability(_) => Vec::new(),
         By::Visit(visit) => {
             let visit = &list.visits[visit];
-            world.requirements(visit.place, visit.position)?.to_vec()
+            world.asks_of(visit.place, visit.position)?.to_vec()
         }
-    };
-    required.sort_unstable();
-    Ok(required)
+    })
 }
 
 /// Whether a requirement accepts what is chosen.

@@ -13,14 +13,14 @@ mod replaced;
 pub(super) mod requirements;
 mod update;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
-use crate::index::{Requirement, Unavailable, Universe};
+use crate::index::{Unavailable, Universe};
 use crate::select::minimal::build::BuildList;
 use crate::select::node::{Kind, Node};
 use crate::select::outcome::{self, Asked};
-use crate::select::world::World;
+use crate::select::world::{Ask, AskSet, World};
 use crate::select::{Asker, Conflict, Failure, Request, Selection, Strategy, WayOut, ways_out};
 
 /// The least versions that everything reachable asks for.
@@ -69,19 +69,24 @@ pub(super) fn without_lock(request: &Request) -> Request {
 
 /// The selection that a build list is.
 fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavailable> {
-    let mut required: Vec<Requirement> = Vec::new();
+    let mut required: Vec<Ask> = Vec::new();
+    let mut met = AskSet::default();
     let mut besides: Vec<Asked> = Vec::new();
     for root in &world.request().roots {
-        required.extend(root.requirements.iter().cloned());
+        let asks = root.requirements.iter().map(|requirement| world.ask_for(requirement));
+        required.extend(asks.filter(|&ask| met.insert(ask)));
     }
-    let chosen: FxHashSet<usize> = list.chosen.values().copied().collect();
+    let mut is_chosen = vec![false; list.visits.len()];
+    list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
     for (index, visit) in list.visits.iter().enumerate() {
-        let id = world.package(visit.place).id().clone();
-        for requirement in world.requirements(visit.place, visit.position)?.iter() {
-            required.push(requirement.clone());
+        for &ask in world.asks_of(visit.place, visit.position)?.iter() {
+            if met.insert(ask) {
+                required.push(ask);
+            }
             // What an older version asks for and nothing meets binds nobody.
-            if !chosen.contains(&index) && is_met(world, requirement)? {
-                besides.push((Asker::Package(id.clone()), requirement.clone()));
+            if !is_chosen[index] && is_met(world, ask)? {
+                let id = world.package(visit.place).id().clone();
+                besides.push((Asker::Package(id), world.requirement(ask).clone()));
             }
         }
     }
@@ -89,16 +94,15 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
     outcome::gather(world, &|node| choices.get(&node).copied(), &besides)
 }
 
-fn is_met(world: &mut World<'_>, requirement: &Requirement) -> Result<bool, Unavailable> {
-    let is_local = world.request().is_own(&requirement.id);
-    Ok(is_local || build::lowest(world, requirement)?.is_some())
+fn is_met(world: &mut World<'_>, ask: Ask) -> Result<bool, Unavailable> {
+    Ok(world.is_own(ask) || build::least(world, ask)?.is_some())
 }
 
 /// The build list, by the nodes that requirements lead to.
 fn choices(
     world: &mut World<'_>,
     list: &BuildList,
-    required: &[Requirement],
+    required: &[Ask],
 ) -> Result<FxHashMap<Node, Position>, Unavailable> {
     let mut choices = FxHashMap::default();
     // What nothing requires was chosen because it provides something.
@@ -106,8 +110,8 @@ fn choices(
         let node = world.line_node(place, major);
         choices.insert(node, list.visits[visit].position);
     }
-    for requirement in required {
-        let Some(mut edge) = world.edge(requirement)? else { continue };
+    for &ask in required {
+        let Some(mut edge) = world.edge_for(ask)? else { continue };
         if let Kind::Majors(place, set) = world.kind(edge.node).clone() {
             // Of several majors the lowest is meant.
             choices.insert(edge.node, 0);

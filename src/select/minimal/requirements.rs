@@ -11,7 +11,7 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::{Version, VersionSpec};
 use crate::select::candidates::Candidates;
-use crate::select::minimal::build::{Line, is_higher, line, lowest};
+use crate::select::minimal::build::{Line, is_higher, least, line};
 use crate::select::world::World;
 
 /// A version of a line.
@@ -76,11 +76,11 @@ pub(super) fn needed(
 pub(super) fn required(world: &mut World<'_>, module: Module) -> Result<Vec<Module>, Unavailable> {
     let ((place, _), position) = module;
     let mut required = Vec::new();
-    for requirement in world.requirements(place, position)?.iter() {
-        if world.request().is_own(&requirement.id) {
+    for &ask in world.asks_of(place, position)?.iter() {
+        if world.is_own(ask) {
             continue;
         }
-        if let Some((place, least)) = lowest(world, requirement)? {
+        if let Some((place, least)) = least(world, ask)? {
             let package = world.package(place);
             required.push((line(package, &world.request().settings, place, least), least));
         }

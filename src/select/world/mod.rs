@@ -4,6 +4,7 @@
 //! Nodes that stand for no package (the root, one major of a package, the choice among majors, a capability) make every
 //! rule an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
 
+mod asked;
 mod capabilities;
 mod explore;
 mod replacements;
@@ -14,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pubgrub::VersionSet;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Unavailable, Universe};
@@ -25,6 +26,8 @@ use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::{Locked, Majors, Request, Root, Statistics};
 
+use self::asked::Asked;
+pub(super) use self::asked::{Ask, AskSet};
 use self::capabilities::Capabilities;
 pub(super) use self::capabilities::Provider;
 use self::replacements::Replacements;
@@ -42,7 +45,9 @@ pub(super) struct World<'a> {
     lines: FxHashMap<usize, Vec<Node>>,
     packages: Vec<Candidates>,
     places: FxHashMap<PackageId, usize>,
-    read: FxHashSet<(usize, Position)>,
+    asked: Asked,
+    /// What versions require, as far as that was looked at.
+    required: FxHashMap<(usize, Position), Arc<[Requirement]>>,
     edges: FxHashMap<(Node, Position), Rc<[Edge]>>,
     namers: Namers,
     /// Whether it is noted of every package who asks for it; most searches never need to know.
@@ -79,7 +84,8 @@ impl<'a> World<'a> {
             lines: FxHashMap::default(),
             packages: Vec::new(),
             places: FxHashMap::default(),
-            read: FxHashSet::default(),
+            asked: Asked::default(),
+            required: FxHashMap::default(),
             edges: FxHashMap::default(),
             namers: Namers::default(),
             notes_askers: false,
@@ -162,7 +168,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn statistics(&self) -> Statistics {
-        Statistics { packages_read: self.packages.len(), versions_read: self.read.len() }
+        Statistics { packages_read: self.packages.len(), versions_read: self.required.len() }
     }
 
     /// Counts one more step of the search, and says how many there were.
@@ -292,15 +298,21 @@ impl<'a> World<'a> {
         place: usize,
         position: Position,
     ) -> Result<Arc<[Requirement]>, Unavailable> {
+        if let Some(known) = self.required.get(&(place, position)) {
+            return Ok(Arc::clone(known));
+        }
         let package = &mut self.packages[place];
         let (releases, candidate) = (package.releases(), package.candidate(position));
-        let requirements = self.universe.requirements(releases, candidate)?;
-        if self.read.insert((place, position))
-            && let Some(details) = self.universe.declared(releases, candidate)?
+        let required = self.universe.requirements(releases, candidate)?;
+        let declared = self.universe.declared(releases, candidate)?;
+        self.required.insert((place, position), Arc::clone(&required));
+        if let Some(details) = declared
+            && package.declare(&self.request.settings, position, details)
         {
-            self.is_outdated |= package.declare(&self.request.settings, position, details);
+            self.is_outdated = true;
+            self.asked.forget_answers();
         }
-        Ok(requirements)
+        Ok(required)
     }
 
     /// All that is required at a node, as it was written.
@@ -333,7 +345,9 @@ impl<'a> World<'a> {
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
         let inquiry = self.inquiry();
-        self.packages[place].matching(inquiry, requirement)
+        let matching = self.packages[place].matching(inquiry, requirement)?;
+        self.note_outdated(place);
+        Ok(matching)
     }
 
     /// Edges in an order that does not depend on the order in which requirements are written.
@@ -391,30 +405,25 @@ impl<'a> World<'a> {
         &mut self,
         requirement: &Requirement,
     ) -> Result<(usize, PositionSet), Unavailable> {
-        if let Some(instead) = self.instead(requirement) {
-            return self.accepted_of(&instead);
-        }
-        self.accepted_of(requirement)
-    }
-
-    fn accepted_of(
-        &mut self,
-        requirement: &Requirement,
-    ) -> Result<(usize, PositionSet), Unavailable> {
-        let place = self.find(&requirement.id)?;
-        let inquiry = self.inquiry();
-        let set = self.packages[place].accepted(inquiry, requirement)?;
-        self.is_outdated |= self.packages[place].take_outdated();
-        Ok((place, set))
+        let ask = self.ask_for(requirement);
+        let (place, set) = self.answer(ask)?;
+        Ok((place, set.clone()))
     }
 
     /// The edge that a requirement becomes; none if the workspace itself has the package.
     pub(super) fn edge(&mut self, requirement: &Requirement) -> Result<Option<Edge>, Unavailable> {
-        if self.request.is_own(&requirement.id) {
+        let ask = self.ask_for(requirement);
+        self.edge_for(ask)
+    }
+
+    /// The same of a requirement that has a number.
+    pub(super) fn edge_for(&mut self, ask: Ask) -> Result<Option<Edge>, Unavailable> {
+        if self.is_own(ask) {
             return Ok(None);
         }
-        let (place, set) = self.accepted(requirement)?;
-        Ok(Some(match self.edge_to_ways(requirement) {
+        let (place, set) = self.answer(ask)?;
+        let set = set.clone();
+        Ok(Some(match self.edge_to_ways_for(ask) {
             Some(edge) => edge,
             None => self.edge_to(place, set),
         }))

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
-use super::World;
+use super::{Ask, World};
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::PackageId;
@@ -58,7 +58,10 @@ impl Replacements {
 impl World<'_> {
     /// Says what stands for what, for a strategy that does not search.
     pub(in crate::select) fn replace(&mut self, stand_ins: BTreeMap<PackageId, PackageId>) {
-        self.replacements.fixed = Some(stand_ins);
+        if self.replacements.fixed.as_ref() != Some(&stand_ins) {
+            self.replacements.fixed = Some(stand_ins);
+            self.asked.forget_answers();
+        }
     }
 
     /// What stands for what, by a strategy that does not search.
@@ -193,6 +196,15 @@ impl World<'_> {
         };
         let set = PositionSet::between(0, ways as Position);
         Some(Edge { node: self.node(Kind::Met(index)), set })
+    }
+
+    /// The same of a requirement that has a number.
+    pub(super) fn edge_to_ways_for(&mut self, ask: Ask) -> Option<Edge> {
+        if self.replacements.known.is_empty() {
+            return None;
+        }
+        let requirement = self.requirement(ask).clone();
+        self.edge_to_ways(&requirement)
     }
 
     /// The requirement that a [`Kind::Met`] is about.
