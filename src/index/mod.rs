@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Found, Progress, Provider, Release, SafeUrl};
+use rustc_hash::FxHashMap;
 
 use crate::fs::FileError;
 use crate::guard::lock;
@@ -91,8 +92,9 @@ pub struct Index {
 pub(crate) struct Shared {
     options: IndexOptions,
     routes: Routes,
-    caches: Mutex<HashMap<(String, SafeUrl), Arc<CacheSlot>>>,
-    packages: Mutex<HashMap<PackageId, Arc<Slot>>>,
+    /// By the root of the registry, and the provider.
+    caches: Mutex<FxHashMap<SafeUrl, Vec<(String, Arc<CacheSlot>)>>>,
+    packages: Mutex<FxHashMap<PackageId, Arc<Slot>>>,
     providers: Mutex<HashMap<providers::Question, Arc<[PackageId]>>>,
     asked: AtomicUsize,
     answered: AtomicUsize,
@@ -280,7 +282,7 @@ impl Index {
     /// When the disk refuses; nothing but time is lost then.
     pub fn save(&self) -> Result<(), FileError> {
         let caches = lock(&self.shared.caches);
-        for cache in caches.values() {
+        for (_, cache) in caches.values().flatten() {
             if let Some(Ok(cache)) = cache.get() {
                 cache.save()?;
             }
@@ -565,7 +567,17 @@ impl Shared {
     fn cache(&self, provider: &str, root: &SafeUrl) -> Result<Arc<Cache>, PackageError> {
         let cell = {
             let mut caches = lock(&self.caches);
-            Arc::clone(caches.entry((provider.to_owned(), root.clone())).or_default())
+            let of_root = caches.get(root).into_iter().flatten();
+            let known = of_root.into_iter().find(|(known, _)| known == provider);
+            match known.map(|(_, slot)| Arc::clone(slot)) {
+                Some(slot) => slot,
+                None => {
+                    let slot = Arc::default();
+                    let of_root = caches.entry(root.clone()).or_default();
+                    of_root.push((provider.to_owned(), Arc::clone(&slot)));
+                    slot
+                }
+            }
         };
         cell.get_or_init(|| {
             Cache::open(&self.options.cache, provider, root).map(Arc::new).map_err(Arc::new)

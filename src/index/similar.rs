@@ -25,7 +25,8 @@ impl Shared {
         let base = id.base();
         let cached = lock(&self.caches)
             .values()
-            .filter_map(|cache| cache.get()?.as_ref().ok().cloned())
+            .flatten()
+            .filter_map(|(_, cache)| cache.get()?.as_ref().ok().cloned())
             .flat_map(|cache| cache.names().map(str::to_owned).collect::<Vec<_>>())
             .filter_map(|name| PackageId::parse(&format!("{}{name}", base.as_str())).ok())
             .collect::<Vec<_>>();

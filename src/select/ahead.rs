@@ -7,33 +7,35 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use pubgrub::VersionSet;
 
-use crate::index::{Requirement, Unavailable};
+use crate::index::Unavailable;
 use crate::reference::PackageId;
 use crate::select::highest::likely;
 use crate::select::positions::PositionSet;
-use crate::select::world::World;
+use crate::select::world::{Ask, AskSet, World};
 
 /// Walks the graph level by level, unless the universe has everything at hand.
 pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     if world.universe().is_at_hand() {
         return Ok(());
     }
-    let roots = world.roots().iter().flat_map(|root| &root.requirements);
-    let mut wave: Vec<Requirement> = roots.cloned().collect();
+    let roots = world.roots().to_vec();
+    let required = roots.iter().flat_map(|root| &root.requirements);
+    let mut wave: Vec<Ask> = required.map(|requirement| world.ask_for(requirement)).collect();
     let request = world.request();
     let own = request.local.keys().chain(request.replaced.keys());
     let mut seen: FxHashSet<PackageId> = own.cloned().collect();
+    let mut met = AskSet::default();
     while !wave.is_empty() {
-        wave.retain(|requirement| !seen.contains(&requirement.id));
-        wave.sort_unstable();
-        wave.dedup();
-        world.expect(wave.iter().map(|requirement| &requirement.id));
+        wave.retain(|&ask| met.insert(ask) && !seen.contains(&world.requirement(ask).id));
+        wave.sort_unstable_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
+        world.expect(wave.iter().map(|&ask| &world.requirement(ask).id));
         let mut wanted: FxHashMap<usize, PositionSet> = FxHashMap::default();
-        for requirement in &wave {
-            seen.insert(requirement.id.clone());
-            let (place, set) = world.accepted(requirement)?;
-            let common = wanted.get(&place).map(|before| before.intersection(&set));
-            wanted.insert(place, common.filter(|common| !common.is_empty()).unwrap_or(set));
+        for &ask in &wave {
+            seen.insert(world.requirement(ask).id.clone());
+            let (place, set) = world.answer(ask)?;
+            let common = wanted.get(&place).map(|before| before.intersection(set));
+            let common = common.filter(|common| !common.is_empty());
+            wanted.insert(place, common.unwrap_or_else(|| set.clone()));
         }
         let mut choices: Vec<_> = wanted
             .into_iter()
@@ -43,7 +45,7 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
         world.expect_requirements(&choices);
         wave.clear();
         for (place, position) in choices {
-            wave.extend(world.requirements(place, position)?.iter().cloned());
+            wave.extend_from_slice(&world.asks_of(place, position)?);
         }
     }
     Ok(())

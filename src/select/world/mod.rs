@@ -212,13 +212,14 @@ impl<'a> World<'a> {
                 }
                 let roots = self.roots.clone();
                 let required = roots.iter().flat_map(|root| &root.requirements);
+                let required = required.map(|requirement| self.ask_for(requirement)).collect();
                 let mut edges = self.edges_of(required, node, position)?;
                 edges.extend(self.edges_of_own()?);
                 Ok(edges)
             }
             Kind::Package(place) | Kind::Line(place, _) => {
-                let requirements = self.requirements(place, position)?;
-                let mut edges = self.edges_of(requirements.iter(), node, position)?;
+                let required = self.asks_of(place, position)?.to_vec();
+                let mut edges = self.edges_of(required, node, position)?;
                 edges.extend(self.naming_edge(place, position));
                 edges.extend(self.edges_of_capabilities(place, node, position)?);
                 edges.extend(self.edges_of_roles(place, position)?);
@@ -351,30 +352,31 @@ impl<'a> World<'a> {
     }
 
     /// Edges in an order that does not depend on the order in which requirements are written.
-    fn edges_of<'r>(
+    fn edges_of(
         &mut self,
-        requirements: impl Iterator<Item = &'r Requirement>,
+        mut required: Vec<Ask>,
         by: Node,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
-        let mut requirements: Vec<&Requirement> = requirements.collect();
-        requirements.sort_unstable();
-        self.expect(requirements.iter().map(|requirement| &requirement.id));
-        let mut edges = Vec::with_capacity(requirements.len());
-        for requirement in requirements {
-            if let Some((own, _)) = self.request.own_package(&requirement.id) {
-                edges.extend(self.edges_of_local(own));
+        required.sort_unstable_by(|&one, &two| self.requirement(one).cmp(self.requirement(two)));
+        self.expect(required.iter().map(|&ask| &self.requirement(ask).id));
+        let (mut edges, request) = (Vec::with_capacity(required.len()), self.request);
+        for ask in required {
+            if self.is_own(ask) {
+                let own = request.own_package(&self.requirement(ask).id);
+                edges.extend(own.into_iter().flat_map(|(own, _)| self.edges_of_local(own)));
                 continue;
             }
-            let (place, set) = self.accepted(requirement)?;
+            let (place, set) = self.answer(ask)?;
+            let set = set.clone();
             if self.notes_askers && self.place(by) != Some(place) {
                 self.is_outdated |= self.namers.note(Topic::Package(place), (by, None), position);
             }
-            if let Some(edge) = self.edge_to_ways(requirement) {
+            if let Some(edge) = self.edge_to_ways_for(ask) {
                 edges.push(edge);
                 continue;
             }
-            if self.packages[place].is_named_by(requirement) {
+            if self.packages[place].is_named_by(self.requirement(ask)) {
                 self.note_named(place, &set, (by, None), position);
             }
             let mut edge = self.edge_to(place, set);
