@@ -92,8 +92,7 @@ pub struct Index {
 pub(crate) struct Shared {
     options: IndexOptions,
     routes: Routes,
-    /// By the root of the registry, and the provider.
-    caches: Mutex<FxHashMap<SafeUrl, Vec<(String, Arc<CacheSlot>)>>>,
+    caches: Mutex<FxHashMap<SafeUrl, CachesAt>>,
     packages: Mutex<FxHashMap<PackageId, Arc<Slot>>>,
     providers: Mutex<HashMap<providers::Question, Arc<[PackageId]>>>,
     asked: AtomicUsize,
@@ -108,6 +107,9 @@ pub(crate) struct Shared {
 
 /// A registry's cache, opened when it is first needed.
 type CacheSlot = OnceLock<Result<Arc<Cache>, Arc<FileError>>>;
+
+/// The caches of the registries with one root, by provider.
+type CachesAt = Vec<(String, Arc<CacheSlot>)>;
 
 /// A package that was asked for; whoever asks second waits for the first.
 type Slot = OnceLock<Result<Arc<Package>, Arc<PackageError>>>;

@@ -11,8 +11,9 @@ mod layout;
 mod listing;
 mod segments;
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::layout::{Reader, Written};
 use self::listing::Far;
-use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Segment, WHOLE};
+use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, Segment, WHOLE};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::guard;
 
@@ -151,36 +152,38 @@ impl Cache {
         let mut segment = Segment::default();
         if let (Some(file), true) = (&present, is_worth_rewriting(&near, &changes)) {
             keep(&mut segment, file, &near, &changes).at("read", &self.path)?;
-            drop(near);
-            changes.iter().for_each(|change| change.push_into(&mut segment));
-            let parts = segment.parts();
-            return fs::write_atomic(&self.path, &[MAGIC.as_slice(), &parts.concat()].concat());
+            changes.iter().for_each(|change| segment.push(change.part()));
+            let mut whole = MAGIC.to_vec();
+            segment.write(&mut whole).at("write", &self.path)?;
+            return fs::write_atomic(&self.path, &whole);
         }
-        let end = near.end;
-        drop(near);
-        changes.iter().for_each(|change| change.push_into(&mut segment));
-        if end == 0 {
+        changes.iter().for_each(|change| segment.push(change.part()));
+        if near.end == 0 {
             fs::write_atomic(&self.path, MAGIC)?;
         }
-        append(&self.path, end.max(MAGIC.len() as u64), &segment.parts()).at("write", &self.path)
+        let end = near.end.max(MAGIC.len() as u64);
+        append(&self.path, end, &segment).at("write", &self.path)
     }
 }
 
 impl Change {
-    fn push_into(&self, segment: &mut Segment) {
-        match &self.said {
-            Said::Record(Written { near, far }) => segment.push(WHOLE, &self.name, near, far),
-            Said::Unchanged(near) => segment.push(CHECKED, &self.name, near, &[]),
-        }
+    fn part(&self) -> Part<'_> {
+        let (kind, near, far) = match &self.said {
+            Said::Record(Written { near, far }) => (WHOLE, near.as_slice(), far.as_slice()),
+            Said::Unchanged(near) => (CHECKED, near.as_slice(), [].as_slice()),
+        };
+        Part { kind, name: &self.name, near, far: Cow::Borrowed(far) }
     }
 }
 
 /// Writes a segment behind the first `after` bytes.
-fn append(path: &Path, after: u64, parts: &[Vec<u8>]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
+fn append(path: &Path, after: u64, segment: &Segment<'_>) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(path)?;
     file.set_len(after)?;
-    file.seek(SeekFrom::End(0))?;
-    parts.iter().try_for_each(|part| file.write_all(part))
+    let mut writer = BufWriter::with_capacity(256 << 10, file);
+    writer.seek(SeekFrom::End(0))?;
+    segment.write(&mut writer)?;
+    writer.flush()
 }
 
 /// Whether less than half of the bytes would still say something, or reading the file takes many steps.
@@ -205,7 +208,12 @@ fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
 }
 
 /// Takes over what is in a file and still says something.
-fn keep(segment: &mut Segment, file: &File, present: &Near, changes: &[Change]) -> io::Result<()> {
+fn keep<'parts>(
+    segment: &mut Segment<'parts>,
+    file: &File,
+    present: &'parts Near,
+    changes: &[Change],
+) -> io::Result<()> {
     let replaced = changes.iter().filter(|change| matches!(change.said, Said::Record(_)));
     let replaced: FxHashSet<&str> = replaced.map(|change| change.name.as_str()).collect();
     let mut latest: Vec<(&str, Latest)> = present.latest().into_iter().collect();
@@ -215,10 +223,11 @@ fn keep(segment: &mut Segment, file: &File, present: &Near, changes: &[Change]) 
         let whole = &present.frames[whole];
         let mut far = vec![0; whole.far_length as usize];
         fs::read_at(file, whole.far, &mut far)?;
-        segment.push(WHOLE, name, &present.bytes[whole.near.clone()], &far);
+        let near = &present.bytes[whole.near.clone()];
+        segment.push(Part { kind: WHOLE, name, near, far: Cow::Owned(far) });
         if let Some(checked) = checked {
-            let near = present.frames[checked].near.clone();
-            segment.push(CHECKED, name, &present.bytes[near], &[]);
+            let near = &present.bytes[present.frames[checked].near.clone()];
+            segment.push(Part { kind: CHECKED, name, near, far: Cow::Borrowed(&[]) });
         }
     }
     Ok(())

@@ -4,8 +4,9 @@
 //! A segment that was cut off by a kill, or that makes no sense, ends the file for its readers and is overwritten by the
 //! next writer. Nothing here knows what a record says.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -160,34 +161,49 @@ fn lengths(head: [u8; SEGMENT_HEAD]) -> [u64; 2] {
 
 /// A segment on its way into a file.
 #[derive(Debug, Default)]
-pub(super) struct Segment {
-    near: Vec<u8>,
-    far: Vec<u8>,
+pub(super) struct Segment<'parts> {
+    parts: Vec<Part<'parts>>,
 }
 
-impl Segment {
+/// A record on its way into a file.
+#[derive(Debug)]
+pub(super) struct Part<'parts> {
+    pub(super) kind: u8,
+    pub(super) name: &'parts str,
+    pub(super) near: &'parts [u8],
+    pub(super) far: Cow<'parts, [u8]>,
+}
+
+impl<'parts> Segment<'parts> {
     /// Puts a record at the end.
-    pub(super) fn push(&mut self, kind: u8, name: &str, near: &[u8], far: &[u8]) {
-        let rest = FRAME_HEAD - 4 + name.len() + near.len();
-        put_number(&mut self.near, rest);
-        self.near.push(kind);
-        put_number(&mut self.near, name.len());
-        put_number(&mut self.near, self.far.len());
-        put_number(&mut self.near, far.len());
-        self.near.extend_from_slice(name.as_bytes());
-        self.near.extend_from_slice(near);
-        self.far.extend_from_slice(far);
+    pub(super) fn push(&mut self, part: Part<'parts>) {
+        self.parts.push(part);
     }
 
-    /// The parts of the segment, in the order in which they are written.
-    pub(super) fn parts(self) -> [Vec<u8>; 3] {
-        let mut head = Vec::with_capacity(SEGMENT_HEAD);
-        put_number(&mut head, self.near.len());
-        put_number(&mut head, self.far.len());
-        [head, self.near, self.far]
+    /// Writes the segment.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let near = |part: &Part<'_>| FRAME_HEAD + part.name.len() + part.near.len();
+        out.write_all(&number(self.parts.iter().map(near).sum()))?;
+        out.write_all(&number(self.parts.iter().map(|part| part.far.len()).sum()))?;
+        let mut far = 0;
+        for part in &self.parts {
+            out.write_all(&number(near(part) - 4))?;
+            out.write_all(&[part.kind])?;
+            for length in [part.name.len(), far, part.far.len()] {
+                out.write_all(&number(length))?;
+            }
+            out.write_all(part.name.as_bytes())?;
+            out.write_all(part.near)?;
+            far += part.far.len();
+        }
+        self.parts.iter().try_for_each(|part| out.write_all(&part.far))
     }
 }
 
-fn put_number(out: &mut Vec<u8>, number: usize) {
-    out.extend_from_slice(&u32::try_from(number).expect("an index is under 4 GiB").to_le_bytes());
+fn number(number: usize) -> [u8; 4] {
+    u32::try_from(number).expect("an index is under 4 GiB").to_le_bytes()
 }
