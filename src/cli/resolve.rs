@@ -86,7 +86,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.line("")?;
         context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
     }
-    change::print(context, &outcome)
+    let ending = change::print(context, &outcome);
+    // The process ends now: what it holds need not be taken apart.
+    std::mem::forget((outcome, session));
+    ending
 }
 
 /// A line for each package that was chosen, and below it what it was asked for by, if that is to be explained.

@@ -6,6 +6,7 @@
 //! is not decided here.
 
 mod cache;
+mod error;
 mod hints;
 mod known;
 mod package;
@@ -30,9 +31,10 @@ use rustc_hash::FxHashMap;
 use crate::fs::FileError;
 use crate::guard::lock;
 use crate::index::cache::{Cache, Record};
+use crate::index::error::PackageError;
 use crate::index::hints::Hints;
 use crate::index::known::Known;
-use crate::index::package::{Package, PackageError};
+use crate::index::package::Package;
 use crate::index::pool::Pool;
 use crate::index::releases::Releases;
 use crate::index::routes::Routes;
@@ -41,7 +43,7 @@ use crate::manifest::Manifest;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::Registry;
 
-pub use self::package::{Cause, cause};
+pub use self::error::{Cause, cause};
 pub use self::routes::{Providers, Route, RouteError};
 pub use self::similar::nearest;
 pub use self::universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};

@@ -6,7 +6,7 @@ use mu_provider::{ErrorKind, SafeUrl};
 
 use crate::guard::lock;
 use crate::index::cache::Record;
-use crate::index::package::PackageError;
+use crate::index::error::PackageError;
 use crate::index::routes::Route;
 use crate::index::{Answer, Shared, wire};
 use crate::manifest::Capability;

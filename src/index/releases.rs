@@ -18,6 +18,7 @@ pub struct Releases {
     id: PackageId,
     source: Source,
     entries: Vec<Entry>,
+    is_plain: bool,
 }
 
 /// What kind of place the releases come from, as far as choosing among them depends on it.
@@ -102,7 +103,7 @@ impl Releases {
 
     /// Says that there is no such package, and where it was looked for (URLs or paths).
     pub fn absent(id: PackageId, tried: Vec<String>) -> Self {
-        Self { id, source: Source::Absent { tried }, entries: Vec::new() }
+        Self { id, source: Source::Absent { tried }, entries: Vec::new(), is_plain: true }
     }
 
     /// Sorts the entries; of two with one version the first stays.
@@ -111,7 +112,10 @@ impl Releases {
             entries.sort_by(|one, two| one.version.cmp(&two.version));
             entries.dedup_by(|later, first| later.version == first.version);
         }
-        Self { id, source, entries }
+        let is_plain = entries
+            .iter()
+            .all(|entry| entry.version.as_semver().is_some_and(|version| version.pre.is_empty()));
+        Self { id, source, entries, is_plain }
     }
 
     /// The package.
@@ -130,6 +134,11 @@ impl Releases {
     /// Whether commits, branches and a default branch can be asked for.
     pub fn is_repository(&self) -> bool {
         self.source == Source::Repository
+    }
+
+    /// Whether no version is a prerelease or a composite one.
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// How many versions there are.

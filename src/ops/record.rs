@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mu_provider::{Release, SafeUrl};
 
-use crate::index::Route;
+use crate::index::{Index, Route, Unavailable};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
@@ -15,6 +15,9 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
 use crate::workspace::Resolution;
+
+/// Fewer releases than this are read without another thread.
+const MANY: usize = 64;
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
 /// that `other` knows.
@@ -36,7 +39,19 @@ pub(super) fn record(
     let mut releases = HashMap::new();
     let mut warnings: Vec<String> =
         selection.warnings.iter().map(|warning| describe(session, warning)).collect();
-    for chosen in &selection.packages {
+    let kept: Vec<Option<&LockedPackage>> = selection
+        .packages
+        .iter()
+        .map(|chosen| {
+            let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
+            known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package))
+        })
+        .collect();
+    let new = selection.packages.iter().zip(&kept);
+    let new = new.filter(|(chosen, kept)| kept.is_none() && !chosen.is_local());
+    let new: Vec<&Chosen> = new.map(|(chosen, _)| chosen).collect();
+    let mut read = releases_of(session.index(), &new).into_iter();
+    for (chosen, kept) in selection.packages.iter().zip(kept) {
         let mut requested: Vec<Requested> = chosen
             .requested
             .iter()
@@ -55,14 +70,12 @@ pub(super) fn record(
             dependencies.sort();
         }
         dependencies.dedup();
-        let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
-        let kept =
-            known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package));
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
             None => {
-                let (route, release) = release_of(session, chosen)?;
+                let release = read.next().expect("what is new was asked for");
+                let (route, release) = release.map_err(|error| unavailable(session, error))?;
                 let mut package = new_entry(session, chosen, &route, &release)?;
                 if package.source.is_folder() {
                     // Taken for unchanged until it is read again.
@@ -190,10 +203,26 @@ fn version_text(version: Option<&Version>) -> String {
     version.map_or_else(|| "0.0.0".to_owned(), ToString::to_string)
 }
 
-/// Where what was chosen is.
-fn release_of(session: &Session, chosen: &Chosen) -> Result<(Route, Release), CommandError> {
-    let candidate = chosen.candidate().expect("what is not the workspace's own is a candidate");
-    session.index().release(chosen.source(), candidate).map_err(|error| unavailable(session, error))
+/// Where each of what was chosen is, and what is known of it; two threads read where that is much.
+fn releases_of(index: &Index, chosen: &[&Chosen]) -> Vec<Result<(Route, Release), Unavailable>> {
+    let read = |chosen: &[&Chosen]| -> Vec<Result<(Route, Release), Unavailable>> {
+        let releases = chosen.iter().map(|chosen| {
+            let candidate = chosen.candidate();
+            let candidate = candidate.expect("what is not the workspace's own is a candidate");
+            index.release(chosen.source(), candidate)
+        });
+        releases.collect()
+    };
+    if chosen.len() < MANY {
+        return read(chosen);
+    }
+    let (near, far) = chosen.split_at(chosen.len() / 2);
+    std::thread::scope(|scope| {
+        let far = scope.spawn(|| read(far));
+        let mut all = read(near);
+        all.extend(far.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        all
+    })
 }
 
 fn new_entry(

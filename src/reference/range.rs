@@ -61,6 +61,23 @@ impl Range {
         self.alternatives.iter().any(|alternative| alternative.holds(version, prereleases))
     }
 
+    /// Which of so many ascending versions are in the range, if they are all from one place up to another; `None` where
+    /// that must be asked of each. None of the versions may be a prerelease or a composite one.
+    pub fn span<'version>(
+        &self,
+        count: usize,
+        version: impl Fn(usize) -> &'version Version,
+    ) -> Option<std::ops::Range<usize>> {
+        let [Alternative(comparators)] = &*self.alternatives else { return None };
+        let holds = |at: usize, is_lower: bool| {
+            let version = version(at).leading();
+            let mut bounds = comparators.iter().filter(|bound| bound.side.is_lower() == is_lower);
+            bounds.all(|bound| bound.holds(version, true))
+        };
+        let start = first(0, count, |at| holds(at, true));
+        Some(start..first(start, count, |at| !holds(at, false)))
+    }
+
     /// Whether some lower bound of the range is exactly this version, and within the range.
     pub fn begins_at(&self, version: &Version) -> bool {
         let leading = version.leading();
@@ -69,6 +86,20 @@ impl Range {
                 && alternative.0.iter().any(|comparator| comparator.begins_at(leading))
         })
     }
+}
+
+/// The first place from `start` up to `end` at which something holds that holds everywhere behind; `end` if it does nowhere.
+fn first(start: usize, end: usize, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (start, end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
 }
 
 impl fmt::Display for Range {
@@ -98,6 +129,12 @@ pub(super) enum Side {
     AtLeast,
     Below,
     AtMost,
+}
+
+impl Side {
+    fn is_lower(self) -> bool {
+        matches!(self, Self::Above | Self::AtLeast)
+    }
 }
 
 impl Alternative {

@@ -130,3 +130,38 @@ fn knows_where_a_range_begins() {
         assert_eq!(range.begins_at(&version), expected, "{range} {version}");
     }
 }
+
+#[test]
+fn a_span_is_what_is_in_the_range() {
+    let texts =
+        ["0.9.0", "1.0.0", "1.2.3", "1.2.3+b1", "1.2.4", "1.4.0", "1.5.1", "2.0.0", "3.1.0"];
+    let versions = texts.map(|text| Version::parse(text).expect("is a version"));
+    for text in [
+        "^1.2",
+        ">=1.2.3 <2",
+        "~1.2",
+        "1.x",
+        "*",
+        ">1.2.3",
+        "<=1.4",
+        "=1.2.3",
+        "1.2 - 1.4",
+        "<1.4.0-rc.1",
+        ">=1.4.0-rc.1",
+        ">3 <2",
+        "<0.1",
+        ">9",
+        "^0.9.0",
+    ] {
+        let range = Range::parse(text).expect("is a range");
+        let span = range.span(versions.len(), |at| &versions[at]).expect("has one alternative");
+        for prereleases in [true, false] {
+            for (at, version) in versions.iter().enumerate() {
+                let is_in = range.matches(version, prereleases);
+                assert_eq!(span.contains(&at), is_in, "{text} {version} {prereleases}");
+            }
+        }
+    }
+    let several = Range::parse("^1 || ^3").expect("is a range");
+    assert_eq!(several.span(versions.len(), |at| &versions[at]), None);
+}

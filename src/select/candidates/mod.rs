@@ -415,7 +415,17 @@ impl Candidates {
             }
             _ => spec.accepts(version, prereleases),
         };
-        let releases = PositionSet::matching(length, |at| accepts(self.releases.version(at)));
+        let version = |at: usize| self.releases.version(at as Position);
+        let span = match spec {
+            VersionSpec::Range(range) if self.releases.is_plain() => {
+                range.span(length as usize, version)
+            }
+            _ => None,
+        };
+        let releases = match span {
+            Some(span) => PositionSet::between(span.start as Position, span.end as Position),
+            None => PositionSet::matching(length, |at| accepts(self.releases.version(at))),
+        };
         if self.revisions.is_empty() {
             return releases;
         }

@@ -1,0 +1,87 @@
+//! Why something about a package is not known: for messages, and for callers that can react to it.
+
+use std::sync::Arc;
+
+use mu_provider::{ErrorKind, ProviderError};
+
+use crate::fs::FileError;
+use crate::index::routes::RouteError;
+use crate::index::universe::Unavailable;
+use crate::manifest::source::SourceError;
+use crate::reference::{PackageId, ReferenceError};
+
+/// Why something about a package is not known.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PackageError {
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    #[error("cannot read the index cache")]
+    Cache(#[source] Arc<FileError>),
+    #[error("{0} says that nothing changed, though it was never asked before")]
+    Unasked(String),
+    #[error("the index line of `{id}` {version} cannot be read")]
+    Line { id: PackageId, version: String, source: serde_json::Error },
+    #[error("the manifest of `{id}` {version} cannot be read")]
+    Manifest { id: PackageId, version: String, source: SourceError },
+    #[error("`{id}` {version} depends on something that is no reference")]
+    Dependency { id: PackageId, version: String, source: ReferenceError },
+    #[error(
+        "`{id}` {version} depends on the folder `{folder}` of its author's machine; its manifest must \
+         name the package in it instead, as in `acme/utils#^1.0`"
+    )]
+    LocalDependency { id: PackageId, version: String, folder: String },
+    #[error(
+        "`{id}` {version} depends on the folder `{folder}`, which is not in its repository; its manifest \
+         must name the package in it instead, as in `https://github.com/acme/utils#^1.0`"
+    )]
+    OutsideRepository { id: PackageId, version: String, folder: String },
+    #[error(transparent)]
+    Other(#[from] Arc<PackageError>),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+}
+
+/// Why something is not known, as far as a caller can react to it.
+#[derive(Debug)]
+pub enum Cause<'error> {
+    /// A provider said so.
+    Provider(&'error ProviderError),
+    /// No provider serves the place.
+    Route,
+    /// What the package says of itself makes no sense.
+    Package,
+    /// The cache cannot be read.
+    Cache,
+}
+
+/// Why something is not known.
+pub fn cause(error: &Unavailable) -> Cause<'_> {
+    let source = &*error.source;
+    let shared = source.downcast_ref::<Arc<PackageError>>().map(|shared| &**shared);
+    match source.downcast_ref::<PackageError>().or(shared) {
+        Some(error) => error.cause(),
+        None => Cause::Package,
+    }
+}
+
+impl PackageError {
+    /// Whether it is not known because nobody may be asked.
+    pub(super) fn is_offline(&self) -> bool {
+        matches!(self.cause(), Cause::Provider(error) if error.kind() == ErrorKind::Offline)
+    }
+
+    fn cause(&self) -> Cause<'_> {
+        match self {
+            Self::Provider(error) | Self::Route(RouteError::Provider(error)) => {
+                Cause::Provider(error)
+            }
+            Self::Route(_) => Cause::Route,
+            Self::Cache(_) => Cause::Cache,
+            Self::Other(error) => error.cause(),
+            Self::Unavailable(error) => cause(error),
+            _ => Cause::Package,
+        }
+    }
+}
