@@ -223,7 +223,7 @@ fn an_archive_that_an_open_hub_forbids_is_most_likely_not_there() {
     });
     let fetch = |client: Client| {
         let fetched = client.fetch(&at(&server.url(""), "aws/ec2"), &release);
-        fetched.err().expect("is not there")
+        fetched.expect_err("is not there")
     };
     let error = fetch(Client::new());
     assert_eq!(error.kind(), ErrorKind::NotFound);
