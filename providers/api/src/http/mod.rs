@@ -6,7 +6,6 @@
 //! No registry's protocol is known here, and nothing connects before the first request.
 
 mod credentials;
-mod loopback;
 mod request;
 mod response;
 mod retry;
@@ -23,7 +22,6 @@ use reqwest::blocking::Client;
 pub use self::credentials::{
     Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, token_variable,
 };
-use self::loopback::Loopback;
 pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;
@@ -88,14 +86,13 @@ pub struct Http {
     /// For the network: trusts the system's roots, goes through its proxies.
     network: OnceLock<Client>,
     /// For plain http to this machine: needs no roots, and no proxy may see what is sent.
-    loopback: Loopback,
+    loopback: OnceLock<Client>,
 }
 
 impl Http {
     /// A client that has not connected to anything, nor read any certificate.
     pub fn new(options: HttpOptions) -> Arc<Self> {
-        let loopback = Loopback::new(&options);
-        Arc::new(Self { options, network: OnceLock::new(), loopback })
+        Arc::new(Self { options, network: OnceLock::new(), loopback: OnceLock::new() })
     }
 
     /// What it was made with.
@@ -118,29 +115,31 @@ impl Http {
         Request::new(self, method, url.clone())
     }
 
-    /// The client for the network, made when it is first needed, which is to reach `url`.
-    fn network(&self, url: &SafeUrl) -> Result<&Client, ProviderError> {
-        if let Some(client) = self.network.get() {
+    /// The client for one URL, made when it is first needed.
+    fn client(&self, url: &SafeUrl) -> Result<&Client, ProviderError> {
+        let local = url.scheme() == "http" && url.is_loopback();
+        let slot = if local { &self.loopback } else { &self.network };
+        if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let client = self.build().map_err(|error| {
+        let client = self.build(local).map_err(|error| {
             ProviderError::new(ErrorKind::Network, format!("cannot set up TLS to reach `{url}`"))
                 .because(retry::root_cause(&error))
                 .hint("install the package `ca-certificates`, or name a file of trusted certificates in SSL_CERT_FILE")
         })?;
         // Two threads may both have made one; the first stays.
-        Ok(self.network.get_or_init(|| client))
+        Ok(slot.get_or_init(|| client))
     }
 
-    fn build(&self) -> Result<Client, reqwest::Error> {
+    fn build(&self, local: bool) -> Result<Client, reqwest::Error> {
         // An error means that this process has a provider of cryptography already, which will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        Client::builder()
+        let builder = Client::builder()
             .user_agent(&self.options.user_agent)
             .connect_timeout(self.options.connect_timeout)
             .timeout(self.options.read_timeout)
             .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .build()
+            .referer(false);
+        if local { builder.no_proxy().tls_certs_only([]) } else { builder }.build()
     }
 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 pub use reqwest::Method;
 use reqwest::blocking::Body as WireBody;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::loopback::Question;
 use super::{Authorization, Failure, Http, Response, rules, token_variable};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
@@ -17,14 +16,11 @@ const REDIRECTS: usize = 10;
 /// The slowest sending that still counts as progress, in bytes a second.
 const SLOWEST_SENDING: u64 = 16 << 10;
 
-/// What is sent piece by piece, and how long it is.
-type Stream = (Box<dyn Read + Send>, u64);
-
 /// What a request sends.
 enum Body {
     Nothing,
     Bytes(Vec<u8>),
-    Stream(Option<Stream>),
+    Stream(Option<(Box<dyn Read + Send>, u64)>),
 }
 
 /// A request in the making.
@@ -176,64 +172,29 @@ impl<'http> Request<'http> {
     }
 
     fn send_to(&mut self, url: &SafeUrl) -> Result<Response, Failure> {
-        let mut headers = HeaderMap::with_capacity(self.headers.len() + 1);
-        for (name, value) in &self.headers {
-            headers.insert(HeaderName::from_static(name), header_value(name, value)?);
-        }
-        if let Some(value) = self.token_for(url) {
-            let mut value = header_value("authorization", value.expose())?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        if url.scheme() == "http" && url.is_loopback() {
-            self.send_to_loopback(url, &headers)
-        } else {
-            self.send_to_network(url, headers)
-        }
-    }
-
-    fn send_to_loopback(
-        &mut self,
-        url: &SafeUrl,
-        headers: &HeaderMap,
-    ) -> Result<Response, Failure> {
-        let http = self.http;
-        let mut stream = self.take_stream()?;
-        let mut bytes: &[u8] = if let Body::Bytes(bytes) = &self.body { bytes } else { &[] };
-        let length = bytes.len() as u64;
-        let body: Option<(&mut dyn Read, u64)> = match &mut stream {
-            Some((reader, length)) => Some((reader.as_mut(), *length)),
-            None => (length > 0).then_some((&mut bytes, length)),
-        };
-        let mut question = Question { method: &self.method, url: url.as_url(), headers, body };
-        match http.loopback.ask(&mut question) {
-            Ok(answer) => Ok(Response::of_loopback(url.clone(), answer)),
-            Err(reason) => Err(Failure::unanswered(&reason, url, &http.options)),
-        }
-    }
-
-    fn send_to_network(&mut self, url: &SafeUrl, headers: HeaderMap) -> Result<Response, Failure> {
         let options = &self.http.options;
-        let client = self.http.network(url)?;
+        let client = self.http.client(url)?;
         let mut wire = url.as_url().clone();
         // What is in the userinfo is sent as a header, under the rules for tokens, or not at all.
         let _ = wire.set_username("");
         let _ = wire.set_password(None);
         let mut request = reqwest::blocking::Request::new(self.method.clone(), wire);
-        *request.headers_mut() = headers;
-        let stream = self.take_stream()?;
-        let body: Option<(WireBody, u64)> = match (&self.body, stream) {
-            (_, Some((reader, length))) => Some((WireBody::sized(reader, length), length)),
-            (Body::Bytes(bytes), _) => Some((bytes.clone().into(), bytes.len() as u64)),
-            _ => None,
-        };
-        if let Some((body, length)) = body {
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
+        }
+        if let Some(value) = self.token_for(url) {
+            let mut value = header_value("authorization", value.expose())?;
+            value.set_sensitive(true);
+            request.headers_mut().insert(AUTHORIZATION, value);
+        }
+        let (body, length) = self.take_body()?;
+        if length > 0 {
             let sending = Duration::from_secs(length / SLOWEST_SENDING);
             *request.timeout_mut() = Some(options.read_timeout + sending);
-            *request.body_mut() = Some(body);
         }
+        *request.body_mut() = body;
         match client.execute(request) {
-            Ok(response) => Ok(Response::of_network(url.clone(), response)),
+            Ok(response) => Ok(Response::new(url.clone(), response)),
             Err(error) => Err(Failure::transport(&error.without_url(), url, options)),
         }
     }
@@ -246,15 +207,20 @@ impl<'http> Request<'http> {
         self.authorization.value(&self.url, self.http.options.credentials.as_ref())
     }
 
-    /// What to send piece by piece, if that is how it comes.
-    fn take_stream(&mut self) -> Result<Option<Stream>, ProviderError> {
-        let Body::Stream(stream) = &mut self.body else { return Ok(None) };
-        stream.take().map(Some).ok_or_else(|| {
-            ProviderError::new(
-                ErrorKind::Network,
-                format!("the request to `{}` can be sent only once", self.url),
-            )
-        })
+    fn take_body(&mut self) -> Result<(Option<WireBody>, u64), ProviderError> {
+        match &mut self.body {
+            Body::Nothing => Ok((None, 0)),
+            Body::Bytes(bytes) => Ok((Some(bytes.clone().into()), bytes.len() as u64)),
+            Body::Stream(stream) => {
+                let (reader, length) = stream.take().ok_or_else(|| {
+                    ProviderError::new(
+                        ErrorKind::Network,
+                        format!("the request to `{}` can be sent only once", self.url),
+                    )
+                })?;
+                Ok((Some(WireBody::sized(reader, length)), length))
+            }
+        }
     }
 
     /// An answer, or the error that its status stands for.

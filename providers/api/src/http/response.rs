@@ -5,31 +5,18 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use reqwest::StatusCode;
-use reqwest::header::HeaderMap;
-
-use super::{Failure, loopback};
+use super::Failure;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 /// An answer whose body is still on its way.
 pub struct Response {
     url: SafeUrl,
-    status: StatusCode,
-    headers: HeaderMap,
-    length: Option<u64>,
-    body: Box<dyn Read + Send>,
+    inner: reqwest::blocking::Response,
 }
 
 impl Response {
-    pub(super) fn of_network(url: SafeUrl, mut answer: reqwest::blocking::Response) -> Self {
-        let length = answer.content_length();
-        let headers = std::mem::take(answer.headers_mut());
-        Self { url, status: answer.status(), headers, length, body: Box::new(answer) }
-    }
-
-    pub(super) fn of_loopback(url: SafeUrl, answer: loopback::Answer) -> Self {
-        let loopback::Answer { status, headers, length, body } = answer;
-        Self { url, status, headers, length, body }
+    pub(super) fn new(url: SafeUrl, inner: reqwest::blocking::Response) -> Self {
+        Self { url, inner }
     }
 
     /// Where the answer came from, after redirects.
@@ -39,17 +26,17 @@ impl Response {
 
     /// The status, such as 200.
     pub fn status(&self) -> u16 {
-        self.status.as_u16()
+        self.inner.status().as_u16()
     }
 
     /// The status with its name, such as `404 Not Found`.
     pub fn status_text(&self) -> String {
-        self.status.to_string()
+        self.inner.status().to_string()
     }
 
     /// A header's value, if it is there and is text. Names are in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+        self.inner.headers().get(name)?.to_str().ok()
     }
 
     /// For how many seconds the answer stays fresh, by its `Cache-Control`; 0 where it does not say.
@@ -69,7 +56,7 @@ impl Response {
 
     /// How long the body is, where the server says so.
     pub fn length(&self) -> Option<u64> {
-        self.length
+        self.inner.content_length()
     }
 
     /// Reads the whole body, which is refused if it is longer than `limit`.
@@ -88,7 +75,7 @@ impl Response {
         let mut reported = 0;
         loop {
             let want = 256 << 10;
-            let count = (&mut self.body).take(want).read_to_end(&mut body);
+            let count = (&mut self.inner).take(want).read_to_end(&mut body);
             let count = count.map_err(|error| Failure::broken_off(&error, &self.url))?;
             if body.len() as u64 > limit {
                 return Err(self.too_long(limit).into());
@@ -113,7 +100,7 @@ impl Response {
 
 impl Read for Response {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.body.read(buffer)
+        self.inner.read(buffer)
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use httpdate::HttpDate;
 
-use super::loopback::Unanswered;
 use super::{Http, HttpOptions, Response};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
@@ -42,28 +41,13 @@ impl Failure {
             .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE")
             .into();
         }
-        if error.is_timeout() && !error.is_connect() {
-            return Self::silence(url, options);
-        }
-        Self::may_pass(network(format!("cannot reach `{url}`")).because(root_cause(error)))
-    }
-
-    /// Why there is no answer from `url`, which is this machine.
-    pub(super) fn unanswered(reason: &Unanswered, url: &SafeUrl, options: &HttpOptions) -> Self {
-        match reason {
-            Unanswered::Silent => Self::silence(url, options),
-            Unanswered::Unreachable(error) => {
-                let failed =
-                    ProviderError::new(ErrorKind::Network, format!("cannot reach `{url}`"));
-                Self::may_pass(failed.because(root_cause(error)))
-            }
-        }
-    }
-
-    fn silence(url: &SafeUrl, options: &HttpOptions) -> Self {
-        let seconds = options.read_timeout.as_secs_f32();
-        let text = format!("`{url}` did not answer for {seconds} s");
-        Self::may_pass(ProviderError::new(ErrorKind::Network, text))
+        let failed = if error.is_timeout() && !error.is_connect() {
+            let seconds = options.read_timeout.as_secs_f32();
+            network(format!("`{url}` did not answer for {seconds} s"))
+        } else {
+            network(format!("cannot reach `{url}`")).because(root_cause(error))
+        };
+        Self::may_pass(failed)
     }
 
     /// The answer from `url` broke off.

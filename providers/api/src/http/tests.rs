@@ -245,7 +245,9 @@ fn offline_connects_to_nothing() {
     let http = Http::new(HttpOptions { offline: true, ..Notes::default().options() });
     let error = get(&http, &server, "a").expect_err("is offline");
     assert_eq!(error.kind(), ErrorKind::Offline);
-    assert!(server.seen().is_empty() && http.network.get().is_none());
+    assert!(
+        server.seen().is_empty() && http.loopback.get().is_none() && http.network.get().is_none()
+    );
 }
 
 #[test]
