@@ -11,8 +11,8 @@ use crate::store::Store;
 /// Care for what mu keeps on this machine
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-Everything in the cache can be deleted at any time: it is fetched again when it is needed. Packs of
-workspaces with `link: symlink` are links to it, though, which `prune` leaves alone: after `clean`, run
+Everything in the cache can be deleted at any time: it is fetched again when it is needed. Packs of \
+workspaces with `link: symlink` are links to it, though, which `prune` leaves alone: after `clean`, run \
 `mu get` there.
 
 Examples:

@@ -13,8 +13,8 @@ use crate::ops::{Code, CommandError, Scope};
 /// Store a token for a registry's host
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The token is asked for without showing it, or read from stdin; it is never an argument, where other
-users could see it. It is sent to that host alone, never over plain http, never on to where a redirect
+The token is asked for without showing it, or read from stdin; it is never an argument, where other \
+users could see it. It is sent to that host alone, never over plain http, never on to where a redirect \
 leads. A token in MU_TOKEN_<HOST> (MU_TOKEN_HUB_MU_COM) counts before the stored one.
 
 Examples:

@@ -11,8 +11,8 @@ use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 /// Copy packages into another hub
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Copies the version that would be chosen, and those of what it depends on: archives byte for byte, so that
-locks hold there too. What is there already is not fetched again. Packages that are in no hub, such as
+Copies the version that would be chosen, and those of what it depends on: archives byte for byte, so that \
+locks hold there too. What is there already is not fetched again. Packages that are in no hub, such as \
 those of Git repositories, stay where they are. A registry then leads a base to the mirror.
 
 Examples:

@@ -15,10 +15,10 @@ use crate::report::{FAINT, STRONG, Table, count, printable, size};
 /// Make the archive of a package
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The same files give the same archive on every machine. Packed is what `files` in the manifest
-chooses, without what a .gitignore or .muignore leaves out (`!dist` in a .muignore brings back what
-Git should not have); always the manifest and its readme, never .git and .mu. Mu.lock is packed cut
-down to what this package depends on. Files that look like secrets (.env, *.pem, .npmrc, …) are
+The same files give the same archive on every machine. Packed is what `files` in the manifest \
+chooses, without what a .gitignore or .muignore leaves out (`!dist` in a .muignore brings back what \
+Git should not have); always the manifest and its readme, never .git and .mu. Mu.lock is packed cut \
+down to what this package depends on. Files that look like secrets (.env, *.pem, .npmrc, …) are \
 refused.
 
 Examples:

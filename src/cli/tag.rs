@@ -11,7 +11,7 @@ use crate::report::printable;
 /// Give a published version another name
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A tag is on one version of a package at most: one that was on another moves. References name it as they
+A tag is on one version of a package at most: one that was on another moves. References name it as they \
 name versions: acme/web#beta.
 
 Examples:

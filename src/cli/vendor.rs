@@ -9,8 +9,8 @@ use crate::ops::vendor::{stop_vendoring, vendor};
 /// Keep packs in the workspace as files to commit
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Packs become plain files in .mu/packs that are committed with the workspace: a checkout then needs
-neither network nor cache. Every later command that installs keeps them that way, and `mu verify`
+Packs become plain files in .mu/packs that are committed with the workspace: a checkout then needs \
+neither network nor cache. Every later command that installs keeps them that way, and `mu verify` \
 compares them with Mu.lock.
 
 Examples:

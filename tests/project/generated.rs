@@ -36,6 +36,26 @@ fn write(command: &Command, name: &str, page: &mut String) {
     }
 }
 
+/// Line breaks inside a paragraph stay where they are on every terminal, and leave single words behind on narrow ones.
+#[test]
+fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {
+    let mut program = mu::cli::Cli::command();
+    program.build();
+    let mut broken = Vec::new();
+    let mut commands = vec![&program];
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands());
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let is_prose = |line: &str| line.len() > 60 && !line.starts_with(' ');
+        let lines: Vec<&str> = text.lines().collect();
+        let pairs = lines.windows(2).filter(|pair| is_prose(pair[0]) && is_prose(pair[1]));
+        broken.extend(pairs.map(|pair| format!("{}: {}", command.get_name(), pair[0])));
+    }
+    // Each of these two lines is a sentence of its own.
+    broken.retain(|line| !line.starts_with("mu: Put a folder"));
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
 #[test]
 fn every_command_that_is_spoken_of_exists() {
     let mut program = mu::cli::Cli::command();

@@ -13,7 +13,7 @@ use crate::report::{FAINT, count, size};
 /// Make and care for a hub, in a folder or a bucket
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A PLACE is a folder, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and
+A PLACE is a folder, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and \
 AWS_ENDPOINT_URL in the environment.
 
 Examples:
@@ -26,7 +26,7 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Read every line and archive of a hub again, and find what is wrong
     #[command(after_help = "\
-Leftovers are what a write left that broke off; they do no harm. Repairing removes them, and writes what
+Leftovers are what a write left that broke off; they do no harm. Repairing removes them, and writes what \
 follows from the index again. It never changes an index line, nor an archive that one leads to.
 
 Examples:

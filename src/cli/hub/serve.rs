@@ -13,14 +13,14 @@ use crate::reference::Base;
 /// Serve a hub over HTTP, and take what is published to it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everybody reads, in a browser too; changes need a token (`mu hub token add`). All state is in
-PLACE, so any number of servers can stand in front of one, and any web server can serve the same
+Everybody reads, in a browser too; changes need a token (`mu hub token add`). All state is in \
+PLACE, so any number of servers can stand in front of one, and any web server can serve the same \
 files for reading.
 
-The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub
-can be read, `/metrics` counts for Prometheus. Clients refuse plain http beyond their own machine:
-use TLS here, or put this behind a proxy that speaks it. Limits count by the address that
-connects, which behind a proxy is the proxy's. Ctrl-C ends the server when what is under way is
+The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub \
+can be read, `/metrics` counts for Prometheus. Clients refuse plain http beyond their own machine: \
+use TLS here, or put this behind a proxy that speaks it. Limits count by the address that \
+connects, which behind a proxy is the proxy's. Ctrl-C ends the server when what is under way is \
 done, a second one at once.
 
 Examples:
