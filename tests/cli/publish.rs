@@ -119,6 +119,12 @@ fn what_would_not_work_for_others_is_refused() {
     [exit 1]
     ");
     author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [aws/vpc]\n");
+    let away = "registries: {hub.mu.com/: \"http://127.0.0.1:1/\"}\n";
+    write(&sandbox.path("author"), ".mu/workspace.yaml", away);
+    sandbox
+        .mu_in("author", &["publish", "--to", "../hub"])
+        .fails()
+        .says(&["cannot reach", "`mu registry add hub.mu.com/ ../hub`"]);
     write(
         &sandbox.path("author"),
         ".mu/workspace.yaml",

@@ -17,6 +17,7 @@ pub(crate) use self::target::{Target, Upload};
 use crate::lock::Lockfile;
 use crate::manifest::Manifest;
 use crate::ops::pack::{self, Making, Packed};
+use crate::ops::ways_out::quoted;
 use crate::ops::{Code, CommandError, Session, member};
 use crate::reference::PackageId;
 
@@ -131,7 +132,15 @@ fn one(
             return Ok(answer(Done::Present, None));
         }
     }
-    check::dependencies(session, member, siblings)?;
+    check::dependencies(session, member, siblings).map_err(|error| match &request.to {
+        Some(to) if error.code == Code::Network => error.hint(format!(
+            "if they are in the hub that you publish to, say that packages of that base come from there: \
+             `mu registry add {} {}`",
+            member.id.base(),
+            quoted(to)
+        )),
+        _ => error,
+    })?;
     if request.dry_run {
         return Ok(answer(Done::Possible, Some(packed)));
     }
