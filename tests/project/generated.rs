@@ -46,8 +46,8 @@ fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {
     while let Some(command) = commands.pop() {
         commands.extend(command.get_subcommands());
         let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let is_prose = |line: &str| line.len() > 60 && !line.starts_with(' ');
-        let lines: Vec<&str> = text.lines().collect();
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        let lines: Vec<&str> = text.lines().filter(|line| *line != "Examples:").collect();
         let pairs = lines.windows(2).filter(|pair| is_prose(pair[0]) && is_prose(pair[1]));
         broken.extend(pairs.map(|pair| format!("{}: {}", command.get_name(), pair[0])));
     }
