@@ -90,7 +90,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     for path in &paths[..shown] {
         let mut text = graph.vertices[path[0]].name.clone();
         for pair in path.windows(2) {
-            let spec = graph.spec(pair[0], pair[1]).unwrap_or_default();
+            let spec = graph.spec(pair[0], pair[1]);
             text.push_str(&format!(
                 " {FAINT}→{FAINT:#} {} {FAINT}{spec}{FAINT:#}",
                 graph.vertices[pair[1]].name

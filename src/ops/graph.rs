@@ -175,7 +175,11 @@ impl Graph {
 
     /// Every way from a root to `target`, shortest first; at most `limit`, and whether that is all.
     pub fn paths_to(&self, target: Node, limit: usize) -> (Vec<Vec<Node>>, bool) {
-        let inverted = self.inverted();
+        let mut inverted = self.inverted();
+        for edges in &mut inverted {
+            // Who asks twice is one way nevertheless.
+            edges.dedup_by_key(|edge| edge.to);
+        }
         let mut found = Vec::new();
         let mut is_complete = true;
         let mut open = VecDeque::from([vec![target]]);
@@ -205,10 +209,11 @@ impl Graph {
         (found, is_complete)
     }
 
-    /// What `from` asks of `to`.
-    pub fn spec(&self, from: Node, to: Node) -> Option<&str> {
-        let edges = &self.vertices[from].edges;
-        edges.iter().find(|edge| edge.to == to).map(|edge| edge.spec.as_str())
+    /// All that `from` asks of `to`, in words.
+    pub fn spec(&self, from: Node, to: Node) -> String {
+        let edges = self.vertices[from].edges.iter().filter(|edge| edge.to == to);
+        let asked: Vec<&str> = edges.map(|edge| edge.spec.as_str()).collect();
+        asked.join(" and ")
     }
 }
 

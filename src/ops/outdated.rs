@@ -11,7 +11,7 @@ use crate::ops::resolve::request;
 use crate::ops::why::{asking, look};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::select::{Obstacle, Request, Update};
+use crate::select::{Asking, Obstacle, Request, Update};
 use crate::workspace::Resolution;
 
 /// A package that could move.
@@ -51,6 +51,14 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     };
     let request = request(session, &requirements, &lock, Update::Everything);
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
+    // What the manifests ask for is what they say, not what an update would make of it.
+    let asking_for = |package: &LockedPackage| {
+        let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == package.id);
+        let own = asked.filter(|asked| !asked.indirect);
+        let own = own.map(|asked| (asked.by.clone(), asked.requirement.clone()));
+        let others = asking(package).into_iter().filter(|(by, _)| !roots.contains(by.as_str()));
+        own.chain(others).collect::<Vec<Asking>>()
+    };
     let mut found = Vec::new();
     for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
         if package.source.is_folder() {
@@ -76,7 +84,8 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         let held_back_by = if allowed == newest {
             Vec::new()
         } else {
-            obstacles(session, &request, now.unwrap_or(package), &newest)
+            let package = now.unwrap_or(package);
+            obstacles(session, &request, package, &asking_for(package), &newest)
         };
         found.push(Outdated {
             id: package.id.clone(),
@@ -98,13 +107,13 @@ fn obstacles(
     session: &Session,
     request: &Request,
     package: &LockedPackage,
+    asking: &[Asking],
     newest: &str,
 ) -> Vec<String> {
     let Some(version) = package.parsed_version() else { return Vec::new() };
-    let asking = asking(package);
     let tries = session.resolution() == Resolution::Highest;
     let newer =
-        look(session, request, |ceiling| ceiling.newer(&package.id, &version, &asking, tries));
+        look(session, request, |ceiling| ceiling.newer(&package.id, &version, asking, tries));
     // What cannot be found out now was no obstacle a moment ago.
     let newer = newer.ok().flatten().unwrap_or_default();
     let Some(first) = newer.iter().find(|newer| newer.newest == newest).or(newer.first()) else {

@@ -201,6 +201,11 @@ impl Session {
         self.workspace.defaults()
     }
 
+    /// What a package is called in references here: without a base where that is the default one.
+    pub fn short_name<'i>(&self, id: &'i PackageId) -> &'i str {
+        if id.base() == self.defaults().base { id.name_str() } else { id.as_str() }
+    }
+
     /// The strategy in force.
     pub fn resolution(&self) -> Resolution {
         self.options.resolution.unwrap_or(self.workspace.settings.resolution)

@@ -1,7 +1,7 @@
 //! `upgrade`: moves dependencies to their newest releases, raising what the manifests ask for.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
 use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
@@ -19,7 +19,8 @@ use crate::select::{Minimal, Update, beginning_at};
 /// Upgrades the packages in `names`, or every dependency that asks for a range.
 ///
 /// Pins move only if they are named; tags, branches and commits never do. A range keeps its form:
-/// `~1.5` becomes `~2.1`, `^1.0.6` becomes `^2.1.0`, `1.x` becomes `2.x`.
+/// `~1.5` becomes `~2.1`, `^1.0.6` becomes `^2.1.0`, `1.x` becomes `2.x`. What is asked of a package that another one
+/// replaces stays, since versions of the other one mean nothing there; a warning says what to write instead.
 ///
 /// # Errors
 ///
@@ -36,19 +37,27 @@ pub fn upgrade(
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
     // First without bounds, to learn how far everything can go together.
-    let open = RefCell::new(BTreeSet::new());
-    dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
-        if !moves(dependency) {
-            return Ok(None);
+    let mut replaced = BTreeMap::new();
+    let (newest, open) = loop {
+        let open = RefCell::new(BTreeSet::new());
+        dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
+            if !moves(dependency) || replaced.contains_key(&dependency.id) {
+                return Ok(None);
+            }
+            open.borrow_mut().insert(dependency.id.clone());
+            Ok(Some(NewVersion { version: None, note: dependency.note.clone() }))
+        })?;
+        let open = open.into_inner();
+        let requirements = Requirements::collect(session, extra.clone())?;
+        let newest = resolve(session, &requirements, Update::Packages(open.clone()))?.lock;
+        session.workspace.members.clone_from(&members);
+        let pairs = newest.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
+        if !keep(&mut replaced, &open, pairs) {
+            break (newest, open);
         }
-        open.borrow_mut().insert(dependency.id.clone());
-        Ok(Some(NewVersion { version: None, note: dependency.note.clone() }))
-    })?;
-    let open = open.into_inner();
-    let requirements = Requirements::collect(session, extra.clone())?;
-    let newest = resolve(session, &requirements, Update::Packages(open.clone()))?.lock;
+    };
+    tell(session, &meant, &replaced)?;
     // Then with the bounds that lead there.
-    session.workspace.members = members;
     let mut editing = Editing::default();
     dependencies::change(session, &mut editing, &meant, |dependency| {
         let version = version_in(&newest, &dependency.id).filter(|_| open.contains(&dependency.id));
@@ -73,21 +82,32 @@ fn upgrade_least(
     let members = session.workspace.members.clone();
     let known = current(session, &extra)?;
     // First with open ends, to learn how far each can go.
-    let open = RefCell::new(BTreeSet::new());
-    dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
-        let current = version_in(&known, &dependency.id).filter(|_| moves(dependency));
-        let Some(current) = current else { return Ok(None) };
-        open.borrow_mut().insert(dependency.id.clone());
-        let version = Some(VersionSpec::parse(&format!(">={current}"))?);
-        Ok(Some(NewVersion { version, note: dependency.note.clone() }))
-    })?;
-    let open: Vec<PackageId> = open.into_inner().into_iter().collect();
-    let requirements = Requirements::collect(session, extra.clone())?;
-    let change = least::question(session, &requirements, &Update::Nothing, |universe, request| {
-        Minimal.raise(universe, request, &open)
-    })?;
+    let mut replaced = BTreeMap::new();
+    let (change, open) = loop {
+        let open = RefCell::new(BTreeSet::new());
+        dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
+            let is_open = moves(dependency) && !replaced.contains_key(&dependency.id);
+            let current = version_in(&known, &dependency.id).filter(|_| is_open);
+            let Some(current) = current else { return Ok(None) };
+            open.borrow_mut().insert(dependency.id.clone());
+            let version = Some(VersionSpec::parse(&format!(">={current}"))?);
+            Ok(Some(NewVersion { version, note: dependency.note.clone() }))
+        })?;
+        let open = open.into_inner();
+        let ids: Vec<PackageId> = open.iter().cloned().collect();
+        let requirements = Requirements::collect(session, extra.clone())?;
+        let change =
+            least::question(session, &requirements, &Update::Nothing, |universe, request| {
+                Minimal.raise(universe, request, &ids)
+            })?;
+        session.workspace.members.clone_from(&members);
+        let pairs = change.selection.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
+        if !keep(&mut replaced, &open, pairs) {
+            break (change, open);
+        }
+    };
+    tell(session, &meant, &replaced)?;
     // Then with what begins there.
-    session.workspace.members = members;
     let mut plan = Plan { extra, ..Plan::default() };
     dependencies::change(session, &mut plan.editing, &meant, |dependency| {
         let chosen = change.selection.find(&dependency.id);
@@ -100,8 +120,60 @@ fn upgrade_least(
         let version = Some(beginning_at(dependency.reference.version(), newest));
         Ok(Some(NewVersion { version, note: dependency.note.clone() }))
     })?;
-    let update = Update::Packages(open.into_iter().collect());
+    let update = Update::Packages(open);
     carry_out(session, plan, update, Idle::Go, dry_run)
+}
+
+/// Notes what is replaced, by what; says whether anything of that is `open`, and so must not be.
+fn keep<'p>(
+    replaced: &mut BTreeMap<PackageId, PackageId>,
+    open: &BTreeSet<PackageId>,
+    pairs: impl Iterator<Item = (&'p PackageId, &'p PackageId)>,
+) -> bool {
+    let mut was_open = false;
+    for (id, by) in pairs {
+        replaced.insert(id.clone(), by.clone());
+        was_open |= open.contains(id);
+    }
+    was_open
+}
+
+/// Says of ranges of packages that others replace that they stay, and what to write instead.
+fn tell(
+    session: &mut Session,
+    meant: &Meant<'_>,
+    replaced: &BTreeMap<PackageId, PackageId>,
+) -> Result<(), CommandError> {
+    let upgraded = RefCell::new(BTreeSet::new());
+    dependencies::change(session, &mut Editing::default(), meant, |dependency| {
+        upgraded.borrow_mut().insert(dependency.id.clone());
+        Ok(None)
+    })?;
+    let upgraded = upgraded.into_inner();
+    let requirements = Requirements::collect(session, Vec::new())?;
+    for asked in &requirements.asked {
+        let (id, spec) = (&asked.requirement.id, &asked.requirement.spec);
+        let (Some((member, _)), Some(by)) = (asked.line, replaced.get(id)) else { continue };
+        let is_meant = upgraded.contains(id) || upgraded.contains(by);
+        if !is_meant || !matches!(spec, VersionSpec::Range(_) | VersionSpec::Pin(_)) {
+            continue;
+        }
+        let file = &session.workspace.members[member].manifest_path;
+        let file = file.strip_prefix(&session.workspace.root).unwrap_or(file).display();
+        let mut beside = requirements.asked.iter().filter(|other| {
+            other.requirement.id == *by && other.line.is_some_and(|(index, _)| index == member)
+        });
+        let to_do = if beside.next().is_some() {
+            "take that out".to_owned()
+        } else {
+            format!("write `{}#{spec}` there instead", session.short_name(by))
+        };
+        session.events.warning(&format!(
+            "`{file}` asks for `{}`, and `{by}` is used for it: to upgrade that further, {to_do}",
+            asked.reference
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a dependency is upgraded.

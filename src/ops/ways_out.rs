@@ -349,8 +349,7 @@ impl Wording<'_> {
 
     /// What a package is called on the command line.
     fn short<'i>(&self, id: &'i PackageId) -> &'i str {
-        let is_default = id.base() == self.session.defaults().base;
-        if is_default { id.name_str() } else { id.as_str() }
+        self.session.short_name(id)
     }
 
     /// The file of settings to edit: that which has the key; the workspace's, if none has.

@@ -192,14 +192,15 @@ impl Ranks {
         }
         let Some(place) = world.place(node).filter(|_| set.len() > 1) else { return Turn::Forced };
         let package = world.package(place);
-        if self.above.contains(package.id()) {
+        if matches!(world.kind(node), Kind::Met(_)) && kept(world, node, set).is_none() {
+            // What could replace it moves first, and is not held back for its sake.
+            Turn::Last
+        } else if self.above.contains(package.id()) {
             Turn::AboveMoving
         } else if self.moving.contains(package.id()) {
             Turn::Moving
         } else if kept(world, node, set).is_some() {
             Turn::Locked
-        } else if matches!(world.kind(node), Kind::Met(_)) {
-            Turn::Last
         } else if self.has_lock && world.is_direct(node) {
             Turn::Direct
         } else {

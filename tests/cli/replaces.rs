@@ -374,3 +374,59 @@ fn what_is_replaced_need_not_be_there_any_more() {
     sandbox.mu(&["get", "--yes"]).ok();
     sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
 }
+
+/// A workspace that asks for a package, and for the one that replaces it from its next version on.
+fn both() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["acme/old#^1", "acme/new#^1"]);
+    sandbox.publish(&[Package::new("acme/old", "1.0.0"), Package::new("acme/new", "1.1.0")]);
+    for version in ["1.2.0", "2.0.0"] {
+        let new = Package::new("acme/new", version).key("replaces", json!(["acme/old"]));
+        sandbox.hub().publish(&new);
+    }
+    sandbox
+}
+
+#[test]
+fn an_upgrade_leaves_what_is_asked_of_a_replaced_package() {
+    for strategy in ["highest", "minimal"] {
+        let mut sandbox = both();
+        sandbox.set("MU_RESOLUTION", strategy);
+        sandbox.mu(&["get"]).ok();
+        let run = sandbox.mu(&["upgrade"]).ok();
+        run.says(&[
+            "`Mu.yaml` asks for `acme/old#^1`, and `hub.mu.com/acme/new` is used for it",
+            "to upgrade that further, take that out\n",
+        ]);
+        assert_eq!(sandbox.locked()[0], "hub.mu.com/acme/new 1.2.0", "{strategy}");
+        let manifest = sandbox.read("Mu.yaml");
+        assert!(manifest.contains("- acme/old#^1\n"), "{manifest}");
+        sandbox.mu(&["upgrade", "acme/new"]).ok().says(&["take that out\n"]);
+        sandbox.write("Mu.yaml", &manifest.replace("  - acme/old#^1\n", ""));
+        sandbox.mu(&["upgrade"]).ok().says(&["~ hub.mu.com/acme/new 1.2.0 → 2.0.0"]);
+    }
+}
+
+#[test]
+fn an_upgrade_says_what_to_ask_for_instead_of_a_replaced_package() {
+    let sandbox = Sandbox::with_dependencies(&["acme/old#^1", "acme/app"]);
+    sandbox.publish(&[
+        Package::new("acme/old", "1.0.0"),
+        Package::new("acme/new", "1.2.0").key("replaces", json!(["acme/old"])),
+        Package::new("acme/app", "1.0.0").needs("acme/new"),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["upgrade"]).ok();
+    run.says(&["to upgrade that further, write `acme/new#^1` there instead\n"]);
+}
+
+#[test]
+fn who_asks_for_both_names_is_one_way() {
+    let sandbox = both();
+    sandbox.mu(&["get"]).ok();
+    let answer = sandbox.mu(&["why", "acme/new", "--json"]).ok().json();
+    assert_eq!(answer["paths"], json!([["acme/web", "hub.mu.com/acme/new"]]));
+    sandbox
+        .mu(&["why", "acme/new"])
+        .ok()
+        .says(&["  acme/web → hub.mu.com/acme/new ^1 and ^1 as hub.mu.com/acme/old\n"]);
+}

@@ -170,10 +170,9 @@ impl Scenario {
         Expected::new(self.highest.as_ref(), self.conflict.as_ref(), &self.warnings)
     }
 
-    /// What `minimal` must answer, if the case says so.
-    pub(super) fn minimal(&self) -> Option<Expected> {
-        let (chosen, conflict) = (self.minimal.as_ref(), self.minimal_conflict.as_ref());
-        (chosen.is_some() || conflict.is_some()).then(|| Expected::new(chosen, conflict, &[]))
+    /// What `minimal` must answer.
+    pub(super) fn minimal(&self) -> Expected {
+        Expected::new(self.minimal.as_ref(), self.minimal_conflict.as_ref(), &[])
     }
 
     pub(super) fn world(&self) -> (Memory, Request) {
