@@ -33,10 +33,11 @@ pub use crate::check::{Finding, Report};
 pub use crate::error::HubError;
 use crate::files::Files;
 use crate::lines::{Line, Lines};
+pub use crate::names::check_moved_to;
 pub use crate::place::Place;
 use crate::root::Root;
 pub use crate::tokens::{Can, NewToken, Token};
-use crate::writer::Writer;
+use crate::writer::{Change, Writer};
 pub use crate::writer::{Published, Tags};
 
 /// A hub that is read and changed by the calling thread.
@@ -101,9 +102,9 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// When there is no such version, or the place refuses.
+    /// When there is no such version, the reason is longer than a line, or the place refuses.
     pub fn yank(&self, name: &str, version: &str, reason: Option<&str>) -> Result<bool, HubError> {
-        self.runtime.block_on(self.writer.yank(name, version, Some(reason.unwrap_or_default())))
+        self.change_yanked(name, version, Some(reason.unwrap_or_default().to_owned()))
     }
 
     /// Takes back that a version was withdrawn; returns whether it was.
@@ -112,7 +113,17 @@ impl Hub {
     ///
     /// As [`Hub::yank`].
     pub fn unyank(&self, name: &str, version: &str) -> Result<bool, HubError> {
-        self.runtime.block_on(self.writer.yank(name, version, None))
+        self.change_yanked(name, version, None)
+    }
+
+    fn change_yanked(
+        &self,
+        name: &str,
+        version: &str,
+        reason: Option<String>,
+    ) -> Result<bool, HubError> {
+        let change = Change { yanked: Some(reason), ..Change::default() };
+        self.runtime.block_on(self.writer.change_version(name, version, &change))
     }
 
     /// Changes the tags of a version; returns whether that changed anything. A tag that was on another
@@ -122,7 +133,8 @@ impl Hub {
     ///
     /// When there is no such version, a tag cannot be one, or the place refuses.
     pub fn tag(&self, name: &str, version: &str, tags: &Tags) -> Result<bool, HubError> {
-        self.runtime.block_on(self.writer.tag(name, version, tags))
+        let change = Change { tags: Some(tags.clone()), ..Change::default() };
+        self.runtime.block_on(self.writer.change_version(name, version, &change))
     }
 
     /// Says that the package with the id `to` took the place of `name`, or takes that back; returns
@@ -130,7 +142,7 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// When there is no such package, or the place refuses.
+    /// When there is no such package, `to` cannot be one, or the place refuses.
     pub fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
         self.runtime.block_on(self.writer.moved(name, to))
     }

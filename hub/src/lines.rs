@@ -72,20 +72,22 @@ impl Lines {
         self.0.push(line);
     }
 
-    /// Changes the lines for which `change` returns `true`; returns whether there was one.
+    /// Changes the lines for which `change` returns `true`; returns whether there was one. A line that would become
+    /// longer than readers take is an error.
     pub(crate) fn change(
         &mut self,
         mut change: impl FnMut(&mut Map<String, Value>) -> bool,
-    ) -> bool {
+    ) -> Result<bool, HubError> {
         let mut changed = false;
         for line in &mut self.0 {
             let mut map = line.map.clone();
             if change(&mut map) {
                 *line = Line::new(map);
+                line.check_length()?;
                 changed = true;
             }
         }
-        changed
+        Ok(changed)
     }
 
     /// The line that stands for the package: its highest version that was neither withdrawn nor is a
@@ -181,12 +183,18 @@ impl Line {
             names::check_app_version(app)?;
         }
         self.texts("tags").try_for_each(names::check_tag)?;
+        self.text("yanked").map_or(Ok(()), names::check_reason)?;
+        self.text("movedTo").map_or(Ok(()), |to| names::check_moved_to(self.name(), to))?;
         for capability in self.texts("provides") {
             if names::capability_path(capability).is_none() {
                 let what = format!("the capability `{}`", names::printable(capability));
                 return Err(names::refused(&what, "expected GROUP/VERSION/KIND"));
             }
         }
+        self.check_length()
+    }
+
+    fn check_length(&self) -> Result<(), HubError> {
         if self.text.len() > LONGEST_LINE {
             return Err(names::refused(&self.describe(), "its index line is longer than 1 MiB"));
         }
@@ -261,9 +269,20 @@ mod tests {
         let changed = lines.change(|map| {
             map["version"] == "1.1.0" && map.insert("yanked".to_owned(), "bad".into()).is_none()
         });
-        assert!(changed);
+        assert!(changed.expect("is short"));
         let expected = text.replace("\"y\":[]}", "\"y\":[],\"yanked\":\"bad\"}");
         assert_eq!(lines.to_bytes(), expected.as_bytes());
+    }
+
+    #[test]
+    fn no_line_grows_longer_than_readers_take() {
+        let long = "a".repeat(LONGEST_LINE - 100);
+        let text = format!("{{\"name\":\"a\",\"version\":\"1.0.0\",\"x\":\"{long}\"}}\n");
+        let mut lines = lines(&text);
+        let yank = |map: &mut Map<String, Value>| {
+            map.insert("yanked".to_owned(), "b".repeat(100).into()).is_none()
+        };
+        assert!(lines.change(yank).is_err());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Stricter than what readers accept: no name may stand in the way of another one's files.
 
+use mu_provider::LONGEST_REASON;
+
 use crate::HubError;
 
 /// The longest segment of a name, in characters.
@@ -80,6 +82,56 @@ pub(crate) fn check_tag(tag: &str) -> Result<(), HubError> {
     Ok(())
 }
 
+/// Checks why a version was withdrawn, which is shown as one line to whoever is affected.
+pub(crate) fn check_reason(reason: &str) -> Result<(), HubError> {
+    let refuse = |why: &str| Err(refused(&format!("the reason `{}`", printable(reason)), why));
+    if reason.chars().any(char::is_control) {
+        return refuse("it is more than one line of text");
+    }
+    if reason.chars().count() > LONGEST_REASON {
+        return refuse(&format!("it is longer than {LONGEST_REASON} characters"));
+    }
+    Ok(())
+}
+
+/// Checks what the package `name` is said to have moved to: a package, perhaps with its base before it.
+///
+/// # Errors
+///
+/// When it is longer than 512 characters, no package's name, or the package itself.
+pub fn check_moved_to(name: &str, to: &str) -> Result<(), HubError> {
+    let refuse = |reason: &str| {
+        Err(refused(&format!("the move of `{}` to `{}`", printable(name), printable(to)), reason))
+    };
+    if to.len() > LONGEST {
+        return refuse(&format!("it is longer than {LONGEST} characters"));
+    }
+    if to == name {
+        return refuse("that is the package itself");
+    }
+    // A base is what a reference without a protocol takes for one.
+    let rest = match to.split_once('/') {
+        Some((base, rest)) if base.contains(['.', ':']) => is_base(base).then_some(rest),
+        _ => Some(to),
+    };
+    match rest {
+        Some(rest) if rest.split('/').all(is_segment) => Ok(()),
+        _ => {
+            refuse("expected a package, such as hub.mu.com/acme/new, without protocol and version")
+        }
+    }
+}
+
+/// Whether a text is a host, perhaps with a port.
+fn is_base(base: &str) -> bool {
+    let (host, port) = base.split_once(':').unwrap_or((base, "1"));
+    let fits = |label: &str| {
+        let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && label.bytes().all(inner)
+    };
+    host.split('.').all(fits) && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
 /// The path of a capability such as `compute.mu.com/v1/VM`; `None` if it is none.
 pub(crate) fn capability_path(capability: &str) -> Option<String> {
     let segments: Vec<&str> = capability.split('/').collect();
@@ -154,6 +206,47 @@ mod tests {
             ["1.0.0", "v1.0.0", "v1", "1.2", "1.x", "latest", "tip", "abcdef0", "", "a b", "../x"]
         {
             assert!(check_tag(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_one_line() {
+        for fine in ["", "loses data", "läuft nicht", &"ä".repeat(512)] {
+            check_reason(fine).expect(fine);
+        }
+        for wrong in ["a\nb", "\u{1b}[31mred", "\u{7f}", &"a".repeat(513)] {
+            assert!(check_reason(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_package_moves_to_another_package() {
+        for fine in ["b", "acme/new", "hub.co/acme/new", "localhost:8080/new", "github.com/a/b.git"]
+        {
+            check_moved_to("acme/old", fine).expect(fine);
+        }
+        let long = format!("a/{}", "b/".repeat(300));
+        for wrong in [
+            "",
+            "acme/old",
+            "hub.co/",
+            "hub.co:0/a",
+            ":1/a",
+            ".co/a",
+            "hub.co:99999/a",
+            "https://hub.co/a",
+            "hub.co/a#1.0.0",
+            "../a",
+            "./a",
+            "/etc/passwd",
+            "a b",
+            "a\nb",
+            "<script>",
+            "javascript:alert(1)",
+            "user:word@hub.co/a",
+            &long,
+        ] {
+            assert!(check_moved_to("acme/old", wrong).is_err(), "{wrong:?}");
         }
     }
 

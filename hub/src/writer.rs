@@ -40,6 +40,74 @@ pub enum Tags {
     Remove(Vec<String>),
 }
 
+/// What changes of a published version. What is `None` stays as it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Change {
+    /// Whether it is withdrawn, and why; an empty reason is none.
+    pub(crate) yanked: Option<Option<String>>,
+    /// Its tags.
+    pub(crate) tags: Option<Tags>,
+    /// The package that took the place of this one, which every version says.
+    pub(crate) moved_to: Option<Option<String>>,
+}
+
+impl Change {
+    /// Whether it breaks a rule, for the package `name`.
+    fn check(&self, name: &str) -> Result<(), HubError> {
+        if let Some(Some(reason)) = &self.yanked {
+            names::check_reason(reason)?;
+        }
+        if let Some(Tags::Set(named) | Tags::Add(named) | Tags::Remove(named)) = &self.tags {
+            named.iter().try_for_each(|tag| names::check_tag(tag))?;
+        }
+        match &self.moved_to {
+            Some(Some(to)) => names::check_moved_to(name, to),
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes one line of the package; `is_it` tells the version from its other ones.
+    fn apply(&self, map: &mut Map<String, Value>, is_it: bool) -> bool {
+        let mut changed = false;
+        if let Some(tags) = &self.tags {
+            changed |= tags.apply(map, is_it);
+        }
+        if let Some(yanked) = self.yanked.as_ref().filter(|_| is_it) {
+            let value = yanked.as_ref().map(|reason| match reason.as_str() {
+                "" => Value::Bool(true),
+                reason => reason.into(),
+            });
+            changed |= set(map, "yanked", value);
+        }
+        if let Some(to) = &self.moved_to {
+            changed |= set(map, "movedTo", to.as_deref().map(Value::from));
+        }
+        changed
+    }
+}
+
+impl Tags {
+    /// Changes the tags of one line; `is_it` tells the version from its package's other ones.
+    fn apply(&self, map: &mut Map<String, Value>, is_it: bool) -> bool {
+        let (Self::Set(named) | Self::Add(named) | Self::Remove(named)) = self;
+        let present: Vec<String> = texts(map.get("tags"));
+        let mut wanted = present.clone();
+        match (self, is_it) {
+            (Self::Remove(_), false) => {}
+            (Self::Set(_), true) => wanted.clear(),
+            _ => wanted.retain(|tag| !named.contains(tag)),
+        }
+        if is_it && !matches!(self, Self::Remove(_)) {
+            for tag in named {
+                if !wanted.contains(tag) {
+                    wanted.push(tag.clone());
+                }
+            }
+        }
+        wanted != present && set(map, "tags", (!wanted.is_empty()).then(|| json!(wanted)))
+    }
+}
+
 /// Changes one hub.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
@@ -85,69 +153,14 @@ impl Writer {
         .await
     }
 
-    /// Withdraws a version, or takes that back; returns whether this changed anything.
-    pub(crate) async fn yank(
+    /// Changes what may change of a version, all of it at once; returns whether that changed anything.
+    pub(crate) async fn change_version(
         &self,
         name: &str,
         version: &str,
-        yanked: Option<&str>,
+        change: &Change,
     ) -> Result<bool, HubError> {
-        let value = match yanked {
-            None => None,
-            Some("") => Some(Value::Bool(true)),
-            Some(reason) => Some(reason.into()),
-        };
-        self.change_version(name, version, |map, is_it| is_it && set(map, "yanked", value.clone()))
-            .await
-    }
-
-    /// Changes the tags of a version; returns whether this changed anything.
-    pub(crate) async fn tag(
-        &self,
-        name: &str,
-        version: &str,
-        tags: &Tags,
-    ) -> Result<bool, HubError> {
-        let (Tags::Set(named) | Tags::Add(named) | Tags::Remove(named)) = tags;
-        named.iter().try_for_each(|tag| names::check_tag(tag))?;
-        self.change_version(name, version, |map, is_it| {
-            let present: Vec<String> = texts(map.get("tags"));
-            let mut wanted = present.clone();
-            match (tags, is_it) {
-                (Tags::Remove(_), false) => {}
-                (Tags::Set(_), true) => wanted.clear(),
-                _ => wanted.retain(|tag| !named.contains(tag)),
-            }
-            if is_it && !matches!(tags, Tags::Remove(_)) {
-                for tag in named {
-                    if !wanted.contains(tag) {
-                        wanted.push(tag.clone());
-                    }
-                }
-            }
-            wanted != present && set(map, "tags", (!wanted.is_empty()).then(|| json!(wanted)))
-        })
-        .await
-    }
-
-    /// Says that another package took the place of this one, or takes that back.
-    pub(crate) async fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
-        self.change_lines(name, |lines| {
-            if lines.is_empty() {
-                return Err(self.not_found(name));
-            }
-            let changed = lines.change(|map| set(map, "movedTo", to.map(Value::from)));
-            Ok((changed, changed))
-        })
-        .await
-    }
-
-    async fn change_version(
-        &self,
-        name: &str,
-        version: &str,
-        mut change: impl FnMut(&mut Map<String, Value>, bool) -> bool,
-    ) -> Result<bool, HubError> {
+        change.check(name)?;
         self.change_lines(name, |lines| {
             let Some(line) = lines.find(version) else {
                 return Err(self.not_found(&format!("{name} {}", names::printable(version))));
@@ -155,8 +168,22 @@ impl Writer {
             let found = line.map().clone();
             let changed = lines.change(|map| {
                 let is_it = *map == found;
-                change(map, is_it)
-            });
+                change.apply(map, is_it)
+            })?;
+            Ok((changed, changed))
+        })
+        .await
+    }
+
+    /// Says that another package took the place of this one, or takes that back.
+    pub(crate) async fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
+        let change = Change { moved_to: Some(to.map(str::to_owned)), ..Change::default() };
+        change.check(name)?;
+        self.change_lines(name, |lines| {
+            if lines.is_empty() {
+                return Err(self.not_found(name));
+            }
+            let changed = lines.change(|map| change.apply(map, false))?;
             Ok((changed, changed))
         })
         .await

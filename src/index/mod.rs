@@ -47,6 +47,7 @@ pub use self::error::{Cause, cause};
 pub use self::routes::{Providers, Route, RouteError};
 pub use self::similar::nearest;
 pub use self::universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
+pub use self::wire::moved_to;
 
 /// How the index behaves.
 pub struct IndexOptions {

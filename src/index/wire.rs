@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mu_provider::{Dependency, Found, Release, Yanked};
+use mu_provider::{Dependency, Found, Release};
 
 use crate::index::cache::{Head, Label, Line, Lines, Listing, Needs};
 use crate::index::releases::{Details, Entry, Upgrade};
@@ -124,11 +124,7 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
     let package =
         |text: &String| Reference::parse(text).ok().map(|reference| reference.id(&defaults));
     Details {
-        yanked: match &release.yanked {
-            Yanked::No | Yanked::Flag(false) => None,
-            Yanked::Flag(true) => Some(String::new()),
-            Yanked::Reason(reason) => Some(reason.clone()),
-        },
+        yanked: release.yanked.reason(),
         broken: None,
         app_version: release.app_version.clone(),
         api_version: release.api_version.clone(),
@@ -139,7 +135,7 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
         provides: release.provides.clone(),
         requires: release.requires.clone(),
         replaces: release.replaces.iter().filter_map(package).collect(),
-        moved_to: release.moved_to.as_ref().and_then(package),
+        moved_to: moved_to(id, release),
         upgrade: release.upgrade.as_ref().map(|upgrade| Upgrade {
             replaces: upgrade.replaces.as_deref().and_then(|text| Version::parse(text).ok()),
             skips: upgrade.skips.iter().filter_map(|text| Version::parse(text).ok()).collect(),
@@ -149,6 +145,12 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
                 .and_then(|text| VersionSpec::parse(text).ok()),
         }),
     }
+}
+
+/// The package that took the place of `id`, as a line of it says; none if that is no package.
+pub fn moved_to(id: &PackageId, release: &Release) -> Option<PackageId> {
+    let to = Reference::parse(release.moved_to.as_deref()?).ok()?;
+    (to.local().is_none()).then(|| to.id(&inherited(id))).filter(|to| to != id)
 }
 
 fn is_composite(release: &Release) -> bool {

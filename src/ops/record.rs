@@ -5,7 +5,7 @@ use std::path::Path;
 
 use mu_provider::{Release, SafeUrl};
 
-use crate::index::{Index, Route, Unavailable};
+use crate::index::{Index, Route, Unavailable, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
@@ -82,8 +82,7 @@ pub(super) fn record(
                     let before = previous.find(&chosen.id).next();
                     package.digest = before.and_then(|before| before.digest);
                 }
-                let moved_to = release.moved_to.as_deref().map(PackageId::parse);
-                if let Some(Ok(to)) = moved_to {
+                if let Some(to) = moved_to(&chosen.id, &release) {
                     warnings.push(format!(
                         "`{}` has moved to `{to}`, where its new versions will be: depend on that instead",
                         chosen.id,

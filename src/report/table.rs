@@ -17,9 +17,11 @@ impl Table {
         Self { heading: heading.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row; foreign text is made safe here.
+    /// Adds a row; foreign text is made safe, and one line, here.
     pub fn row<const COLUMNS: usize>(&mut self, cells: [(Style, String); COLUMNS]) {
-        let safe = cells.into_iter().map(|(style, text)| (style, printable(&text).into_owned()));
+        let safe = cells
+            .into_iter()
+            .map(|(style, text)| (style, printable(&text).replace(['\n', '\t'], " ")));
         self.rows.push(safe.collect());
     }
 
@@ -96,6 +98,14 @@ mod tests {
         let text =
             anstream::adapter::strip_str(&table.without_empty_columns().render()).to_string();
         assert_eq!(text, "a  c\n1  3\n");
+    }
+
+    #[test]
+    fn a_row_is_a_line_whatever_is_in_it() {
+        let mut table = Table::new(&["a", "b"]);
+        table.row([(Style::new(), "1\n2\t\u{1b}[2J".to_owned()), (Style::new(), "3".to_owned())]);
+        let text = anstream::adapter::strip_str(&table.render()).to_string();
+        assert_eq!(text, "a               b\n1 2 \\u{1b}[2J  3\n");
     }
 
     #[test]

@@ -182,7 +182,29 @@ fn what_may_change_of_a_version_changes() {
     for wrong in [r#"{"yanked": 1}"#, r#"{"version": "2.0.0"}"#, "{", "[]"] {
         served.patch(&token, "acme/web/1.0.0", wrong).is(400);
     }
-    served.patch(&token, "acme/web/1.0.0", r#"{"tags": ["../x\u0007"]}"#).is(422);
+    served.patch(&token, "acme/web/9.0.0", r#"{"movedTo": "acme/site"}"#).is(404);
+    let before = served.ask("GET", "/index/acme/web.jsonl", &[], &[]).text();
+    let long = json!({ "movedTo": "a".repeat(600) }).to_string();
+    let reason = json!({ "yanked": "a".repeat(600) }).to_string();
+    for (wrong, expected) in [
+        (r#"{"tags": ["../x\u0007"]}"#, "expected letters"),
+        (r#"{"movedTo": "https://hub.mu.com/acme/site"}"#, "expected a package"),
+        (r#"{"movedTo": "acme/site#1.0.0"}"#, "expected a package"),
+        (r#"{"movedTo": "../../etc\u001b[31m"}"#, "expected a package"),
+        (r#"{"movedTo": ""}"#, "expected a package"),
+        (r#"{"movedTo": "acme/web"}"#, "the package itself"),
+        (&long, "longer than 512"),
+        (r#"{"yanked": "two\nlines"}"#, "more than one line"),
+        (&reason, "longer than 512"),
+        // All or nothing: what is fine in it does not happen either.
+        (r#"{"yanked": "fine", "tags": ["fine"], "movedTo": "not fine"}"#, "expected a package"),
+    ] {
+        let problem = served.patch(&token, "acme/web/1.0.0", wrong).is(422);
+        assert_eq!(problem.header("content-type"), Some("application/problem+json"));
+        let detail = problem.json()["detail"].as_str().unwrap_or_default().to_owned();
+        assert!(detail.contains(expected), "{wrong}: {detail}");
+    }
+    assert_eq!(served.ask("GET", "/index/acme/web.jsonl", &[], &[]).text(), before);
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::routes::{Asker, decoded, json, too_many};
 use crate::archive::{self, Unpacked};
 use crate::lines::Line;
 use crate::tokens::{Can, Token, Tokens};
-use crate::writer::{Published, Tags, Writer};
+use crate::writer::{Change, Published, Tags, Writer};
 use crate::{HubError, names};
 
 /// The largest body of a `PATCH`, in bytes.
@@ -219,21 +219,11 @@ async fn patch(
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
         }
     };
+    let change = Change { yanked, tags: patch.tags.map(Tags::Set), moved_to: patch.moved_to };
     let (name, version) = (name.to_owned(), version.to_owned());
-    let changed = write(&server, async move |writer| {
-        let mut changed = false;
-        if let Some(tags) = patch.tags {
-            changed |= writer.tag(&name, &version, &Tags::Set(tags)).await?;
-        }
-        if let Some(yanked) = yanked {
-            changed |= writer.yank(&name, &version, yanked.as_deref()).await?;
-        }
-        if let Some(to) = patch.moved_to {
-            changed |= writer.moved(&name, to.as_deref()).await?;
-        }
-        Ok(changed)
-    })
-    .await?;
+    let changed =
+        write(&server, async move |writer| writer.change_version(&name, &version, &change).await)
+            .await?;
     if changed {
         count(&server.metrics.changed);
     }

@@ -26,6 +26,8 @@ pub use crate::error::{ErrorKind, ProviderError};
 pub use crate::location::Location;
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{Found, Listing, ManifestFile, Provider};
-pub use crate::release::{Dependency, DetailedDependency, Maintainer, Release, Upgrade, Yanked};
+pub use crate::release::{
+    Dependency, DetailedDependency, LONGEST_REASON, Maintainer, Release, Upgrade, Yanked,
+};
 pub use crate::tree::{Entry, Limits, Mode, Tree, TreeError, TreeWriter};
 pub use crate::url::SafeUrl;

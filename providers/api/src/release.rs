@@ -196,7 +196,26 @@ pub enum Yanked {
     Reason(String),
 }
 
+/// The longest reason that a version was withdrawn for, in characters.
+pub const LONGEST_REASON: usize = 512;
+
 impl Yanked {
+    /// Why, in one line of at most [`LONGEST_REASON`] characters, whatever the registry says; empty without a reason, none
+    /// if it was not withdrawn.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::No | Self::Flag(false) => None,
+            Self::Flag(true) => Some(String::new()),
+            Self::Reason(reason) => {
+                let words: Vec<&str> = reason
+                    .split(|character: char| character.is_whitespace() || character.is_control())
+                    .filter(|word| !word.is_empty())
+                    .collect();
+                Some(words.join(" ").chars().take(LONGEST_REASON).collect())
+            }
+        }
+    }
+
     /// Whether the release still stands.
     pub fn is_no(&self) -> bool {
         matches!(self, Self::No | Self::Flag(false))
@@ -206,6 +225,22 @@ impl Yanked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_one_line() {
+        for (line, expected) in [
+            (r#"{"yanked":false}"#, None),
+            ("{}", None),
+            (r#"{"yanked":true}"#, Some("")),
+            (r#"{"yanked":""}"#, Some("")),
+            (r#"{"yanked":"loses\r\n data\u001b[31m "}"#, Some("loses data [31m")),
+        ] {
+            let release: Release = serde_json::from_str(line).expect("is a line");
+            assert_eq!(release.yanked.reason().as_deref(), expected, "{line}");
+        }
+        let long = Yanked::Reason("ä".repeat(1_000)).reason().expect("is one");
+        assert_eq!(long.chars().count(), LONGEST_REASON);
+    }
 
     #[test]
     fn reads_a_line_with_everything_and_ignores_what_it_does_not_know() {
