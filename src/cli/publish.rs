@@ -40,8 +40,8 @@ pub(crate) struct Arguments {
     /// Publish files that look like secrets too
     #[arg(long)]
     force: bool,
-    /// Say that the package with this ID takes the place of this one
-    #[arg(long, value_name = "ID", conflicts_with = "all")]
+    /// Say that another package takes the place of this one
+    #[arg(long, value_name = "PACKAGE", conflicts_with = "all")]
     moved_to: Option<String>,
 }
 
@@ -76,6 +76,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             Done::Present => format!("{id} {version} is in {place} already"),
             Done::Possible => format!("{id} {version} would be published in {place}"),
         })?;
+        if let Some(to) = &publishing.moved_to {
+            let would = if arguments.dry_run { "would say" } else { "says" };
+            context.line(&format!("the hub {would} of {id} that it has moved to {to}"))?;
+        }
     }
     Ok(0)
 }
@@ -92,6 +96,7 @@ fn to_json(publishing: &Publishing) -> Value {
         "version": publishing.version,
         "place": publishing.place,
         "done": done,
+        "movedTo": publishing.moved_to.as_ref().map(ToString::to_string),
         "digest": archive.map(|archive| archive.tree.digest().to_string()),
         "archive": archive.map(|archive| archive.archive.to_string()),
         "size": archive.map(|archive| archive.size),

@@ -75,6 +75,8 @@ fn a_published_version_never_changes() {
     sandbox.mu_in("author", &["publish"]).ok().says(&["already"]);
     write(&sandbox.path("author"), "new.txt", "");
     sandbox.mu_in("author", &["publish"]).fails().says(&["published already, with other content"]);
+    let dry = sandbox.mu_in("author", &["publish", "--dry-run"]).fails();
+    dry.says(&["published already, with other content"]);
     sandbox.mu_in("author", &["publish", "--json"]).fails_with("conflict");
     assert_eq!(lines(&sandbox, "acme/site"), before);
     author(&sandbox, "name: acme/site\nversion: 1.1.0\n");
@@ -227,6 +229,46 @@ fn yanks_tags_and_moves_change_nothing_else() {
     let moved: Vec<Value> =
         lines(&sandbox, "acme/site").iter().map(|line| line["movedTo"].clone()).collect();
     assert!(moved.iter().all(|to| to == "hub.mu.com/acme/pages"), "{moved:?}");
+}
+
+#[test]
+fn a_package_moves_to_what_its_author_names() {
+    let sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
+    let moved = |sandbox: &Sandbox| lines(sandbox, "acme/site")[0]["movedTo"].clone();
+    sandbox.mu_in("author", &["publish"]).ok();
+    // Named as in a reference: what is left out is the workspace's.
+    let run = sandbox.mu_in("author", &["publish", "--moved-to", "acme/pages", "--dry-run"]).ok();
+    run.says(&["would say of hub.mu.com/acme/site that it has moved to hub.mu.com/acme/pages"]);
+    assert_eq!(moved(&sandbox), Value::Null);
+    let run = sandbox.mu_in("author", &["publish", "--moved-to", "acme/pages"]).ok();
+    run.says(&["is in", "already", "has moved to hub.mu.com/acme/pages"]);
+    assert_eq!(moved(&sandbox), "hub.mu.com/acme/pages");
+    sandbox.mu(&["get"]).ok().says(&["has moved to `hub.mu.com/acme/pages`"]);
+    for (wrong, expected) in [
+        ("acme/site", "cannot have moved to itself"),
+        ("acme/pages#1.0.0", "not a version"),
+        ("../pages", "on this machine alone"),
+        ("a b", "expected"),
+        ("", "expected"),
+    ] {
+        let run = sandbox.mu_in("author", &["publish", "--moved-to", wrong]);
+        assert_ne!(run.status, 0, "{}", run.shown());
+        run.says(&[expected]);
+    }
+    assert_eq!(moved(&sandbox), "hub.mu.com/acme/pages");
+}
+
+#[test]
+fn what_another_hub_says_of_a_version_stays_one_line() {
+    let sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    sandbox.hub().publish(&Package::new("acme/site", "1.0.0").key("movedTo", "./x".into()));
+    let yanked = Package::new("acme/site", "1.1.0").key("yanked", "two\n\u{1b}[31mlines".into());
+    sandbox.hub().publish(&yanked);
+    let run = sandbox.mu(&["get"]).ok();
+    assert!(!run.shown().contains("moved"), "{}", run.shown());
+    sandbox.mu(&["versions", "acme/site"]).ok().says(&["yanked: two [31mlines"]);
+    sandbox.mu(&["info", "acme/site#1.1.0"]).ok().says(&["yanked: two [31mlines"]);
 }
 
 /// A hub's server that writes down what it is sent; `answer` is what it says to changes.

@@ -49,6 +49,29 @@ pub(super) fn manifest(session: &Session, member: &Member) -> Result<Vec<String>
     Ok(warnings(session, member))
 }
 
+/// The package that takes the place of one, from how it was named.
+///
+/// # Errors
+///
+/// When it is no package, or a version of one.
+pub(super) fn moved_to(session: &Session, text: &str) -> Result<PackageId, CommandError> {
+    let reference = Reference::parse(text)?;
+    let refuse = |reason: &str| {
+        Err(CommandError::new(
+            Code::Usage,
+            format!("nothing can have moved to `{reference}`: {reason}"),
+        )
+        .hint("name a package, such as `hub.mu.com/acme/web`"))
+    };
+    if reference.local().is_some() || reference.base() == Some(&Base::localhost()) {
+        return refuse("it is on this machine alone");
+    }
+    if reference.version_text().is_some() {
+        return refuse("a package takes its place, not a version of one");
+    }
+    Ok(reference.id(&session.defaults()))
+}
+
 /// Overrides hold in this workspace alone: what was tried under them is not what others get.
 fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();

@@ -53,6 +53,8 @@ pub struct Publishing {
     pub place: String,
     /// What was done.
     pub done: Done,
+    /// The package that takes its place from now on.
+    pub moved_to: Option<PackageId>,
 }
 
 /// What was done with a package.
@@ -81,7 +83,8 @@ pub fn publish(
     } else {
         vec![member::target(session, request.package.as_deref())?]
     };
-    let moved_to = request.moved_to.as_deref().map(PackageId::parse).transpose()?;
+    let moved_to = request.moved_to.as_deref().map(|to| check::moved_to(session, to));
+    let moved_to = moved_to.transpose()?;
     let mut siblings = Siblings::new();
     let mut published = Vec::new();
     for index in members {
@@ -108,6 +111,10 @@ fn one(
 ) -> Result<Publishing, CommandError> {
     let member = &session.workspace.members[index];
     let id = member.id.clone();
+    if moved_to == Some(&id) {
+        let message = format!("`{id}` cannot have moved to itself");
+        return Err(CommandError::new(Code::Usage, message));
+    }
     for warning in check::manifest(session, member)? {
         session.events.warning(&warning);
     }
@@ -116,10 +123,15 @@ fn one(
     let place = target.name.clone();
     let making = Making { force: request.force, pinned: request.pinned, not: None };
     let packed = pack::make(session, index, lock, making)?;
-    let answer = |done, packed| Publishing { packed, id, version: version.clone(), place, done };
+    let answer = |done, packed| {
+        let moved_to = moved_to.cloned();
+        Publishing { packed, id, version: version.clone(), place, done, moved_to }
+    };
     if let Some(line) = target.line(&name, &version)? {
-        let archive = packed.archive.archive.to_string();
-        let is_same = line.get("archive").and_then(Value::as_str) == Some(&archive);
+        let is_same = is_same(&line, &packed);
+        if !is_same && !request.all && request.dry_run {
+            return Err(taken(&line, &packed));
+        }
         if !is_same && request.all {
             session.events.warning(&format!(
                 "`{name}` {version} is published with other content; raise its version to publish the change"
@@ -158,6 +170,26 @@ fn one(
         target.moved(&name, &version, Some(to.as_str()))?;
     }
     Ok(answer(done, Some(packed)))
+}
+
+/// Whether a published version is what was packed.
+fn is_same(line: &Map<String, Value>, packed: &Packed) -> bool {
+    let said = |key: &str| line.get(key).and_then(Value::as_str);
+    match said("digest") {
+        Some(digest) => digest == packed.archive.tree.digest().to_string(),
+        None => said("archive") == Some(&packed.archive.archive.to_string()),
+    }
+}
+
+/// The error about a version that is published with other content, before anything is sent.
+fn taken(line: &Map<String, Value>, packed: &Packed) -> CommandError {
+    let said = |key: &str| line.get(key).and_then(Value::as_str);
+    mu_hub::HubError::Exists {
+        package: format!("{} {}", packed.manifest.name, full_version(line)),
+        present: said("digest").or(said("archive")).unwrap_or("no digest").to_owned(),
+        offered: packed.archive.tree.digest().to_string(),
+    }
+    .into()
 }
 
 /// The index line of a package, which is called `name` at the hub.
