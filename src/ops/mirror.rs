@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mu_provider::{Listing, Provider as _, Silent};
+use mu_provider::{Listing, Provider as _, Silent, Yanked};
 use mu_provider_hub::{HubOptions, HubProvider};
 use serde_json::{Map, Value};
 
@@ -35,6 +35,9 @@ pub struct MirrorRequest {
     pub all_versions: bool,
 }
 
+/// The name of a package, a version, and what changed of it.
+pub type Changed = (String, String, Vec<&'static str>);
+
 /// What came of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mirrored {
@@ -45,7 +48,7 @@ pub struct Mirrored {
     /// How many versions were there already.
     pub present: usize,
     /// Names and versions that were there, and what changed of them since: `yanked`, `tags`, `movedTo`.
-    pub changed: Vec<(String, String, Vec<&'static str>)>,
+    pub changed: Vec<Changed>,
     /// Packages that are in no hub, and stay where they are.
     pub elsewhere: Vec<PackageId>,
 }
@@ -173,7 +176,7 @@ impl<'a> Copying<'a> {
     ) -> Result<(), CommandError> {
         let session = self.session;
         let (releases, positions) = self.versions(id, chosen)?;
-        let mut lines: Option<Lines> = None;
+        let (mut lines, mut copied): (Option<Lines>, Option<String>) = (None, None);
         for position in positions {
             let candidate = Candidate::Release(position);
             let release = session.index().release(id, candidate);
@@ -187,7 +190,8 @@ impl<'a> Copying<'a> {
                 None => {
                     let there = self.target.lines(&route.location.path)?;
                     let here = self.lines(&route)?;
-                    self.follow(&route.location.path, &here, &there)?;
+                    let changed = self.follow(&route.location.path, &here, &there)?;
+                    self.mirrored.changed.extend(changed);
                     lines.insert(Lines { here, there })
                 }
             };
@@ -199,6 +203,12 @@ impl<'a> Copying<'a> {
                 continue;
             }
             self.version(&route, &release, line, &version)?;
+            copied.get_or_insert_with(|| route.location.path.clone());
+        }
+        // A server makes lines of its own, of what is in the archive.
+        if let (Some(name), Some(lines)) = (copied, lines) {
+            let there = self.target.lines(&name)?;
+            self.follow(&name, &lines.here, &there)?;
         }
         Ok(())
     }
@@ -209,7 +219,16 @@ impl<'a> Copying<'a> {
             return Ok(Vec::new());
         };
         let lines = found.lines.split(|byte| *byte == b'\n');
-        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        let mut lines: Vec<_> =
+            lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let mut spoiled = None;
+        for line in &mut lines {
+            spoiled = tidied(&route.location.path, line).or(spoiled);
+        }
+        if let Some(error) = spoiled {
+            self.session.events.warning(&format!("{error}; it is left out"));
+        }
+        Ok(lines)
     }
 
     fn version(
@@ -232,13 +251,15 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// Makes what can change of versions that are `there` what it is `here` now.
+    /// Makes what can change of versions that are `there` what it is `here` now; returns the versions, and what was changed
+    /// of each.
     fn follow(
-        &mut self,
+        &self,
         name: &str,
         here: &[Map<String, Value>],
         there: &[Map<String, Value>],
-    ) -> Result<(), CommandError> {
+    ) -> Result<Vec<Changed>, CommandError> {
+        let mut all = Vec::new();
         // A hub says of all versions alike where the package has moved.
         let moved_to = here.last().and_then(|line| line.get("movedTo")).and_then(Value::as_str);
         let mut has_moved = false;
@@ -269,10 +290,10 @@ impl<'a> Copying<'a> {
                 changed.push("movedTo");
             }
             if !changed.is_empty() {
-                self.mirrored.changed.push((name.to_owned(), version, changed));
+                all.push((name.to_owned(), version, changed));
             }
         }
-        Ok(())
+        Ok(all)
     }
 }
 
@@ -292,13 +313,22 @@ fn copy_of<'l>(
     copy.get("archive").filter(|archive| line.get("archive") == Some(archive)).map(|_| copy)
 }
 
+/// Makes a line of a hub that somebody else wrote one that hubs of mu take: why it was withdrawn is one line of text, and
+/// what it moved to a package. Returns why it was none.
+fn tidied(name: &str, line: &mut Map<String, Value>) -> Option<mu_hub::HubError> {
+    if let Some(reason) = yanked(line).filter(|reason| !reason.is_empty()) {
+        line.insert("yanked".to_owned(), reason.into());
+    }
+    let to = line.get("movedTo").and_then(Value::as_str)?;
+    let error = mu_hub::check_moved_to(name, to).err()?;
+    line.shift_remove("movedTo");
+    Some(error)
+}
+
 /// Why a version was withdrawn, if it was.
 fn yanked(line: &Map<String, Value>) -> Option<String> {
-    match line.get("yanked") {
-        Some(Value::String(reason)) => Some(reason.clone()),
-        Some(Value::Bool(true)) => Some(String::new()),
-        _ => None,
-    }
+    let yanked = line.get("yanked").cloned().unwrap_or_default();
+    serde_json::from_value(yanked).ok().and_then(|yanked: Yanked| yanked.reason())
 }
 
 fn tags(line: &Map<String, Value>) -> BTreeSet<&str> {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Hub, Package, Sandbox};
+use crate::support::{Hub, Package, Sandbox, Served};
 
 fn world() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&["aws/app"]);
@@ -108,4 +108,50 @@ fn what_changes_of_a_version_is_followed() {
     );
     let again = sandbox.mu(&["mirror", "aws/lib", "--to", "../mirror", "--json"]).ok().json();
     assert_eq!(again["changed"], json!([]));
+}
+
+#[test]
+fn a_server_is_told_what_may_change_of_what_was_copied() {
+    let mut sandbox = world();
+    sandbox.mu(&["yank", "aws/lib#1.0.0", "--reason", "bad"]).ok();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.set("MU_TOKEN_127_0_0_1", token.stdout.trim());
+    let copy = |sandbox: &Sandbox| {
+        sandbox.mu(&["mirror", "aws/lib", "--all-versions", "--to", &served.url(), "--json"])
+    };
+    let answer = copy(&sandbox).ok().json();
+    assert_eq!(
+        (answer["copied"].as_array().map(Vec::len), &answer["changed"]),
+        (Some(2), &json!([]))
+    );
+    let lines = served.ask("GET", "/index/aws/lib.jsonl", &[], &[]).is(200).text();
+    let [old, new] = &lines.lines().map(json_of).collect::<Vec<_>>()[..] else { panic!("{lines}") };
+    assert_eq!((&old["yanked"], &old["tags"]), (&json!("bad"), &json!(["first"])));
+    assert_eq!(new["yanked"], Value::Null);
+    let again = copy(&sandbox).ok().json();
+    assert_eq!((&again["copied"], &again["changed"]), (&json!([]), &json!([])));
+}
+
+fn json_of(line: &str) -> Value {
+    serde_json::from_str(line).expect("is JSON")
+}
+
+#[test]
+fn what_another_hub_says_wrongly_is_not_copied() {
+    let sandbox = world();
+    let odd = Package::new("odd/one", "1.0.0")
+        .key("yanked", json!("two\nlines"))
+        .key("movedTo", json!("javascript:alert(1)"));
+    sandbox.publish(&[odd, Package::new("odd/one", "1.1.0")]);
+    let arguments = ["mirror", "odd/one", "--all-versions", "--to", "../mirror"];
+    let run = sandbox.mu(&arguments).ok();
+    run.says(&["warning: the move of `odd/one` to `javascript:alert(1)` is refused", "2 versions"]);
+    let mirror = Hub::new(&sandbox.path("mirror"));
+    let lines = fs::read_to_string(mirror.index("odd/one")).expect("was copied");
+    let line = lines.lines().map(json_of).next().expect("is there");
+    assert_eq!((&line["yanked"], &line["movedTo"]), (&json!("two lines"), &Value::Null));
+    let again = sandbox.mu(&[&arguments[..], &["--json"]].concat()).ok().json();
+    assert_eq!((&again["copied"], &again["changed"]), (&json!([]), &json!([])));
 }
