@@ -317,7 +317,7 @@ fn copy_of<'l>(
 /// what it moved to a package. Returns why it was none.
 fn tidied(name: &str, line: &mut Map<String, Value>) -> Option<mu_hub::HubError> {
     if let Some(reason) = yanked(line).filter(|reason| !reason.is_empty()) {
-        line.insert("yanked".to_owned(), reason.into());
+        line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());
     }
     let to = line.get("movedTo").and_then(Value::as_str)?;
     let error = mu_hub::check_moved_to(name, to).err()?;

@@ -164,7 +164,7 @@ fn versions_with_all_that_is_known_of_them() {
     insta::assert_snapshot!(run.shown(), @r#"
     $ mu versions aws/ec2
     version       published   channels
-    1.2.0                                   yanked: [31mloses data
+    1.2.0                                   yanked: \u{1b}[31mloses data
     1.10.0        2025-06-11  stable, fast  tagged lts; in Mu.lock
     2.0.0-beta.1              fast          prerelease
     2.0.0                                   needs mu >=9
