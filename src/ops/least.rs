@@ -217,7 +217,7 @@ fn wishing<T>(
     let told = |request: &Request, mut failure: Failure| {
         let (mut request, mut requirements) = (request.clone(), requirements.clone());
         if let Some(wish) = wish {
-            name_command(&mut failure, &wish.by);
+            name_command(&mut failure, wish);
             requirements.asked.push(wish.clone());
             let wish = Root { by: wish.by.clone(), requirements: vec![wish.requirement.clone()] };
             request.roots.insert(request.roots.len() - request.indirect, wish);
@@ -233,14 +233,16 @@ fn wishing<T>(
     ask_installed_too(session, &mut request, &told, question).map(|(answer, _)| answer)
 }
 
-/// Says in the facts of a conflict which command it is that wants something.
-fn name_command(failure: &mut Failure, name: &str) {
+/// Says in the facts of a conflict which command it is that wants something, and what it was given.
+fn name_command(failure: &mut Failure, wish: &Asked) {
     let Failure::Conflict(conflict) = failure else { return };
     for fact in &mut conflict.facts {
-        if let Fact::Requires { by: Requirer::Roots(names), .. } = fact {
-            for known in names.iter_mut().filter(|known| *known == COMMAND) {
-                name.clone_into(known);
-            }
+        let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
+        if *id == wish.requirement.id && names.iter().any(|name| name == COMMAND) {
+            *asked = vec![wish.requirement.to_string()];
+        }
+        for known in names.iter_mut().filter(|known| *known == COMMAND) {
+            known.clone_from(&wish.by);
         }
     }
 }

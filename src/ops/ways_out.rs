@@ -206,10 +206,15 @@ impl Wording<'_> {
 
     /// What the command that failed was to do, and is still to be done after `asks`.
     fn pending(&self, asks: &[Ask]) -> Vec<Command> {
-        let is_changed = |id: &PackageId| asks.iter().any(|ask| ask.to.id == *id);
-        let asked = self.requirements.asked.iter().filter(|asked| {
-            (asked.by == UPDATE || !is_changed(&asked.requirement.id)) && self.is_new(asked)
-        });
+        // It is done where it is what changes, or where a manifest asks for the same then.
+        let is_done = |asked: &Asked| {
+            asks.iter().filter(|ask| ask.to.id == asked.requirement.id).any(|ask| {
+                ask.from.as_ref() == Some(&asked.requirement)
+                    || (asked.by != UPDATE && ask.to.spec == asked.requirement.spec)
+            })
+        };
+        let asked = self.requirements.asked.iter();
+        let asked = asked.filter(|asked| self.is_new(asked) && !is_done(asked));
         asked
             .filter_map(|asked| {
                 if asked.by == UPDATE {

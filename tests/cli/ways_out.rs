@@ -447,8 +447,69 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       acme/web requires aws/vpc ^1
       aws/vpc 2.0.0 is needed at least, and is not ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve --with aws/app#^1 --with aws/vpc#^2.3.0 --resolution minimal`
+    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu resolve --with aws/app#^1 --with aws/vpc#^2.0.0 --resolution minimal`
     hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with aws/app#^0.9.0 --resolution minimal`
     [exit 1]
     ");
+}
+
+/// The hints of a command that fails, by both strategies: `highest`, then `minimal`.
+#[track_caller]
+fn hints(dependencies: &[&str], arguments: &[&str], highest: &[&str], minimal: &[&str]) {
+    for (strategy, expected) in [("highest", highest), ("minimal", minimal)] {
+        let make = || {
+            let mut sandbox = conflicting(dependencies);
+            sandbox.set("MU_RESOLUTION", strategy);
+            sandbox.mu(&["get"]).ok();
+            sandbox
+        };
+        let run = told(make, arguments);
+        let hints: Vec<_> =
+            run.shown().lines().filter_map(|line| line.trim().strip_prefix("hint: ")).collect();
+        assert_eq!(hints, expected, "{strategy}");
+    }
+}
+
+#[test]
+fn what_the_command_asks_for_is_what_the_manifest_should_ask_for() {
+    hints(
+        &["aws/vpc#^1"],
+        &["get", "aws/vpc#^2"],
+        &[
+            "ask for aws/vpc ^2 instead of ^1: `mu add aws/vpc#^2`",
+            "ask for aws/vpc ^1 instead of ^2: `mu get aws/vpc#^1`",
+        ],
+        &["ask for aws/vpc ^2 instead of ^1: `mu add aws/vpc#^2`"],
+    );
+    let pinned =
+        "ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 && mu get aws/vpc#2.0.0`";
+    let both = "ask for aws/vpc ^2.3.0 instead of ^1, and aws/vpc 2.3.0 instead of 2.0.0: \
+                `mu add aws/vpc#^2.3.0 && mu get aws/vpc#2.3.0`";
+    hints(&["aws/vpc#^1"], &["get", "aws/vpc#2.0.0"], &[pinned, both], &[pinned, both]);
+    let updated =
+        "ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 && mu update aws/vpc#2.0.0`";
+    hints(&["aws/vpc#^1"], &["update", "aws/vpc#2.0.0"], &[updated], &[updated]);
+}
+
+#[test]
+fn several_old_requirements_are_raised_where_one_is_not_enough() {
+    let ways = [
+        "ask for aws/app ^0.9.0 instead of ^1: `mu get aws/app#^0.9.0`",
+        "ask for aws/app ^1 instead of ^0.9.0, and aws/vpc ^2.3.0 instead of ^1: \
+         `mu add aws/app#^1 aws/vpc#^2.3.0`",
+    ];
+    hints(&["aws/app#^0.9.0", "aws/vpc#^1"], &["get", "aws/app#^1"], &ways, &ways);
+}
+
+#[test]
+fn workspace_packages_are_brought_to_ask_for_the_same() {
+    let make = || {
+        let sandbox = conflicting(&["aws/vpc#^1"]);
+        sandbox.write("api/Mu.yaml", "name: acme/api\ndependencies: [\"aws/vpc#^2\"]\n");
+        sandbox
+    };
+    told(make, &["get"]).says(&[
+        "hint: ask for aws/vpc ^2 instead of ^1: `mu add -p acme/web aws/vpc#^2`\n",
+        "hint: ask for aws/vpc ^1 instead of ^2: `mu add -p acme/api aws/vpc#^1`\n",
+    ]);
 }

@@ -1,5 +1,7 @@
 //! From a version that would do to what the roots should ask for, written like what they ask for now.
 
+use pubgrub::VersionSet as _;
+
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::VersionSpec;
@@ -57,20 +59,41 @@ impl Finder<'_> {
         };
         let mut last = Requirement::new(now.id.clone(), pin.clone());
         last.prerelease = true;
-        let candidates = [
+        let looser = [
             Requirement { prerelease: now.prerelease, ..narrowed.clone() },
             narrowed.clone(),
             Requirement { prerelease: true, ..now.clone() },
+        ];
+        let others = self.ranges_against(now)?;
+        let others = others.into_iter().map(|spec| Requirement { spec, ..now.clone() });
+        let nearest = [
             Requirement { spec: like.clone(), ..now.clone() },
             Requirement { spec: like, ..narrowed.clone() },
             Requirement { spec: pin, ..narrowed },
         ];
-        for candidate in candidates {
+        for candidate in looser.into_iter().chain(others).chain(nearest) {
             if self.trial.world.accepted(&candidate)?.1.holds(position) {
                 return Ok(candidate);
             }
         }
         Ok(last)
+    }
+
+    /// The ranges that other roots ask for of the same package, and that have nothing in common with what is asked for now:
+    /// who asks for the same as they do agrees with them for good.
+    fn ranges_against(&mut self, now: &Requirement) -> Result<Vec<VersionSpec>, Unavailable> {
+        let (_, accepted) = self.trial.world.accepted(now)?;
+        let mut ranges = Vec::new();
+        for other in self.request.roots.iter().flat_map(|root| &root.requirements) {
+            let is_range = matches!(other.spec, VersionSpec::Range(_));
+            if other.id == now.id
+                && is_range
+                && self.trial.world.accepted(other)?.1.is_disjoint(&accepted)
+            {
+                ranges.push(other.spec.clone());
+            }
+        }
+        Ok(ranges)
     }
 
     /// The roots, with something else asked for.

@@ -38,7 +38,6 @@ impl Finder<'_> {
             if self.is_done() {
                 return Ok(());
             }
-            let wish = wishes.iter().find(|wish| wish.id == id);
             let target = match &newest {
                 Some(choices) => {
                     let any = Requirement::new(id.clone(), VersionSpec::Latest);
@@ -46,8 +45,14 @@ impl Finder<'_> {
                 }
                 None => None,
             };
-            if !self.raise_least(&list, &id, wish, target)? {
-                stuck.extend(wish);
+            let mut asked = wishes.iter().filter(|wish| wish.id == id).peekable();
+            if asked.peek().is_none() {
+                self.raise_least(&list, &id, None, target)?;
+            }
+            for wish in asked {
+                if !self.is_done() && !self.raise_least(&list, &id, Some(wish), target)? {
+                    stuck.push(wish);
+                }
             }
         }
         if newest.is_some() {
@@ -98,7 +103,14 @@ impl Finder<'_> {
             };
         };
         let above = all.intersection(&PositionSet::between(least + 1, Position::MAX));
-        let mut tried: Vec<Position> = above.iter().take(TRIES).collect();
+        let mut tried: Vec<Position> = Vec::new();
+        if let Some(wish) = wish
+            && !self.trial.world.accepted(wish)?.1.holds(least)
+        {
+            // What others need of it may be all that is missing.
+            tried.extend(Some(least).filter(|least| all.holds(*least)));
+        }
+        tried.extend(above.iter().take(TRIES));
         tried.extend(target.filter(|target| above.holds(*target) && !tried.contains(target)));
         for position in tried {
             let asks = self.least_asks(id, wish, place, position)?;

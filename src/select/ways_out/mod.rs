@@ -43,7 +43,7 @@ pub(super) fn of_highest(
     let mut finder = Finder { universe, request, conflict, trial, is_minimal: false, ways: vec![] };
     // What cannot be found out is no way out that could be told.
     let _ = finder.look();
-    finder.ways
+    finder.fewest_first()
 }
 
 /// The ways out of a conflict that the minimal strategy came to.
@@ -58,7 +58,7 @@ pub(super) fn of_minimal(
     let mut finder =
         Finder { universe, request: &stripped, conflict, trial, is_minimal, ways: vec![] };
     let _ = finder.look_minimal(request);
-    finder.ways
+    finder.fewest_first()
 }
 
 struct Finder<'a> {
@@ -93,6 +93,7 @@ impl Finder<'_> {
         wishes: &[Requirement],
         stuck: Vec<&Requirement>,
     ) -> Result<(), Unavailable> {
+        let is_raised = stuck.len() < wishes.len();
         self.lift_rules(false)?;
         for wish in stuck {
             if !self.is_done() {
@@ -101,10 +102,11 @@ impl Finder<'_> {
         }
         self.lift_rules(true)?;
         self.give_up(wishes)?;
-        for only_raise in [true, false] {
-            if self.ways.is_empty() {
-                self.ask_together(wishes, only_raise)?;
-            }
+        if !is_raised && !self.is_done() {
+            self.ask_together(wishes, true)?;
+        }
+        if self.ways.is_empty() {
+            self.ask_together(wishes, false)?;
         }
         self.force()
     }
@@ -118,6 +120,22 @@ impl Finder<'_> {
         if !self.is_done() && !self.ways.contains(&way_out) {
             self.ways.push(way_out);
         }
+    }
+
+    /// The ways out; those that change fewer requirements come before those that change more.
+    fn fewest_first(mut self) -> Vec<WayOut> {
+        let number = |way: &WayOut| match way {
+            WayOut::Ask(asks) => Some(asks.len()),
+            _ => None,
+        };
+        let mut sorted: Vec<WayOut> =
+            self.ways.iter().filter(|way| number(way).is_some()).cloned().collect();
+        sorted.sort_by_key(number);
+        let places = self.ways.iter_mut().filter(|way| number(way).is_some());
+        for (place, way) in places.zip(sorted) {
+            *place = way;
+        }
+        self.ways
     }
 
     /// What the roots ask for that the conflict names, first what is asked of a package of which no version is left.
