@@ -273,6 +273,14 @@ fn release_of(package: &LockedPackage) -> Release {
     }
 }
 
+/// Whether the store has a package that nothing fetches again; it is taken from its own pack, if that is whole.
+pub(super) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> bool {
+    package.digest.is_some_and(|digest| {
+        session.store.contains(&digest)
+            || from_pack(session, package, &digest, &KnownFolders::default()).is_some()
+    })
+}
+
 /// Copies a pack of this machine into the store, if it has the very content that is wanted.
 fn from_pack(
     session: &Session,

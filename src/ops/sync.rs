@@ -3,13 +3,14 @@
 //!
 //! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::fs::{self, Sharing};
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::consent;
-use crate::ops::fetch::{Fetched, fetch};
+use crate::ops::fetch::{self, Fetched, fetch};
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::{Resolved, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session, Stage};
@@ -131,8 +132,13 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     })?;
     let mut counts = fetch(session, resolved)?;
     for attempt in 0.. {
-        let wanted = packs_of(session, &resolved.lock)?;
-        let plan = Installation::plan(&packs, wanted)?;
+        let mut wanted = packs_of(session, &resolved.lock)?;
+        let mut plan = Installation::plan(&packs, wanted.clone())?;
+        let lost = lost(session, &resolved.lock, plan.installs());
+        if !lost.is_empty() {
+            wanted.retain(|wanted| !lost.contains(&wanted.place));
+            plan = Installation::plan(&packs, wanted)?;
+        }
         let made = plan.installs().len() + plan.removals().count();
         events.progress(Stage::Installing, 0, made);
         let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
@@ -179,12 +185,23 @@ fn packs_of(session: &Session, lock: &Lockfile) -> Result<Vec<Wanted>, CommandEr
         let Some(digest) = kept.digest else { continue };
         let (place, id) = (folder_of(&kept.id), kept.id.to_string());
         let wanted = Wanted { place, id, version: kept.version.clone(), digest };
-        // It is never fetched again, so it stays only as long as it could be made again.
-        if packs.is_installed(&state, &wanted) && session.store.contains(&digest) {
+        if packs.is_installed(&state, &wanted) {
             all.push(wanted);
         }
     }
     Ok(all)
+}
+
+/// The packs of replaced packages that would have to be made again, for others around or inside them change, and cannot:
+/// they are never fetched again.
+fn lost(session: &Session, lock: &Lockfile, made: &[Wanted]) -> BTreeSet<String> {
+    let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
+    kept.map(|kept| (folder_of(&kept.id), kept))
+        .filter(|(place, kept)| {
+            made.iter().any(|made| made.place == *place) && !fetch::has_or_takes_back(session, kept)
+        })
+        .map(|(place, _)| place)
+        .collect()
 }
 
 /// Where a locked package's pack is, below the packs folder: all but the highest of several majors

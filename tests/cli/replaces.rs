@@ -226,6 +226,28 @@ fn the_old_pack_stays_until_it_is_removed() {
 }
 
 #[test]
+fn the_old_pack_stays_though_the_store_has_lost_its_content() {
+    let sandbox = sandbox(&["app/web"]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["add", "app/tool", "-y"]).ok();
+    sandbox.mu(&["cache", "clean"]).ok();
+    sandbox.publish(&[
+        Package::new("upbound/family/more", "1.0.0"),
+        Package::new("app/else", "1.0.0"),
+    ]);
+    let old = "work/.mu/packs/hub.mu.com/upbound/family";
+    sandbox.mu(&["add", "app/else"]).ok();
+    assert!(sandbox.has(&format!("{old}/Mu.yaml")));
+    // A pack inside of it makes it anew, from itself.
+    sandbox.mu(&["cache", "clean"]).ok();
+    sandbox.mu(&["add", "upbound/family/more"]).ok();
+    assert!(sandbox.has(&format!("{old}/Mu.yaml")) && sandbox.has(&format!("{old}/more/Mu.yaml")));
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["remove", "upbound/family"]).ok();
+    assert!(!sandbox.has(&format!("{old}/Mu.yaml")) && sandbox.has(&format!("{old}/more/Mu.yaml")));
+}
+
+#[test]
 fn removing_the_last_who_asks_for_a_replaced_package_forgets_it() {
     let sandbox = sandbox(&["upbound/family#^1", "app/tool"]);
     sandbox.mu(&["get", "--yes"]).ok();
