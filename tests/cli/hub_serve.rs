@@ -341,18 +341,49 @@ fn who_asks_for_too_much_has_to_wait() {
 fn clients_that_dawdle_hold_up_nobody_and_are_cut_off() {
     let sandbox = sandbox();
     let served = Served::start(&sandbox, "../srv", &[]);
-    let mut slow: Vec<TcpStream> = (0..200)
-        .map(|_| {
+    // Silence; less than what tells one protocol from another; less than a head; a head, and then nothing more.
+    let beginnings: [&[u8]; 5] = [
+        b"",
+        b"PRI * HT",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET /hub.json HTTP/1.1\r\nx: ",
+        b"GET /hub.json HTTP/1.1\r\nhost: x\r\n\r\n",
+    ];
+    let slow: Vec<TcpStream> = (0..200)
+        .map(|number| {
             let mut stream = TcpStream::connect(served.address).expect("the server listens");
-            stream.write_all(b"GET /hub.json HTTP/1.1\r\nx: ").expect("the server reads");
+            let patience = Some(std::time::Duration::from_secs(60));
+            stream.set_read_timeout(patience).expect("can be set");
+            stream.write_all(beginnings[number % 5]).expect("the server reads");
             stream
         })
         .collect();
     served.ask("GET", "/hub.json", &[], &[]).is(200);
     let bytes = simple(&sandbox, "acme/web", "1.0.0");
     served.put(&token(&sandbox), "acme/web/1.0.0", &bytes).is(201);
-    // Ends when the server has had enough.
-    slow[0].read_to_end(&mut Vec::new()).expect("is closed");
+    // Ends when the server has had enough of each.
+    for (number, mut stream) in slow.into_iter().enumerate() {
+        let ended = stream.read_to_end(&mut Vec::new());
+        let beginning = String::from_utf8_lossy(beginnings[number % 5]);
+        ended.unwrap_or_else(|error| panic!("{beginning:?} is not cut off: {error}"));
+    }
+}
+
+#[test]
+fn one_address_cannot_have_every_connection() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let connect = || TcpStream::connect(served.address).expect("the server listens");
+    let kept: Vec<TcpStream> = (0..512).map(|_| connect()).collect();
+    // The one too many is closed without an answer.
+    let mut one_more = connect();
+    let _ = one_more.write_all(b"GET /hub.json HTTP/1.1\r\nhost: x\r\n\r\n");
+    let mut answer = Vec::new();
+    let _ = one_more.read_to_end(&mut answer);
+    assert_eq!(String::from_utf8_lossy(&answer), "");
+    drop(kept);
+    // Those that are gone make room as soon as the server sees it.
+    while served.try_ask("GET", "/hub.json", &[], &[]).is_err() {}
 }
 
 #[test]

@@ -3,9 +3,10 @@
 //! What is asked and answered is not known here.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Extension;
@@ -21,14 +22,21 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use super::patience::{Crowd, Patient};
 use super::{Server, routes};
 use crate::HubError;
 
 /// How many connections are open at the same time. Whoever comes then waits to be accepted.
 const CONNECTIONS: usize = 4_096;
 
-/// How long a client may take for a TLS handshake, and for the head of a request.
+/// How many of them one address may have. Whoever comes from it then is sent away.
+const CONNECTIONS_OF_ONE: usize = 512;
+
+/// How long a client may take for a TLS handshake, for its first request, and for the head of each.
 const HEAD: Duration = Duration::from_secs(10);
+
+/// How long a client may take nothing of an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many requests of one HTTP/2 connection are answered at the same time.
 const STREAMS: u32 = 256;
@@ -36,9 +44,32 @@ const STREAMS: u32 = 256;
 /// How long requests may go on after the server was asked to end.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// The address of a client.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub(super) SocketAddr);
+/// The client of a connection.
+#[derive(Debug, Clone)]
+pub(super) struct Peer {
+    pub(super) address: IpAddr,
+    /// Set with its first request.
+    has_asked: Arc<AtomicBool>,
+}
+
+impl Peer {
+    pub(super) fn new(address: IpAddr) -> Self {
+        Self { address, has_asked: Arc::default() }
+    }
+
+    /// Notes that a request has come.
+    pub(super) fn asks(&self) {
+        self.has_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends when the client has had its time, and has asked for nothing.
+    async fn asks_nothing(&self) {
+        tokio::time::sleep(HEAD).await;
+        if self.has_asked.load(Ordering::Relaxed) {
+            std::future::pending().await
+        }
+    }
+}
 
 /// What TLS needs, from its files.
 pub(super) fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, HubError> {
@@ -73,6 +104,7 @@ pub(super) async fn listen(
     started(listener.local_addr().map_err(failed)?);
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let crowd = Crowd::new(CONNECTIONS_OF_ONE);
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { break };
         let (socket, peer) = tokio::select! {
@@ -86,10 +118,12 @@ pub(super) async fn listen(
             },
             _ = end.changed() => break,
         };
+        let Some(share) = crowd.enter(peer.ip()) else { continue };
         let _ = socket.set_nodelay(true);
+        let (socket, peer) = (Patient::new(socket, PATIENCE), Peer::new(peer.ip()));
         let (server, tls, watcher) = (Arc::clone(&server), tls.clone(), graceful.watcher());
         tokio::spawn(async move {
-            let _place = place;
+            let (_place, _share) = (place, share);
             match tls {
                 None => speak(server, TokioIo::new(socket), peer, watcher).await,
                 Some(tls) => {
@@ -127,14 +161,18 @@ pub(super) fn protocols() -> Builder<TokioExecutor> {
 async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     server: Arc<Server>,
     socket: TokioIo<S>,
-    peer: SocketAddr,
+    peer: Peer,
     watcher: hyper_util::server::graceful::Watcher,
 ) {
     let builder = protocols();
-    let router = routes::router(server).layer(Extension(Peer(peer)));
+    let router = routes::router(server).layer(Extension(peer.clone()));
     let connection = builder.serve_connection(socket, TowerToHyperService::new(router));
-    // That a client went away is no error of the server's.
-    let _ = watcher.watch(connection.into_owned()).await;
+    tokio::select! {
+        // That a client went away is no error of the server's.
+        _ = watcher.watch(connection.into_owned()) => {}
+        // The protocols' own limits begin only when it is clear which one is spoken.
+        () = peer.asks_nothing() => {}
+    }
 }
 
 /// Changes when the process is asked to end.

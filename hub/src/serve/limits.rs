@@ -64,7 +64,7 @@ impl Buckets {
 }
 
 /// Who stands behind an address: of IPv6, one customer has a whole /64.
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(address) if address.to_ipv4_mapped().is_none() => {
             let [a, b, c, d, ..] = address.segments();

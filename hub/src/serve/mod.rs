@@ -1,14 +1,15 @@
 //! A hub's server: the static files for everybody, and changes for whoever has a token.
 //!
 //! It keeps nothing between requests that matters: all state is in the place, so any number of servers can
-//! stand in front of one. `connection.rs` has sockets, TLS and their limits, `routes.rs` which request goes
-//! where and the access log, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
+//! stand in front of one. `connection.rs` has sockets, TLS and their limits, `patience.rs` clients that dawdle,
+//! `routes.rs` which request goes where and the access log, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
 //! what people see in a browser, `unbound.rs` the server without a socket, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
 
 mod connection;
 mod limits;
 mod metrics;
 mod page;
+mod patience;
 mod problem;
 mod reading;
 mod routes;
@@ -69,8 +70,11 @@ impl fmt::Debug for Serving {
     }
 }
 
-/// How many archives are taken in at the same time; each is in memory.
-const UPLOADS: usize = 4;
+/// How many archives of the largest size are taken in at the same time; each is in memory.
+const UPLOADS: u64 = 4;
+
+/// What room for uploads is counted in, in bytes.
+const UPLOAD_UNIT: u64 = 64 << 10;
 
 /// What all requests share.
 struct Server {
@@ -80,6 +84,7 @@ struct Server {
     root: Root,
     catalog: Catalog,
     pages: Pages,
+    /// Room for the bodies that are in memory, in units of [`UPLOAD_UNIT`].
     uploads: Semaphore,
     changes: Buckets,
     requests: Option<Buckets>,
@@ -118,7 +123,9 @@ impl Server {
             files,
             catalog: Catalog::default(),
             pages: Pages::default(),
-            uploads: Semaphore::new(UPLOADS),
+            uploads: Semaphore::new(
+                (UPLOADS * serving.largest_archive.div_ceil(UPLOAD_UNIT)) as usize,
+            ),
             changes: Buckets::per_minute(serving.changes_per_minute),
             requests: (serving.requests_per_second > 0)
                 .then(|| Buckets::per_second(serving.requests_per_second)),

@@ -104,16 +104,17 @@ pub(super) fn decoded(path: &str) -> Option<String> {
 /// Limits, counts and logs a request.
 async fn observe(
     State(server): State<Arc<Server>>,
-    Extension(Peer(peer)): Extension<Peer>,
+    Extension(peer): Extension<Peer>,
     request: Request,
     next: Next,
 ) -> Response {
     let begin = Instant::now();
+    peer.asks();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let agent = request.headers().get(header::USER_AGENT).cloned();
     let person = page::Asked::of_person(&server, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
-    let mut response = match limited(&server, peer.ip()) {
+    let mut response = match limited(&server, peer.address) {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     };
@@ -129,7 +130,7 @@ async fn observe(
     let mut line = Map::new();
     let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
     put("time", jiff::Timestamp::now().to_string().into());
-    put("client", peer.ip().to_string().into());
+    put("client", peer.address.to_string().into());
     put("method", method.as_str().into());
     put("path", shortened(&path).into());
     put("status", response.status().as_u16().into());

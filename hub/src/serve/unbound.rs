@@ -2,7 +2,7 @@
 //!
 //! For those who try what clients may send. There is no limit on connections here, and no TLS.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -49,7 +49,7 @@ impl Unbound {
     pub fn talk(&self, sent: &[u8]) -> Vec<u8> {
         self.runtime.block_on(async {
             let (near, far) = tokio::io::duplex(ON_THE_WAY);
-            let peer = Peer(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)));
+            let peer = Peer::new(Ipv4Addr::LOCALHOST.into());
             let router = routes::router(Arc::clone(&self.server)).layer(Extension(peer));
             let mut protocols = connection::protocols();
             // Who has sent all still wants to hear the answer.
@@ -75,6 +75,7 @@ impl Unbound {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::sync::Mutex;
 
     use object_store::memory::InMemory;

@@ -16,11 +16,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::Server;
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::Problem;
 use super::routes::{Asker, decoded, json, too_many};
+use super::{Server, UPLOAD_UNIT};
 use crate::archive::{self, Unpacked};
 use crate::lines::Line;
 use crate::tokens::{Can, Token, Tokens};
@@ -39,10 +39,10 @@ const WHOLE_BODY: Duration = Duration::from_secs(900);
 /// Answers a request to `api/…`.
 pub(super) async fn answer(
     State(server): State<Arc<Server>>,
-    Extension(Peer(peer)): Extension<Peer>,
+    Extension(peer): Extension<Peer>,
     request: Request,
 ) -> Response {
-    if let Err(wait) = server.changes.take(peer.ip(), Instant::now()) {
+    if let Err(wait) = server.changes.take(peer.address, Instant::now()) {
         count(&server.metrics.limited);
         return too_many(wait).into_response();
     }
@@ -118,9 +118,12 @@ async fn publish(
     request: Request,
 ) -> Result<Response, Problem> {
     let largest = server.serving.largest_archive;
-    too_large(request.headers(), largest)?;
-    // Each archive is in memory, so only some come in at the same time.
-    let _room = server.uploads.acquire().await.ok();
+    let length = announced(request.headers());
+    too_large(length, largest)?;
+    // Archives are in memory, so only as many come in at the same time as there is room for.
+    let room = length.unwrap_or(largest).max(1).div_ceil(UPLOAD_UNIT);
+    let room = u32::try_from(room).unwrap_or(u32::MAX);
+    let _room = server.uploads.acquire_many(room).await.ok();
     let bytes = body(request.into_body(), largest).await?;
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let read_line = Arc::clone(&server.serving.read_line);
@@ -198,7 +201,7 @@ async fn patch(
     version: &str,
     request: Request,
 ) -> Result<Response, Problem> {
-    too_large(request.headers(), LARGEST_CHANGE)?;
+    too_large(announced(request.headers()), LARGEST_CHANGE)?;
     let bytes = body(request.into_body(), LARGEST_CHANGE).await?;
     let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, format!("the body is no such change: {error}"))
@@ -246,9 +249,12 @@ async fn write<T: Send + 'static>(
     }
 }
 
-fn too_large(headers: &HeaderMap, largest: u64) -> Result<(), Problem> {
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
-    let length = length.and_then(|length| length.parse::<u64>().ok());
+/// How long the body is, where the client says.
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large(length: Option<u64>, largest: u64) -> Result<(), Problem> {
     if length.is_some_and(|length| length > largest) { Err(larger_than(largest)) } else { Ok(()) }
 }
 
