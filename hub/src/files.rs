@@ -144,7 +144,7 @@ impl Files {
     pub(crate) async fn get(&self, path: &str, options: GetOptions) -> Result<Got, HubError> {
         match self.store.get_opts(&self.path(path)?, options).await {
             Ok(found) => Ok(Got::Found(Box::new(found))),
-            Err(Error::NotFound { .. }) => Ok(Got::Absent),
+            Err(error) if is_absent(&error) => Ok(Got::Absent),
             Err(Error::NotModified { .. }) => Ok(Got::Unchanged),
             Err(error) => Err(self.failed("read", path, error)),
         }
@@ -154,7 +154,7 @@ impl Files {
     pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, HubError> {
         match self.store.head(&self.path(path)?).await {
             Ok(meta) => Ok(Some(meta)),
-            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(self.failed("read", path, error)),
         }
     }
@@ -271,6 +271,15 @@ impl Files {
         let (path, place) = (path.to_owned(), self.name.to_string());
         HubError::Store { action, path, place, source: Box::new(source) }
     }
+}
+
+/// Whether there is no such file: nor can there be, where its name is longer than those of files.
+fn is_absent(error: &Error) -> bool {
+    let causes =
+        std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let mut causes = causes.filter_map(|error| error.downcast_ref::<std::io::Error>());
+    matches!(error, Error::NotFound { .. })
+        || causes.any(|error| error.kind() == std::io::ErrorKind::InvalidFilename)
 }
 
 /// How long to wait before trying again: longer and longer, and different for everybody.

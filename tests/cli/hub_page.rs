@@ -523,7 +523,7 @@ fn people_are_told_in_html_what_programs_are_told_in_json() {
     has(&people.text(), "href=\"../../assets/page-");
     let programs = served.ask("GET", "/packages/a/b", &[], &[]).is(404);
     assert_eq!(programs.json()["detail"], "this hub has no package a/b");
-    let api = served.ask("GET", "/api/v1/nothing", &[BROWSER], &[]).is(401);
+    let api = served.ask("GET", "/api/v1/nothing", &[BROWSER], &[]).is(404);
     assert_eq!(api.header("content-type"), Some("application/problem+json"));
     // Names that cannot be are no packages, whatever lies there.
     for path in [

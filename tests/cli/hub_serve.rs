@@ -49,12 +49,23 @@ fn files_are_served_whole_in_part_and_only_if_they_changed() {
     assert_eq!(whole.header("cache-control"), Some("public, max-age=31536000, immutable"));
     assert_eq!(whole.header("x-content-type-options"), Some("nosniff"));
     let e_tag = whole.header("etag").expect("has an ETag").to_owned();
+    let whole_tag = e_tag.clone();
     let unchanged = served.ask("GET", path, &[&format!("if-none-match: {e_tag}")], &[]).is(304);
     assert_eq!(unchanged.body, b"");
+    // As a proxy marks the tag of what it packed, among others, and any.
+    for known in [format!("W/{e_tag}"), format!("\"x\", {e_tag}"), "*".to_owned()] {
+        for path in [path, "/hub.json"] {
+            let e_tag = served.ask("GET", path, &[], &[]).header("etag").map(str::to_owned);
+            let known = known.replace(&whole_tag, &e_tag.expect("has one"));
+            served.ask("GET", path, &[&format!("if-none-match: {known}")], &[]).is(304);
+        }
+    }
 
     let head = served.ask("HEAD", path, &[], &[]).is(200);
     assert_eq!(head.header("content-length"), Some(bytes.len().to_string().as_str()));
     assert_eq!(head.body, b"");
+    let head = served.ask("HEAD", path, &["range: bytes=3-6"], &[]).is(200);
+    assert_eq!(head.header("content-length"), Some(bytes.len().to_string().as_str()));
 
     let part = served.ask("GET", path, &["range: bytes=3-6"], &[]).is(206);
     assert_eq!(part.body, bytes[3..7]);
@@ -111,7 +122,16 @@ fn nothing_but_the_hub_is_served() {
     let problem = served.ask("GET", "/nothing", &[], &[]).is(404);
     assert_eq!(problem.header("content-type"), Some("application/problem+json"));
     assert_eq!(problem.json()["status"], 404);
-    served.ask("DELETE", "/hub.json", &[], &[]).is(405);
+    let long = format!("/packs/{}.tgz", "a".repeat(3_000));
+    served.ask("GET", &long, &[], &[]).is(404);
+    for path in ["/hub.json", "/", "/packages/a", "/api/v1/search", "/metrics"] {
+        let refused = served.ask("DELETE", path, &[], &[]).is(405);
+        let allowed = refused.header("allow").unwrap_or_default().replace(", ", ",");
+        assert_eq!(allowed, "GET,HEAD", "{path}");
+    }
+    // Before anybody is asked for a token.
+    let refused = served.ask("GET", "/api/v1/packages/a/1.0.0", &[], &[]).is(405);
+    assert_eq!(refused.header("allow"), Some("PUT, PATCH"));
 }
 
 #[test]
@@ -179,7 +199,7 @@ fn what_may_change_of_a_version_changes() {
     assert_eq!(line("1.0.0")["movedTo"], Value::Null);
 
     served.patch(&token, "acme/web/9.0.0", r#"{"yanked": true}"#).is(404);
-    for wrong in [r#"{"yanked": 1}"#, r#"{"version": "2.0.0"}"#, "{", "[]"] {
+    for wrong in [r#"{"yanked": 1}"#, r#"{"version": "2.0.0"}"#, "{", "[]", "{}"] {
         served.patch(&token, "acme/web/1.0.0", wrong).is(400);
     }
     served.patch(&token, "acme/web/9.0.0", r#"{"movedTo": "acme/site"}"#).is(404);

@@ -16,6 +16,8 @@ pub(super) struct Problem {
     detail: String,
     /// After how many seconds to ask again.
     retry_after: Option<u64>,
+    /// Which methods are answered there, where the one of the request is not.
+    allow: Option<&'static str>,
     /// What only the server's log says.
     cause: Option<String>,
 }
@@ -26,11 +28,16 @@ pub(super) struct Cause(pub(super) String);
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None, cause: None }
+        Self { status, detail: detail.into(), retry_after: None, allow: None, cause: None }
     }
 
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is no such file in this hub")
+    }
+
+    /// For a method that is not among those of `allow`.
+    pub(super) fn method(allow: &'static str, detail: &str) -> Self {
+        Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, detail) }
     }
 
     pub(super) fn status(&self) -> StatusCode {
@@ -103,6 +110,9 @@ impl IntoResponse for Problem {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(allow) = self.allow {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allow));
         }
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());

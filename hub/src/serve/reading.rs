@@ -41,7 +41,7 @@ pub(super) async fn file(
     let Some(caching) = caching(server, path) else { return Err(Problem::not_found()) };
     let mut options = GetOptions { head: method == Method::HEAD, ..GetOptions::default() };
     let mut part = None;
-    if let Some(range) = text(headers, header::RANGE) {
+    if let Some(range) = text(headers, header::RANGE).filter(|_| method == Method::GET) {
         let Some(meta) = server.files.head(path).await? else { return Err(Problem::not_found()) };
         match range_of(range, headers, &meta) {
             Asked::Whole => {}
@@ -52,7 +52,7 @@ pub(super) async fn file(
             Asked::Nothing => return Ok(nothing_of(meta.size)),
         }
     }
-    options.if_none_match = text(headers, header::IF_NONE_MATCH).map(str::to_owned);
+    options.if_none_match = known(headers);
     let found = match server.files.get(path, options).await? {
         Got::Absent => return Err(Problem::not_found()),
         Got::Unchanged => return Ok(unchanged(headers, caching)),
@@ -104,8 +104,8 @@ async fn hub_file(
     let digest = Sha256::digest(text.as_bytes());
     let e_tag: String = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     let e_tag = format!("\"{e_tag}\"");
-    let known = self::text(headers, header::IF_NONE_MATCH).unwrap_or_default();
-    if known.split(',').any(|one| one.trim().trim_start_matches("W/") == e_tag) {
+    let known = known(headers).unwrap_or_default();
+    if known.split(", ").any(|one| one == "*" || one == e_tag) {
         return Ok(unchanged(headers, ASK_AGAIN));
     }
     let length = text.len();
@@ -189,12 +189,18 @@ fn unchanged(headers: &HeaderMap, caching: &'static str) -> Response {
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     let answer = response.headers_mut();
     answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    let known =
-        headers.get(header::IF_NONE_MATCH).filter(|known| !known.as_bytes().contains(&b','));
-    if let Some(known) = known {
-        answer.insert(header::ETAG, known.clone());
+    // Where only one is known, that one has not changed.
+    if let Some(known) = known(headers).filter(|known| known != "*" && !known.contains(',')) {
+        answer.insert(header::ETAG, value(&known));
     }
     response
+}
+
+/// The tags of what the client has. Proxies that pack an answer mark its tag as weak, which makes no difference here.
+fn known(headers: &HeaderMap) -> Option<String> {
+    let tags = text(headers, header::IF_NONE_MATCH)?.split(',').map(str::trim);
+    let tags: Vec<&str> = tags.map(|tag| tag.strip_prefix("W/").unwrap_or(tag)).collect();
+    Some(tags.join(", "))
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

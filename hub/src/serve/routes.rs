@@ -22,6 +22,9 @@ use super::{Server, page, reading, search, writing};
 /// The longest part of a client's text that is logged, in characters.
 const LOGGED: usize = 300;
 
+/// The longest error that is logged, in characters. It may name what a client asked for.
+const LOGGED_ERROR: usize = 1_000;
+
 /// Who asked: the name of the token, for the log.
 #[derive(Debug, Clone)]
 pub(super) struct Asker(pub(super) String);
@@ -74,7 +77,7 @@ pub(super) async fn answer_file(
 /// What whoever tries to change something here is told.
 async fn only_read() -> Problem {
     let detail = "this is only read; changes go to `api/v1/packages/NAME/VERSION`";
-    Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
+    Problem::method("GET, HEAD", detail)
 }
 
 /// An answer in JSON.
@@ -145,7 +148,7 @@ async fn observe(
         put("token", name.as_str().into());
     }
     if let Some(Cause(cause)) = response.extensions().get() {
-        put("error", cause.as_str().into());
+        put("error", cause.chars().take(LOGGED_ERROR).collect::<String>().into());
     }
     (server.serving.log)(&Value::Object(line).to_string());
     response

@@ -42,6 +42,13 @@ pub(super) async fn answer(
     Extension(peer): Extension<Peer>,
     request: Request,
 ) -> Response {
+    if !request.uri().path().starts_with("/api/v1/packages/") {
+        return elsewhere().into_response();
+    }
+    if !matches!(*request.method(), Method::PUT | Method::PATCH) {
+        let detail = "expected PUT with an archive, or PATCH with what to change";
+        return Problem::method("PUT, PATCH", detail).into_response();
+    }
     if let Err(wait) = server.changes.take(peer.address, Instant::now()) {
         count(&server.metrics.limited);
         return too_many(wait).into_response();
@@ -81,24 +88,20 @@ async fn token(server: &Server, headers: &HeaderMap) -> Result<Token, Problem> {
 async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<Response, Problem> {
     let path = decoded(request.uri().path()).ok_or_else(Problem::not_found)?;
     let package = path.strip_prefix("/api/v1/packages/").and_then(|rest| rest.rsplit_once('/'));
-    let Some((name, version)) = package else {
-        return Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "expected `api/v1/packages/NAME/VERSION` or `api/v1/search`",
-        ));
-    };
+    let Some((name, version)) = package else { return Err(elsewhere()) };
     names::check_name(name)?;
     match *request.method() {
         Method::PUT => {
             allow(&server, &token, name, Can::Publish)?;
             publish(server, name, version, request).await
         }
-        Method::PATCH => patch(server, token, name, version, request).await,
-        _ => Err(Problem::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "expected PUT with an archive, or PATCH with what to change",
-        )),
+        _ => patch(server, token, name, version, request).await,
     }
+}
+
+fn elsewhere() -> Problem {
+    let detail = "expected `api/v1/packages/NAME/VERSION` or `api/v1/search`";
+    Problem::new(StatusCode::NOT_FOUND, detail)
 }
 
 /// Whether a token is for this package and this kind of change.
@@ -206,6 +209,10 @@ async fn patch(
     let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, format!("the body is no such change: {error}"))
     })?;
+    if patch.yanked.is_none() && patch.tags.is_none() && patch.moved_to.is_none() {
+        let detail = "the body changes nothing: expected `yanked`, `tags` or `movedTo`";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
+    }
     if patch.yanked.is_some() {
         allow(&server, &token, name, Can::Yank)?;
     }
