@@ -25,18 +25,22 @@ pub(crate) enum PackageError {
     Line { id: PackageId, version: String, source: serde_json::Error },
     #[error("the manifest of `{id}` {version} cannot be read")]
     Manifest { id: PackageId, version: String, source: SourceError },
+    #[error("the manifest of `{id}` cannot be read")]
+    ManifestInFolder { id: PackageId, source: SourceError },
     #[error("`{id}` {version} depends on something that is no reference")]
     Dependency { id: PackageId, version: String, source: ReferenceError },
+    #[error("`{id}` {version} cannot be used, because of one of its dependencies")]
+    DependencyInFile { id: PackageId, version: String, source: SourceError },
     #[error(
-        "`{id}` {version} depends on the folder `{folder}` of its author's machine; its manifest must \
-         name the package in it instead, as in `acme/utils#^1.0`"
+        "`{id}` {version} depends on the folder `{folder}`, which {why}; its manifest must {remedy}"
     )]
-    LocalDependency { id: PackageId, version: String, folder: String },
-    #[error(
-        "`{id}` {version} depends on the folder `{folder}`, which is not in its repository; its manifest \
-         must name the package in it instead, as in `https://github.com/acme/utils#^1.0`"
-    )]
-    OutsideRepository { id: PackageId, version: String, folder: String },
+    Folder {
+        id: PackageId,
+        version: String,
+        folder: String,
+        why: &'static str,
+        remedy: &'static str,
+    },
     #[error(transparent)]
     Other(#[from] Arc<PackageError>),
     #[error(transparent)]

@@ -16,8 +16,9 @@ use crate::index::routes::Route;
 use crate::index::sibling::sibling;
 use crate::index::universe::{Candidate, Requirement, Revision, Untagged};
 use crate::index::{Shared, wire};
-use crate::manifest::{Compatibility, Manifest};
-use crate::reference::{Defaults, PackageId, Version, VersionSpec};
+use crate::manifest::source::SourceError;
+use crate::manifest::{Compatibility, Manifest, error_at_dependency};
+use crate::reference::{Defaults, PackageId, ReferenceError, Version, VersionSpec};
 
 type Requirements = Result<Arc<[Requirement]>, Arc<PackageError>>;
 
@@ -305,14 +306,20 @@ impl Package {
             (version, Some(commit)) if version.is_empty() => commit.clone(),
             (version, _) => version.clone(),
         };
-        Manifest::parse(&self.shown(file), &file.text)
-            .map(|(manifest, _)| manifest)
-            .map_err(|source| PackageError::Manifest { id: self.id().clone(), version, source })
+        Manifest::parse(&self.shown(file), &file.text).map(|(manifest, _)| manifest).map_err(
+            |source| match &*version {
+                "" => PackageError::ManifestInFolder { id: self.id().clone(), source },
+                _ => PackageError::Manifest { id: self.id().clone(), version, source },
+            },
+        )
     }
 
     /// Where a manifest is, for messages.
     fn shown(&self, file: &ManifestFile) -> PathBuf {
-        PathBuf::from(format!("{}/{}", self.route.location.describe(), file.name))
+        match self.folder() {
+            Some(folder) => folder.join(&file.name),
+            None => PathBuf::from(format!("{}/{}", self.route.location.describe(), file.name)),
+        }
     }
 
     /// What the manifest of a release says, as far as selection needs it. Of one that another mu may have to read, that
@@ -359,8 +366,9 @@ impl Package {
                         }
                     };
                     let version = self.releases.version(position).to_string();
-                    let commit = release.commit.as_deref();
-                    self.settle(shared, &version, commit, &dependencies).map_err(Arc::new)
+                    let about =
+                        About { version: &version, release: &release, line: Some(position) };
+                    self.settle(shared, about, &dependencies).map_err(Arc::new)
                 })
                 .clone(),
             Candidate::Revision(untagged) => {
@@ -371,9 +379,9 @@ impl Package {
                 looked
                     .requirements
                     .get_or_init(|| {
-                        let commit = &*untagged.commit;
-                        self.settle(shared, commit, Some(commit), &looked.dependencies)
-                            .map_err(Arc::new)
+                        let (version, release) = (&*untagged.commit, &looked.release);
+                        let about = About { version, release, line: None };
+                        self.settle(shared, about, &looked.dependencies).map_err(Arc::new)
                     })
                     .clone()
             }
@@ -449,22 +457,19 @@ impl Package {
     fn settle(
         &self,
         shared: &Shared,
-        version: &str,
-        commit: Option<&str>,
+        about: About<'_>,
         dependencies: &[Dependency],
     ) -> Result<Arc<[Requirement]>, PackageError> {
         let mut requirements = Vec::with_capacity(dependencies.len());
         let defaults = self.defaults(shared);
         for dependency in dependencies {
-            let mut declared = wire::declared(&defaults, dependency).map_err(|source| {
-                PackageError::Dependency {
-                    id: self.id().clone(),
-                    version: version.to_owned(),
-                    source,
-                }
-            })?;
+            let mut declared = wire::declared(&defaults, dependency)
+                .map_err(|source| self.no_reference(shared, about, dependency, source))?;
+            let commit = about.release.commit.as_deref();
             if let (Some(folder), Some(commit)) = (declared.reference.local(), commit) {
-                let beside = self.beside(shared, version, folder, commit)?;
+                let Some(beside) = self.beside(shared, folder, commit) else {
+                    return Err(self.no_folder(shared, about, dependency, folder));
+                };
                 // A version that was written has to be that of the commit too.
                 if declared.reference.version().is_some() {
                     declared.requirement.id = beside.id.clone();
@@ -488,11 +493,7 @@ impl Package {
             }
             let from = match (declared.reference.local(), self.folder()) {
                 (Some(folder), None) => {
-                    return Err(PackageError::LocalDependency {
-                        id: self.id().clone(),
-                        version: version.to_owned(),
-                        folder: folder.to_owned(),
-                    });
+                    return Err(self.no_folder(shared, about, dependency, folder));
                 }
                 (Some(folder), Some(from)) => {
                     let folder = crate::env::absolute(&from, Path::new(folder));
@@ -507,26 +508,92 @@ impl Package {
         Ok(Arc::from(requirements))
     }
 
-    /// What a local folder in the manifest of a commit asks for: the package there, of the same commit.
-    fn beside(
+    /// What a local folder in the manifest of a commit asks for: the package there, of the same commit; `None` if it
+    /// is not in the repository.
+    fn beside(&self, shared: &Shared, folder: &str, commit: &str) -> Option<Requirement> {
+        let own = self.route.location.folder.as_deref().unwrap_or_default();
+        let spec = VersionSpec::parse(commit).ok()?;
+        let id = sibling(self.id(), own, folder)?;
+        shared.declare_beside(&id, self.id(), &spec);
+        Some(Requirement::new(id, spec))
+    }
+
+    /// The error of a dependency on a folder that only its author has.
+    fn no_folder(
         &self,
         shared: &Shared,
-        version: &str,
+        about: About<'_>,
+        dependency: &Dependency,
         folder: &str,
-        commit: &str,
-    ) -> Result<Requirement, PackageError> {
-        let own = self.route.location.folder.as_deref().unwrap_or_default();
-        let spec = VersionSpec::parse(commit).ok();
-        let Some((id, spec)) = sibling(self.id(), own, folder).zip(spec) else {
-            return Err(PackageError::OutsideRepository {
-                id: self.id().clone(),
-                version: version.to_owned(),
-                folder: folder.to_owned(),
-            });
+    ) -> PackageError {
+        let (why, remedy) = match about.release.commit {
+            Some(_) => (
+                "is not in its repository",
+                "name the package in it instead, as in `https://github.com/acme/utils#^1.0`",
+            ),
+            None => (
+                "is on its author's machine",
+                "name the package in it instead, as in `acme/utils#^1.0`",
+            ),
         };
-        shared.declare_beside(&id, self.id(), &spec);
-        Ok(Requirement::new(id, spec))
+        let message = format!("the folder `{folder}` {why}");
+        let (id, version) = (self.id().clone(), about.version.to_owned());
+        match self.in_file(shared, about, dependency, &message) {
+            Some(source) => {
+                let source = source.help(format!("its author has to {remedy}"));
+                PackageError::DependencyInFile { id, version, source }
+            }
+            None => PackageError::Folder { id, version, folder: folder.to_owned(), why, remedy },
+        }
     }
+
+    /// The error of a dependency that cannot be read.
+    fn no_reference(
+        &self,
+        shared: &Shared,
+        about: About<'_>,
+        dependency: &Dependency,
+        source: ReferenceError,
+    ) -> PackageError {
+        let (id, version) = (self.id().clone(), about.version.to_owned());
+        match self.in_file(shared, about, dependency, &source.to_string()) {
+            Some(source) => PackageError::DependencyInFile { id, version, source },
+            None => PackageError::Dependency { id, version, source },
+        }
+    }
+
+    /// An error about a dependency, at its place in the index line or the manifest that it is from.
+    fn in_file(
+        &self,
+        shared: &Shared,
+        about: About<'_>,
+        dependency: &Dependency,
+        message: &str,
+    ) -> Option<SourceError> {
+        let reference = dependency.reference();
+        if about.release.dependencies.is_some() {
+            let line = self.held[about.line? as usize].line;
+            let line = self.lines.as_ref()?.read(line).ok()?;
+            let text = std::str::from_utf8(&line).ok()?;
+            let error = error_at_dependency(Path::new("line.json"), text, reference, message)?;
+            return Some(error.with_path(format!("index line of {} {}", self.id(), about.version)));
+        }
+        let progress = &*shared.options.progress;
+        let location = &self.route.location;
+        let file = self.route.provider.manifest(location, about.release, progress).ok()??;
+        error_at_dependency(&self.shown(&file), &file.text, reference, message)
+    }
+}
+
+/// The version that a dependency is of.
+#[derive(Debug, Clone, Copy)]
+struct About<'r> {
+    /// The version, or the commit, for messages.
+    version: &'r str,
+    /// What its place says of it.
+    release: &'r Release,
+    /// Where its line is, if it has one.
+    line: Option<Position>,
 }
 
 /// The version of a folder whose manifest says none.

@@ -118,12 +118,20 @@ impl CommandError {
 
     /// An error in the text of a file.
     fn in_file(code: Code, error: SourceError) -> Self {
-        let details = serde_json::json!({
-            "path": error.path().display().to_string(),
-            "line": error.line(),
-            "column": error.column(),
-        });
+        let details = place(&error);
         Self::from_error(code, error).with_details(details)
+    }
+
+    /// The mistake in a file that is at the bottom of it, if there is one.
+    pub(crate) fn in_source(&self) -> Option<&SourceError> {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.error);
+        while let Some(current) = cause {
+            if let Some(source) = current.downcast_ref::<SourceError>() {
+                return Some(source);
+            }
+            cause = current.source();
+        }
+        None
     }
 
     /// Says what was being done when it happened.
@@ -132,6 +140,15 @@ impl CommandError {
         let error = Context { what: what.into(), source: self.error };
         Self { error: Box::new(error), ..self }
     }
+}
+
+/// Where a mistake in a file is, for programs.
+pub(super) fn place(error: &SourceError) -> serde_json::Value {
+    serde_json::json!({
+        "path": error.path().display().to_string(),
+        "line": error.line(),
+        "column": error.column(),
+    })
 }
 
 /// A message in front of the error that caused it.

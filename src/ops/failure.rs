@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::index::{Candidate, Cause, Unavailable, cause, nearest};
-use crate::ops::error::code_of;
+use crate::ops::error::{code_of, place};
 use crate::ops::record::source_of;
 use crate::ops::requirements::Requirements;
 use crate::ops::update::UPDATE;
@@ -175,5 +175,8 @@ pub(super) fn unavailable(session: &Session, error: Unavailable) -> CommandError
     }
     let mut command = CommandError::from_error(code, error);
     command.hints = hints;
+    if let Some(source) = command.in_source() {
+        command.details = place(source);
+    }
     command
 }

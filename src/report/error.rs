@@ -67,7 +67,7 @@ pub fn json(error: &CommandError) -> Value {
         }
         cause = current.source();
     }
-    let own = error.error.downcast_ref::<SourceError>().and_then(SourceError::help_text);
+    let own = error.in_source().and_then(SourceError::help_text);
     let hints: Vec<&str> = own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
     let help = if hints.is_empty() { json!(null) } else { json!(hints.join("\n")) };
     json!({

@@ -61,6 +61,24 @@ fn manifest() {
 }
 
 #[test]
+fn a_dependency_in_an_index_line_that_nobody_can_have() {
+    let sandbox = Sandbox::new();
+    for (name, dependency) in [("acme/here", "../y"), ("acme/wrong", "acme/x#^^1")] {
+        sandbox.publish(&[Package::new(name, "1.0.0").needs(dependency)]);
+    }
+    let run = sandbox.mu(&["get", "acme/here"]).fails();
+    run.says(&[
+        "error: the folder `../y` is on its author's machine",
+        " --> index line of hub.mu.com/acme/here 1.0.0:1:",
+        "\"dependencies\":[\"../y\"]",
+        "^^^^^^\n",
+        "= help: its author has to name the package in it instead, as in `acme/utils#^1.0`",
+    ]);
+    let error = check(&sandbox, &["get", "acme/wrong"], "manifest", &["acme/x#^^1"]);
+    assert_eq!(error["details"]["line"], 1);
+}
+
+#[test]
 fn a_manifest_with_the_wrong_case_gets_a_warning() {
     let sandbox = Sandbox::new();
     sandbox.write("mu.yaml", "name: acme/web\n");

@@ -1,5 +1,7 @@
 //! Packages in Git repositories, behind `git http-backend` and `git daemon`: every kind of version.
 
+use serde_json::json;
+
 use crate::support::git::{Daemon, HttpServer, Origin};
 use crate::support::{Sandbox, digest_of};
 
@@ -298,15 +300,27 @@ fn a_folder_outside_the_repository_is_refused() {
     let mut origin = Origin::new("g/other.git");
     origin.commit(&[("Mu.yaml", "name: other\n")]);
     origin.add("g/mono.git");
-    origin.commit(&[("a/Mu.yaml", "name: a\ndependencies: [../../other]\n")]);
+    let commit = origin.commit(&[("a/Mu.yaml", "name: a\ndependencies:\n  - ../../other\n")]);
     let server = HttpServer::start(origin.root());
-    let sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&server.host(), "HOST");
+    sandbox.replace(&commit, "COMMIT");
     let reference = format!("{}g/mono.git/a", server.root());
+    let run = sandbox.mu(&["get", &reference]).fails();
+    insta::assert_snapshot!(run.stderr, @"
+    error: could not find out about `HOST/g/mono/a`
+      caused by: `HOST/g/mono/a` COMMIT cannot be used, because of one of its dependencies
+    error: the folder `../../other` is not in its repository
+     --> http://HOST/g/mono.git/a/Mu.yaml:3:5
+      |
+    3 |   - ../../other
+      |     ^^^^^^^^^^^
+      |
+      = help: its author has to name the package in it instead, as in `https://github.com/acme/utils#^1.0`
+    ");
     let error = sandbox.mu(&["get", &reference, "--json"]).fails_with("manifest");
-    let message = error["message"].as_str().expect("is text");
-    for part in ["g/mono/a", "../../other", "not in its repository", "instead"] {
-        assert!(message.contains(part), "{message}");
-    }
+    assert_eq!((&error["details"]["line"], &error["details"]["column"]), (&json!(3), &json!(5)));
+    assert!(error["help"].as_str().is_some_and(|help| help.contains("instead")), "{error}");
     assert!(!sandbox.has("work/Mu.lock"));
 }
 

@@ -1,0 +1,69 @@
+//! Where a dependency stands in a file that somebody else wrote, for errors that are only found out about later.
+
+use std::path::Path;
+
+use super::source::{Document, SourceError, Value};
+use crate::reference::Reference;
+
+/// An error about the dependency that is written `reference` in the manifest (or index line) `text`, if it is found
+/// there. `path` tells the format.
+pub(crate) fn error_at_dependency(
+    path: &Path,
+    text: &str,
+    reference: &str,
+    message: &str,
+) -> Option<SourceError> {
+    let document = Document::read(path, text).ok()?;
+    let is_list = |key: &str| matches!(key, "dependencies" | "devDependencies");
+    let lists = document.root().entries().ok()?.filter(|(key, _)| is_list(key.as_str()));
+    let mut dependencies = lists.flat_map(|(_, value)| values(value));
+    let found = dependencies.find(|value| is_written(*value, reference))?;
+    Some(found.error(message))
+}
+
+/// What stands for a reference in each dependency, in either form.
+fn values(dependencies: Value<'_>) -> Vec<Value<'_>> {
+    let listed = dependencies.list().map(Iterator::collect::<Vec<_>>);
+    let named = || dependencies.entries().map(|entries| entries.map(|(_, value)| value).collect());
+    let all = listed.or_else(|_| named()).unwrap_or_default();
+    all.into_iter().map(|value| long_form(value).unwrap_or(value)).collect()
+}
+
+fn long_form(value: Value<'_>) -> Option<Value<'_>> {
+    let mut keys = value.entries().ok()?;
+    keys.find(|(key, _)| key.as_str() == "ref").map(|(_, value)| value)
+}
+
+fn is_written(value: Value<'_>, reference: &str) -> bool {
+    let Ok(text) = value.word() else { return false };
+    let text = text.as_str();
+    text == reference || Reference::parse(text).is_ok_and(|read| read.to_string() == reference)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dependency_is_found_in_every_form() {
+        for (path, text, line, column) in [
+            ("Mu.yaml", "name: a\ndependencies:\n  - b\n  - ../c\n", 4, 5),
+            ("Mu.yaml", "dependencies:\n  - {ref: ../c, channel: x}\n", 2, 11),
+            ("Mu.yaml", "dependencies:\n  here: ../c\n", 2, 9),
+            ("Mu.yaml", "devDependencies: [../c]\n", 1, 19),
+            ("line.json", r#"{"name":"a","dependencies":["b","../c"]}"#, 1, 33),
+            ("line.json", r#"{"dependencies":[{"ref":"../c","channel":"x"}]}"#, 1, 25),
+        ] {
+            let error = error_at_dependency(Path::new(path), text, "../c", "wrong");
+            let error = error.expect("it is there");
+            assert_eq!((error.line(), error.column()), (line, column), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_has_no_place() {
+        for text in ["name: a\n", "dependencies: [b]\n", "- ../c\n", "dependencies: ../d\n", "{"] {
+            assert_eq!(error_at_dependency(Path::new("Mu.yaml"), text, "../c", "wrong"), None);
+        }
+    }
+}
