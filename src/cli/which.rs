@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
-use crate::ops::which::{which, which_all};
+use crate::ops::which::{All, which, which_all};
 use crate::report::{FAINT, GOOD, NOTICE};
 use crate::search::State;
 
@@ -52,9 +52,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 fn all(context: &Context, session: &crate::ops::Session, reference: &str) -> Ending {
-    let candidates = which_all(session, reference)?;
-    let is_hit = |state: &State| matches!(state, State::Hit(_));
-    let found = candidates.iter().any(|candidate| is_hit(&candidate.state));
+    let All { candidates, found } = which_all(session, reference)?;
+    for note in found.iter().flat_map(|found| &found.notes) {
+        crate::ops::Events::warning(&*context.shell, &note.to_string());
+    }
     if context.shell.is_json() {
         let places: Vec<_> = candidates
             .iter()
@@ -87,5 +88,6 @@ fn all(context: &Context, session: &crate::ops::Session, reference: &str) -> End
             ))?;
         }
     }
-    Ok(u8::from(!found))
+    found?;
+    Ok(0)
 }

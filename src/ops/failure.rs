@@ -134,7 +134,7 @@ fn capabilities_json(conflict: &Conflict) -> Vec<Value> {
 }
 
 /// What to do about a package of the workspace that is not where references to it lead.
-fn misplaced(id: &PackageId, place: &str) -> String {
+pub(super) fn misplaced(id: &PackageId, place: &str) -> String {
     let here = if place.is_empty() { "." } else { place };
     format!(
         "the package in `{here}` calls itself `{id}`, but packages are found by their place: move it to \

@@ -4,11 +4,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::lock::Lockfile;
+use crate::ops::failure::misplaced;
 use crate::ops::sync::wanted;
-use crate::ops::{CommandError, Session};
+use crate::ops::ways_out::quoted;
+use crate::ops::{Code, CommandError, Session};
 use crate::packs::PacksFolder;
 use crate::reference::Reference;
 use crate::search::{Candidate, Found, Installed, Note, SearchError, SearchPath, Wanted};
+
+/// The eight places that a reference may lead to, and where it leads.
+#[derive(Debug)]
+pub struct All {
+    /// The places, in order; those of the package, if an element of it was asked for.
+    pub candidates: Vec<Candidate>,
+    /// What [`which`] finds.
+    pub found: Result<Found, CommandError>,
+}
 
 /// Finds the package (or the element) that a reference names.
 ///
@@ -16,33 +27,77 @@ use crate::search::{Candidate, Found, Installed, Note, SearchError, SearchPath, 
 ///
 /// When the reference cannot be read, or nothing is found in any of the eight places.
 pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
-    let wanted = wanted_by(session, text)?;
     let reference = Reference::parse(text)?;
-    if let Some(found) = member_at(session, &reference, &wanted)? {
-        return Ok(found);
-    }
-    if let Some(found) = replacing_member(session, &wanted)? {
-        return Ok(found);
-    }
-    search(session)?.find(&wanted).map_err(|error| {
-        let is_missing = matches!(error, SearchError::NotFound { .. });
-        let error = CommandError::from(error);
-        if is_missing {
-            error.hint(format!("`mu get '{text}'` asks registries for it"))
-        } else {
-            error
-        }
+    find(session, &reference, &wanted_by(session, &reference))?.map_err(|error| {
+        let hints = if reference.local().is_some() { Vec::new() } else { error.hints() };
+        with_hints(missing(session, &reference, error), hints)
     })
 }
 
-/// The eight places that a reference may lead to, in order.
+/// The eight places that a reference may lead to, and where it leads.
 ///
 /// # Errors
 ///
 /// When the reference cannot be read, or a manifest in the workspace is wrong.
-pub fn which_all(session: &Session, text: &str) -> Result<Vec<Candidate>, CommandError> {
-    let wanted = wanted_by(session, text)?;
-    Ok(search(session)?.candidates(&wanted)?)
+pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
+    let reference = Reference::parse(text)?;
+    let mut wanted = wanted_by(session, &reference);
+    let found = find(session, &reference, &wanted)?;
+    if let Ok(found) = &found
+        && found.element.is_some()
+    {
+        wanted.id = found.id.clone();
+    }
+    let candidates = search(session)?.candidates(&wanted).map_err(CommandError::from)?;
+    // The places are told already.
+    let found = found.map_err(|error| {
+        let hints = error.hints_besides_places();
+        with_hints(missing(session, &reference, error), hints)
+    });
+    Ok(All { candidates, found })
+}
+
+fn find(
+    session: &Session,
+    reference: &Reference,
+    wanted: &Wanted,
+) -> Result<Result<Found, SearchError>, CommandError> {
+    if let Some(found) = member_at(session, reference, wanted)? {
+        return Ok(Ok(found));
+    }
+    if let Some(found) = replacing_member(session, wanted)? {
+        return Ok(Ok(found));
+    }
+    Ok(search(session)?.find(wanted))
+}
+
+/// The error of a reference that leads nowhere, with what can be done about it.
+fn missing(session: &Session, reference: &Reference, error: SearchError) -> CommandError {
+    let SearchError::NotFound { id, .. } = &error else {
+        return CommandError::from_error(Code::NotFound, error);
+    };
+    let get = format!("`mu get {}`", quoted(reference.as_str()));
+    if let Some(folder) = reference.local() {
+        let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+        if !folder.is_dir() {
+            let message = format!("there is no folder `{}`", folder.display());
+            return CommandError::new(Code::NotFound, message);
+        }
+        let message = format!("`{reference}` is not installed here");
+        return CommandError::new(Code::NotFound, message).hint(format!("{get} installs it"));
+    }
+    let elsewhere = session.workspace.member(id).map(|member| misplaced(id, &member.place));
+    let error = CommandError::from_error(Code::NotFound, error);
+    match elsewhere {
+        Some(hint) => error.hint(hint),
+        None => error.hint(format!("{get} asks registries for it")),
+    }
+}
+
+fn with_hints(mut error: CommandError, mut first: Vec<String>) -> CommandError {
+    first.append(&mut error.hints);
+    error.hints = first;
+    error
 }
 
 /// The workspace's package in the folder that a local reference names, wherever its name would lead.
@@ -74,11 +129,10 @@ fn replacing_member(session: &Session, wanted: &Wanted) -> Result<Option<Found>,
     }))
 }
 
-fn wanted_by(session: &Session, text: &str) -> Result<Wanted, CommandError> {
-    let reference = Reference::parse(text)?;
-    let mut wanted = Wanted::new(&reference, &session.defaults());
-    wanted.id = crate::ops::get::id_of(session, &reference);
-    Ok(wanted)
+fn wanted_by(session: &Session, reference: &Reference) -> Wanted {
+    let mut wanted = Wanted::new(reference, &session.defaults());
+    wanted.id = crate::ops::get::id_of(session, reference);
+    wanted
 }
 
 /// The search path, with what the locks know of installed packs.

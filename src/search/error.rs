@@ -79,6 +79,17 @@ impl SearchError {
 
     /// What may help: the places that were looked at, wrongly spelt manifests, similar exports.
     pub fn hints(&self) -> Vec<String> {
+        let mut hints = self.hints_besides_places();
+        if !self.looked_at().is_empty() {
+            let places: Vec<_> =
+                self.looked_at().iter().map(|place| format!("  {place}")).collect();
+            hints.push(format!("looked in these places:\n{}", places.join("\n")));
+        }
+        hints
+    }
+
+    /// What may help where the places are told already.
+    pub fn hints_besides_places(&self) -> Vec<String> {
         let mut hints = Vec::new();
         if let Self::NoExport { element, .. } = self {
             hints.extend(element.hints());
@@ -87,11 +98,6 @@ impl SearchError {
             let is_miss = matches!(candidate.state, State::Miss);
             let misspelt = if is_miss { misspelt(&candidate.place.folder) } else { None };
             hints.extend(misspelt.map(|warning| warning.to_string()));
-        }
-        if !self.looked_at().is_empty() {
-            let places: Vec<_> =
-                self.looked_at().iter().map(|place| format!("  {place}")).collect();
-            hints.push(format!("looked in these places:\n{}", places.join("\n")));
         }
         hints
     }

@@ -94,6 +94,9 @@ fn elements_lead_to_the_package_that_exports_them() {
     assert_eq!(run.stdout, "[DIR]/work/aws/ec2\n");
     let json = sandbox.mu(&["which", "aws/ec2/VM", "--json"]).ok().json();
     assert_eq!((&json["element"], &json["id"]), (&"VM".into(), &"hub.mu.com/aws/ec2".into()));
+    // The eight places are those of the package.
+    let all = sandbox.mu(&["which", "aws/ec2/VM", "--all"]).ok();
+    all.says(&["[DIR]/work/aws/ec2  hit"]);
     // The longest prefix is the package, even where a shorter one exports the name.
     sandbox.place("work/aws/ec2/VM", &Package::new("aws/ec2/VM", "1.0.0"));
     let run = sandbox.mu(&["which", "aws/ec2/VM"]).ok();
@@ -119,7 +122,7 @@ fn what_is_nowhere_lists_every_place() {
       6. [DIR]/home/.mu/packs/aws/ec2: miss
       7. [DIR]/runtime/lib/packs/hub.mu.com/aws/ec2: miss
       8. [DIR]/runtime/lib/packs/aws/ec2: miss
-    hint: `mu get 'aws/ec2#^1'` asks registries for it
+    hint: `mu get aws/ec2#^1` asks registries for it
     [exit 1]
     ");
     let all = sandbox.mu(&["which", "--all", "aws/ec2#^1"]).fails();
@@ -133,8 +136,41 @@ fn what_is_nowhere_lists_every_place() {
     6  [DIR]/home/.mu/packs/aws/ec2  miss
     7  [DIR]/runtime/lib/packs/hub.mu.com/aws/ec2  miss
     8  [DIR]/runtime/lib/packs/aws/ec2  miss
+    error: there is no package `hub.mu.com/aws/ec2#^1` in the workspace or among the packs
+
+    hint: `mu get aws/ec2#^1` asks registries for it
     [exit 1]
     ");
+    sandbox.mu(&["which", "--all", "aws/ec2", "--json"]).fails().says(&["\"not-found\""]);
+}
+
+#[test]
+fn a_package_that_is_elsewhere_in_the_workspace_is_told_of() {
+    let sandbox = Sandbox::new();
+    sandbox.place("work/libs/log", &Package::new("acme/log", "1.0.0"));
+    for arguments in [&["which", "acme/log"][..], &["which", "acme/log", "--all"]] {
+        sandbox
+            .mu(arguments)
+            .fails()
+            .says(&["the package in `libs/log` calls itself", "`acme/log`"]);
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_installed() {
+    let sandbox = Sandbox::new();
+    sandbox.place("tool", &Package::new("acme/tool", "1.0.0"));
+    insta::assert_snapshot!(sandbox.mu(&["which", "../tool"]).fails().shown(), @"
+    $ mu which ../tool
+    error: `../tool` is not installed here
+
+    hint: `mu get ../tool` installs it
+    [exit 1]
+    ");
+    sandbox.mu(&["get", "../tool"]).ok();
+    sandbox.mu(&["which", "../tool"]).ok();
+    let run = sandbox.mu(&["which", "../nothing"]).fails();
+    run.says(&["there is no folder `[DIR]/nothing`"]).does_not_say(&["looked in"]);
 }
 
 #[test]
