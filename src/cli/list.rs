@@ -73,12 +73,16 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.json(&json!({ "packages": packages }))?;
         return Ok(0);
     }
+    let (place, get) = match scope {
+        Scope::Workspace => ("here", "mu get"),
+        Scope::Global => ("for every workspace", "mu get --global"),
+    };
     let mut table = Table::new(&["package", "version", "from", ""]);
     for (index, package) in lock.packages.iter().enumerate() {
         let (style, state) = match installed.get(&index) {
             Some(true) => (GOOD, String::new()),
             None if package.source.is_workspace() => (GOOD, String::new()),
-            _ => (BAD, "not installed, run `mu get`".to_owned()),
+            _ => (BAD, format!("not installed, run `{get}`")),
         };
         table.row([
             (STRONG, package.id.to_string()),
@@ -98,7 +102,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         ]);
     }
     if table.is_empty() {
-        context.shell.status("nothing is installed here; `mu get REF` installs something");
+        let text = format!("nothing is installed {place}; `{get} REF` installs something");
+        context.shell.status(&text);
         return Ok(0);
     }
     context.print(&table.render())?;

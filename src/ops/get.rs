@@ -14,7 +14,7 @@ use crate::ops::record::relative;
 use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements, print_extra, without};
 use crate::ops::resolve::resolve;
 use crate::ops::update::update_everything;
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Update;
 
@@ -300,6 +300,12 @@ pub(super) fn with_newest(
 pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
     if !session.workspace.members.is_empty() || session.lockfile()?.is_some() {
         return Ok(());
+    }
+    if session.scope == Scope::Global {
+        let message = "no packages are installed for every workspace";
+        return Err(
+            CommandError::new(Code::NotFound, message).hint("`mu get --global REF` installs one")
+        );
     }
     let folder = session.workspace.root.display();
     Err(CommandError::new(

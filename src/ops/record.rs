@@ -5,14 +5,14 @@ use std::path::Path;
 
 use mu_provider::{Release, SafeUrl};
 
-use crate::index::{Index, Route, Unavailable, moved_to};
+use crate::index::{Index, Requirement, Route, Unavailable, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
 use crate::ops::resolve::Resolved;
 use crate::ops::update::UPDATE;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Version};
+use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
 use crate::workspace::Resolution;
 
@@ -107,6 +107,33 @@ pub(super) fn record(
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
         .collect();
     Ok(Resolved { lock, previous, releases, warnings, ways })
+}
+
+/// What there is to say, again at every run, of the workspace's packages that are not what a lock's requests ask for.
+pub(super) fn unsatisfied(
+    session: &Session,
+    requirements: &Requirements,
+    lock: &Lockfile,
+) -> Vec<String> {
+    let own = lock.packages.iter().filter(|package| package.source.is_workspace());
+    let warnings = own.flat_map(|package| {
+        let local = requirements.local(session, &package.id);
+        let version = local.and_then(|local| local.version.clone());
+        let asked = package.requested.iter().filter(|requested| requested.by != OVERRIDES);
+        asked.filter_map(move |requested| {
+            let spec = VersionSpec::parse(&requested.spec).ok()?;
+            let is_fine = matches!(spec, VersionSpec::Latest | VersionSpec::Tip)
+                || version.as_ref().is_some_and(|version| spec.accepts(version, true));
+            let warning = Warning::LocalDoesNotSatisfy {
+                id: package.id.clone(),
+                version: version.clone(),
+                by: Asker::Root(requested.by.clone()),
+                requirement: Requirement::new(package.id.clone(), spec),
+            };
+            (!is_fine).then(|| describe(session, &warning))
+        })
+    });
+    warnings.collect()
 }
 
 /// What a chosen package depends on, by the names that it uses: what is used for one of them may have another.

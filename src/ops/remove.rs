@@ -94,7 +94,14 @@ fn not_asked_for(session: &Session, text: &str, id: &PackageId, extra: &[String]
     if let Some(package) = locked.find(id).next() {
         let by: Vec<String> =
             package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
-        return error.hint(format!("it is installed because {} needs it", by.join(" and ")));
+        let hint = match &by[..] {
+            [] => return error,
+            [one] => format!("it is installed because {one} needs it"),
+            [most @ .., last] => {
+                format!("it is installed because {} and {last} need it", most.join(", "))
+            }
+        };
+        return error.hint(hint);
     }
     if let Some(replaced) = locked.replacement(id) {
         return error.hint(format!("`{}` is used for it, and nothing is left of it", replaced.by));

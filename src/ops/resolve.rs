@@ -11,7 +11,7 @@ use crate::index::{Requirement as IndexRequirement, Route, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::failure::failed;
 use crate::ops::locked_universe::LockedUniverse;
-use crate::ops::record::record;
+use crate::ops::record::{record, unsatisfied};
 use crate::ops::requirements::{Requirements, overrides, replaced_by_own};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
@@ -85,7 +85,8 @@ pub fn resolve_from(
             || is_settled(session, requirements, &previous));
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let lock = Lockfile { extra: requirements.extra.clone(), ..previous.clone() };
-        return Ok(Resolved { lock, previous, ..Resolved::default() });
+        let warnings = unsatisfied(session, requirements, &lock);
+        return Ok(Resolved { lock, previous, warnings, ..Resolved::default() });
     }
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
         return Err(outdated(&differences));
@@ -109,7 +110,7 @@ pub fn resolve_from(
 
 fn outdated(differences: &[String]) -> CommandError {
     let mut message =
-        "Mu.lock does not fit the manifests, and --locked forbids to change it".to_owned();
+        "Mu.lock does not fit the manifests, and --locked forbids changing it".to_owned();
     for difference in differences.iter().take(5) {
         message.push_str(&format!("\n  {difference}"));
     }

@@ -136,10 +136,12 @@ impl Session {
             Scope::Workspace => packs_of_workspace(&root_around(&environment)),
             Scope::Global => packs_of_user(&environment),
         };
-        if scope == Scope::Workspace && folder == packs_of_user(&environment) {
+        let home = &environment.mu_home;
+        let is_in_home = folder == packs_of_user(&environment) || folder.starts_with(home);
+        if scope == Scope::Workspace && is_in_home {
             let message = format!(
                 "`{}` holds the global packs, and cannot be the packs of a workspace too",
-                folder.display()
+                packs_of_user(&environment).display()
             );
             return Err(CommandError::new(Code::Usage, message)
                 .hint("use `--global`, or work in another folder"));

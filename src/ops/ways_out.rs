@@ -14,7 +14,7 @@ use crate::ops::pin::{MARK, NOTHING};
 use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements};
 use crate::ops::supposed;
 use crate::ops::update::UPDATE;
-use crate::ops::{CommandError, Session};
+use crate::ops::{CommandError, Scope, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
 
@@ -46,6 +46,19 @@ struct Wording<'a> {
 }
 
 impl Wording<'_> {
+    /// The command that installs here.
+    fn get(&self) -> String {
+        format!("mu get{}", self.global())
+    }
+
+    /// What a command needs to work on what this session does.
+    fn global(&self) -> &'static str {
+        match self.session.scope {
+            Scope::Workspace => "",
+            Scope::Global => " --global",
+        }
+    }
+
     fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
         let Some(question) = &self.requirements.question else { return self.change(way_out) };
         let short = |id: &PackageId| self.short(id).to_owned();
@@ -68,7 +81,7 @@ impl Wording<'_> {
             WayOut::Ask(asks) => self.ask(asks),
             WayOut::GiveUp(id) => self.give_up(id),
             WayOut::Highest => {
-                let command = "mu get --resolution highest".to_owned();
+                let command = format!("{} --resolution highest", self.get());
                 let text = format!("choose newer versions, which fit together: `{command}`");
                 Some(remedy("highest", text, &[command], json!({})))
             }
@@ -77,7 +90,7 @@ impl Wording<'_> {
                 Some(remedy("any-age", text, &[], json!({})))
             }
             WayOut::AnyAge => {
-                let command = "mu get --exclude-newer 0".to_owned();
+                let command = format!("{} --exclude-newer 0", self.get());
                 let text = format!("let versions in however young they are: `{command}`");
                 Some(remedy("any-age", text, &[command], json!({})))
             }
@@ -172,7 +185,7 @@ impl Wording<'_> {
                 Some(own) if around.is_some_and(|around| around != own) => {
                     format!("mu -C {} remove", quoted(&members[own].folder.display().to_string()))
                 }
-                _ => "mu remove".to_owned(),
+                _ => format!("mu remove{}", self.global()),
             };
             if !commands.iter().any(|known| known.front == front) {
                 commands.push(Command::new(&front, self.short(id).to_owned(), String::new()));
@@ -219,7 +232,8 @@ impl Wording<'_> {
             .filter_map(|asked| {
                 if asked.by == UPDATE {
                     let reference = asked.reference.to_string();
-                    return Some(Command::new(UPDATE, reference, String::new()));
+                    let front = format!("{UPDATE}{}", self.global());
+                    return Some(Command::new(&front, reference, String::new()));
                 }
                 let ask = Ask {
                     by: asked.by.clone(),
@@ -239,7 +253,7 @@ impl Wording<'_> {
         let to = &ask.to;
         let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
         if ask.by == COMMAND_LINE {
-            return Some(Command { front: "mu get".to_owned(), references, back });
+            return Some(Command { front: self.get(), references, back });
         }
         let members = &self.session.workspace.members;
         let member = members.iter().find(|member| member.manifest.name.as_str() == ask.by)?;
@@ -341,7 +355,11 @@ impl Wording<'_> {
             version: version.to_owned(),
         };
         let add = self.command(&[], &ask)?;
-        let remove = Command::new("mu remove", self.short(id).to_owned(), String::new());
+        let remove = Command::new(
+            &format!("mu remove{}", self.global()),
+            self.short(id).to_owned(),
+            String::new(),
+        );
         let commands = [remove.print(), add.print()];
         let text = format!(
             "install {} anew instead of upgrading it: `{}`",
@@ -359,6 +377,9 @@ impl Wording<'_> {
 
     /// The file of settings to edit: that which has the key; the workspace's, if none has.
     fn settings_with(&self, key: &str) -> String {
+        if self.session.scope == Scope::Global {
+            return self.session.environment.mu_home.join("config.yaml").display().to_string();
+        }
         let own: PathBuf = self.session.workspace.root.join(".mu/workspace.yaml");
         let user = self.session.environment.mu_home.join("config.yaml");
         let has = |path: &PathBuf| {
@@ -402,7 +423,10 @@ impl Command {
 /// A word of a command line, in quotes where a shell would read it as something else.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/.-_:#^~@+=".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{word}'") }
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What narrows a requirement besides its version, as the lock has it.

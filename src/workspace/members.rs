@@ -52,8 +52,7 @@ pub(super) fn find(
         if !place.is_empty() && !globs.matches(&place) {
             continue;
         }
-        if entry.path_is_symlink() && leads_out(entry.path(), root) {
-            let message = "this link leads out of the workspace and is not followed";
+        if let Some(message) = objection(&entry, root) {
             warnings.push(Warning::new(entry.path(), None, message));
             continue;
         }
@@ -106,9 +105,18 @@ fn place(root: &Path, folder: &Path) -> Option<String> {
     Some(segments?.join("/"))
 }
 
-fn leads_out(link: &Path, root: &Path) -> bool {
-    match (link.canonicalize(), root.canonicalize()) {
-        (Ok(target), Ok(root)) => !target.starts_with(root),
-        _ => true,
+/// Why what is named like a manifest is not read.
+fn objection(entry: &DirEntry, root: &Path) -> Option<&'static str> {
+    let path = entry.path();
+    if !entry.path_is_symlink() {
+        return (!entry.file_type().is_file()).then_some("this is no file and not read");
+    }
+    let target = path.canonicalize();
+    match (target, root.canonicalize()) {
+        (Err(_), _) => Some("this link leads nowhere"),
+        (Ok(target), Ok(root)) if target.starts_with(&root) => {
+            (!target.is_file()).then_some("this link leads to no file and is not followed")
+        }
+        _ => Some("this link leads out of the workspace and is not followed"),
     }
 }

@@ -17,7 +17,9 @@ pub const CONFIG_FILE: &str = "config.yaml";
 ///
 /// It is the nearest ancestor with `.mu/workspace.yaml`; else the nearest with a `.mu` folder, where
 /// that of `home` and `mu_home` itself do not count; else the folder of the nearest manifest; else `start`.
+/// From inside a `.mu` folder, such as from a pack, it is looked for from outside.
 pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
+    let start = outside(start);
     let mut marked = None;
     let mut packaged = None;
     for folder in start.ancestors() {
@@ -36,4 +38,10 @@ pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
         }
     }
     marked.or(packaged).unwrap_or(start).to_owned()
+}
+
+/// The folder that holds the outermost `.mu` folder that `start` is in.
+fn outside(start: &Path) -> &Path {
+    let is_mu = |folder: &&Path| folder.file_name().is_some_and(|name| name == MU_FOLDER);
+    start.ancestors().filter(is_mu).last().and_then(Path::parent).unwrap_or(start)
 }

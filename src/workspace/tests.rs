@@ -61,6 +61,10 @@ fn the_root_is_the_nearest_of_its_kind() {
     check_root(&[("home/.mu/", "")], "home", "home");
     check_root(&[("elsewhere/.mu/", "")], "elsewhere/w", "elsewhere/w");
     check_root(&[("w/.mu", "a file")], "w/a", "w/a");
+    // What is installed is no workspace, though there is a `.mu` in the packs folder, too.
+    let pack = ("w/.mu/packs/hub.mu.com/a/Mu.yaml", "");
+    check_root(&[("w/.mu/packs/.mu/", ""), pack], "w/.mu/packs/hub.mu.com/a", "w");
+    check_root(&[("home/.mu/packs/.mu/", "")], "home/.mu/packs/hub.mu.com/a", "home");
 }
 
 const WORKSPACE: &str = r#"
@@ -363,18 +367,32 @@ fn the_base_makes_dependencies_the_same() {
 #[test]
 fn links_are_not_followed_out() {
     let outside = tree(&[("Mu.yaml", "name: outside\n")]);
-    let folder = tree(&[(".mu/workspace.yaml", ""), ("in/Mu.yaml", "name: in\n"), ("a/", "")]);
+    let folder = tree(&[
+        (".mu/workspace.yaml", ""),
+        ("in/Mu.yaml", "name: in\n"),
+        ("a/", ""),
+        ("b/", ""),
+        ("c/", ""),
+    ]);
     let link = |target: &Path, name: &str| {
         std::os::unix::fs::symlink(target, folder.path().join(name)).expect("links");
     };
     link(outside.path(), "linked");
     link(folder.path(), "loop");
     link(&outside.path().join("Mu.yaml"), "a/Mu.yaml");
+    link(Path::new("nowhere"), "b/Mu.yaml");
+    let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("c/Mu.yaml")).status();
+    assert!(pipe.expect("is a program").success());
     let workspace = opened(&folder);
     let places: Vec<&str> = workspace.members.iter().map(|member| &*member.place).collect();
     assert_eq!(places, ["in"]);
     let warnings: Vec<&str> = workspace.warnings.iter().map(Warning::message).collect();
-    assert_eq!(warnings, ["this link leads out of the workspace and is not followed"]);
+    let expected = [
+        "this link leads out of the workspace and is not followed",
+        "this link leads nowhere",
+        "this is no file and not read",
+    ];
+    assert_eq!(warnings, expected);
 }
 
 #[test]

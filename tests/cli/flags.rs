@@ -60,7 +60,7 @@ fn locked_refuses_and_says_what_differs() {
     let run = sandbox.mu(&["get", "--locked"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --locked
-    error: Mu.lock does not fit the manifests, and --locked forbids to change it
+    error: Mu.lock does not fit the manifests, and --locked forbids changing it
       acme/web asks for hub.mu.com/aws/ec2 ^1.1
       acme/web asks for hub.mu.com/aws/s3 latest
       acme/web no longer asks for hub.mu.com/aws/ec2 ^1

@@ -212,8 +212,31 @@ fn the_home_folder_is_no_workspace_for_the_global_packs() {
     let sandbox = Sandbox::new();
     sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
     sandbox.mu(&["get", "--global", "aws/ec2"]).ok();
-    sandbox.mu_in("home", &["get", "aws/ec2", "--json"]).fails_with("usage");
+    let before = sandbox.state();
+    for folder in ["home", "home/.mu", "home/.mu/packs/hub.mu.com/aws/ec2"] {
+        sandbox.mu_in(folder, &["get", "aws/ec2", "--json"]).fails_with("usage");
+    }
+    assert!(sandbox.state() == before);
     sandbox.mu_in("home", &["get", "--global", "aws/ec2"]).ok().says(&["nothing to do"]);
+}
+
+#[test]
+fn hints_about_global_packs_are_commands_for_them() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    sandbox.mu(&["list", "-g"]).ok().says(&["every workspace", "`mu get --global REF`"]);
+    sandbox.mu(&["get", "-g"]).fails().says(&["every workspace", "`mu get --global REF`"]);
+    let run = sandbox.mu(&["get", "-g", "aws/ec2#^2"]).fails();
+    run.says(&["`mu get --global aws/ec2#^1.0.0`"]);
+}
+
+#[test]
+fn inside_a_pack_is_inside_the_workspace() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    sandbox.mu(&["get", "aws/ec2"]).ok();
+    let run = sandbox.mu_in("work/.mu/packs/hub.mu.com/aws/ec2", &["get"]).ok();
+    run.says(&["1 package in use, nothing to do"]);
 }
 
 #[test]

@@ -49,6 +49,9 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
     [exit 0]
     ");
     assert_eq!(sandbox.lock()["packages"][1]["version"], "2.0.0");
+    // Nor is it forgotten once it is in the lock.
+    let again = sandbox.mu(&["get"]).ok();
+    again.says(&["nothing to do", "version 2.0.0, though hub.mu.com/aws/app asks for ^1.0"]);
     let status = sandbox.mu(&["status", "--json"]).ok().json();
     assert_eq!(status["placed"], json!([{"id": "hub.mu.com/aws/ec2", "path": "aws/ec2"}]));
 }
