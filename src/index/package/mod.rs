@@ -1,5 +1,7 @@
 //! One package as a run knows it: its releases, and what was found out about them.
 
+mod mistake;
+
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
 use rustc_hash::FxHashMap;
 
+use self::mistake::About;
 use crate::guard::lock;
 use crate::index::cache::{Line, Lines, Listing, Needs, Record};
 use crate::index::error::PackageError;
@@ -16,9 +19,8 @@ use crate::index::routes::Route;
 use crate::index::sibling::sibling;
 use crate::index::universe::{Candidate, Requirement, Revision, Untagged};
 use crate::index::{Shared, wire};
-use crate::manifest::source::SourceError;
-use crate::manifest::{Compatibility, Manifest, error_at_dependency};
-use crate::reference::{Defaults, PackageId, ReferenceError, Version, VersionSpec};
+use crate::manifest::{Compatibility, Manifest};
+use crate::reference::{Defaults, PackageId, Version, VersionSpec};
 
 type Requirements = Result<Arc<[Requirement]>, Arc<PackageError>>;
 
@@ -517,83 +519,6 @@ impl Package {
         shared.declare_beside(&id, self.id(), &spec);
         Some(Requirement::new(id, spec))
     }
-
-    /// The error of a dependency on a folder that only its author has.
-    fn no_folder(
-        &self,
-        shared: &Shared,
-        about: About<'_>,
-        dependency: &Dependency,
-        folder: &str,
-    ) -> PackageError {
-        let (why, remedy) = match about.release.commit {
-            Some(_) => (
-                "is not in its repository",
-                "name the package in it instead, as in `https://github.com/acme/utils#^1.0`",
-            ),
-            None => (
-                "is on its author's machine",
-                "name the package in it instead, as in `acme/utils#^1.0`",
-            ),
-        };
-        let message = format!("the folder `{folder}` {why}");
-        let (id, version) = (self.id().clone(), about.version.to_owned());
-        match self.in_file(shared, about, dependency, &message) {
-            Some(source) => {
-                let source = source.help(format!("its author has to {remedy}"));
-                PackageError::DependencyInFile { id, version, source }
-            }
-            None => PackageError::Folder { id, version, folder: folder.to_owned(), why, remedy },
-        }
-    }
-
-    /// The error of a dependency that cannot be read.
-    fn no_reference(
-        &self,
-        shared: &Shared,
-        about: About<'_>,
-        dependency: &Dependency,
-        source: ReferenceError,
-    ) -> PackageError {
-        let (id, version) = (self.id().clone(), about.version.to_owned());
-        match self.in_file(shared, about, dependency, &source.to_string()) {
-            Some(source) => PackageError::DependencyInFile { id, version, source },
-            None => PackageError::Dependency { id, version, source },
-        }
-    }
-
-    /// An error about a dependency, at its place in the index line or the manifest that it is from.
-    fn in_file(
-        &self,
-        shared: &Shared,
-        about: About<'_>,
-        dependency: &Dependency,
-        message: &str,
-    ) -> Option<SourceError> {
-        let reference = dependency.reference();
-        if about.release.dependencies.is_some() {
-            let line = self.held[about.line? as usize].line;
-            let line = self.lines.as_ref()?.read(line).ok()?;
-            let text = std::str::from_utf8(&line).ok()?;
-            let error = error_at_dependency(Path::new("line.json"), text, reference, message)?;
-            return Some(error.with_path(format!("index line of {} {}", self.id(), about.version)));
-        }
-        let progress = &*shared.options.progress;
-        let location = &self.route.location;
-        let file = self.route.provider.manifest(location, about.release, progress).ok()??;
-        error_at_dependency(&self.shown(&file), &file.text, reference, message)
-    }
-}
-
-/// The version that a dependency is of.
-#[derive(Debug, Clone, Copy)]
-struct About<'r> {
-    /// The version, or the commit, for messages.
-    version: &'r str,
-    /// What its place says of it.
-    release: &'r Release,
-    /// Where its line is, if it has one.
-    line: Option<Position>,
 }
 
 /// The version of a folder whose manifest says none.
