@@ -6,7 +6,7 @@ use crate::index::{Candidate, Cause, Unavailable, cause, nearest};
 use crate::ops::error::{code_of, place};
 use crate::ops::record::source_of;
 use crate::ops::requirements::Requirements;
-use crate::ops::update::UPDATE;
+use crate::ops::update::is_move;
 use crate::ops::{Code, CommandError, Session, ways_out};
 use crate::reference::PackageId;
 use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy};
@@ -51,7 +51,7 @@ pub(super) fn failed(
                     error = error.hint(misplaced(&clash.id, &member.place));
                 }
             }
-            if !missing && by.contains(&UPDATE) && remedies.is_empty() {
+            if !missing && by.iter().any(|by| is_move(by)) && remedies.is_empty() {
                 let hint =
                     "`mu add PKG#VERSION` changes what Mu.yaml asks for, `mu upgrade` raises it";
                 error = error.hint(hint);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::fetch::Fetched;
 use crate::ops::requirements::Requirements;
-use crate::ops::update::UPDATE;
+use crate::ops::update::is_move;
 use crate::reference::PackageId;
 use crate::select::{Because, Lowered};
 use crate::workspace::Resolution;
@@ -61,7 +61,7 @@ impl Outcome {
         let mut asked: Vec<String> = requirements
             .asked
             .iter()
-            .filter(|asked| asked.by != UPDATE)
+            .filter(|asked| !is_move(&asked.by))
             .map(|asked| format!("{}#{}", asked.requirement.id, asked.requirement.spec))
             .collect();
         asked.sort();

@@ -10,7 +10,7 @@ use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
 use crate::ops::resolve::Resolved;
-use crate::ops::update::UPDATE;
+use crate::ops::update::is_move;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
@@ -56,7 +56,7 @@ pub(super) fn record(
             .requested
             .iter()
             .map(|demand| Requested { spec: demand.asked.clone(), by: asker(&demand.by) })
-            .filter(|requested| requested.by != UPDATE)
+            .filter(|requested| !is_move(&requested.by))
             .collect();
         if let Some(text) = overrides.get(&chosen.id) {
             requested.push(Requested { spec: text.clone(), by: OVERRIDES.to_owned() });
@@ -157,7 +157,7 @@ fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> 
     let replaced = selection.replaced.iter().map(|replaced| {
         let Replaced { id, by, requested } = replaced;
         let requested =
-            requested.iter().filter(|demand| demand.by != Asker::Root(UPDATE.to_owned()));
+            requested.iter().filter(|demand| !matches!(&demand.by, Asker::Root(by) if is_move(by)));
         let mut requested: Vec<Requested> = requested
             .map(|demand| Requested { spec: demand.asked.clone(), by: asker(&demand.by) })
             .collect();

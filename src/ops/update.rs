@@ -16,6 +16,14 @@ use crate::select::{Minimal, Update};
 /// Who asks for the version in `mu update PKG#VERSION`; never recorded in a lock.
 pub const UPDATE: &str = "mu update";
 
+/// The same of `mu downgrade`.
+pub const DOWNGRADE: &str = "mu downgrade";
+
+/// Whether it is a command that asks, only for this once.
+pub fn is_move(by: &str) -> bool {
+    [UPDATE, DOWNGRADE].contains(&by)
+}
+
 /// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`).
 ///
 /// # Errors
@@ -26,8 +34,18 @@ pub fn update(
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
+    run(session, UPDATE, texts, dry_run)
+}
+
+/// Moves versions because `command` says so.
+fn run(
+    session: &mut Session,
+    command: &str,
+    texts: &[String],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
     if least::is_in_force(session) {
-        return update_least(session, texts, dry_run);
+        return update_least(session, command, texts, dry_run);
     }
     let previous = session.lockfile()?.unwrap_or_default();
     let mut requirements = Requirements::collect(session, previous.extra.clone())?;
@@ -36,7 +54,7 @@ pub fn update(
         let reference = Reference::parse(text)?;
         let id = find_used(session, &previous, &reference)?;
         if reference.version().is_some() {
-            requirements.asked.push(wish(session, id.clone(), reference));
+            requirements.asked.push(wish(session, command, id.clone(), reference));
         }
         moving.insert(id);
     }
@@ -45,9 +63,9 @@ pub fn update(
 }
 
 /// What `PKG#VERSION` on the command line asks for.
-fn wish(session: &Session, id: PackageId, reference: Reference) -> Asked {
+fn wish(session: &Session, command: &str, id: PackageId, reference: Reference) -> Asked {
     Asked {
-        by: UPDATE.to_owned(),
+        by: command.to_owned(),
         requirement: Requirement::new(id, reference.spec()),
         reference,
         from: session.environment.current.clone(),
@@ -59,6 +77,7 @@ fn wish(session: &Session, id: PackageId, reference: Reference) -> Asked {
 /// The same by the minimal strategy: what moves is what the manifests ask for.
 fn update_least(
     session: &mut Session,
+    command: &str,
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
@@ -74,7 +93,7 @@ fn update_least(
         let reference = Reference::parse(text)?;
         let id = find_used(session, &known, &reference)?;
         match reference.version() {
-            Some(_) => wishes.push(wish(session, id, reference)),
+            Some(_) => wishes.push(wish(session, command, id, reference)),
             None => newest.push(id),
         }
     }
@@ -144,7 +163,7 @@ pub fn downgrade(
                 .hint(format!("`mu update {reference}` moves there")));
         }
     }
-    update(session, texts, dry_run)
+    run(session, DOWNGRADE, texts, dry_run)
 }
 
 /// What is in use according to the manifests, or to the lock where they contradict themselves.

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
 use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
-use crate::ops::least::{self, Idle, Plan, carry_out};
+use crate::ops::least::{self, Plan, conclude};
 use crate::ops::member::Editing;
 use crate::ops::pin::MARK;
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::resolve;
+use crate::ops::rewrite::{Lists, rewrite};
 use crate::ops::sync::sync;
 use crate::ops::update::current;
 use crate::ops::{CommandError, Outcome, Session};
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Minimal, Update, beginning_at};
 
 /// Upgrades the packages in `names`, or every dependency that asks for a range.
@@ -83,7 +84,7 @@ fn upgrade_least(
     let known = current(session, &extra)?;
     // First with open ends, to learn how far each can go.
     let mut replaced = BTreeMap::new();
-    let (change, open) = loop {
+    let (mut change, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
             let is_open = moves(dependency) && !replaced.contains_key(&dependency.id);
@@ -107,21 +108,25 @@ fn upgrade_least(
         }
     };
     tell(session, &meant, &replaced)?;
-    // Then with what begins there.
-    let mut plan = Plan { extra, ..Plan::default() };
-    dependencies::change(session, &mut plan.editing, &meant, |dependency| {
-        let chosen = change.selection.find(&dependency.id);
-        let newest = chosen.and_then(|chosen| chosen.version.as_ref());
-        let is_open = open.contains(&dependency.id);
-        let is_above = |newest: &&Version| {
-            version_in(&known, &dependency.id).is_some_and(|known| known != newest.to_string())
-        };
-        let Some(newest) = newest.filter(|_| is_open).filter(is_above) else { return Ok(None) };
-        let version = Some(beginning_at(dependency.reference.version(), newest));
-        Ok(Some(NewVersion { version, note: dependency.note.clone() }))
-    })?;
-    let update = Update::Packages(open);
-    carry_out(session, plan, update, Idle::Go, dry_run)
+    // Then with what begins there; what others needed before stays where it is.
+    let requirements = Requirements::collect(session, extra)?;
+    for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
+        for (old, new) in group.into_iter().zip(asked) {
+            let id = &old.requirement.id;
+            let chosen = change.selection.find(id).filter(|_| open.contains(id));
+            let chosen = chosen.and_then(|chosen| chosen.version.as_ref());
+            let (Some(chosen), Some(new)) = (chosen, new) else { continue };
+            let is_above = version_in(&known, id).is_some_and(|known| known != chosen.to_string());
+            new.spec = if is_above {
+                beginning_at(old.reference.version(), chosen)
+            } else {
+                old.requirement.spec.clone()
+            };
+        }
+    }
+    let mut plan = Plan::default();
+    plan.extra = rewrite(session, &mut plan.editing, &requirements, &change, Lists::All)?;
+    conclude(session, plan, Update::Packages(open), dry_run)
 }
 
 /// Notes what is replaced, by what; says whether anything of that is `open`, and so must not be.

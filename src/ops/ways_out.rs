@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use crate::fs;
 use crate::index::Requirement;
 use crate::manifest::edit::{Editor, Section};
+use crate::manifest::{self, Manifest};
 use crate::ops::member;
 use crate::ops::pin::{MARK, NOTHING};
 use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements};
 use crate::ops::supposed;
-use crate::ops::update::UPDATE;
+use crate::ops::update::is_move;
 use crate::ops::{CommandError, Scope, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
@@ -203,15 +204,25 @@ impl Wording<'_> {
         let mut members = session.workspace.members.iter();
         let member = members.find(|member| member.manifest.name.as_str() == asked.by);
         match (&*asked.by, member) {
-            (UPDATE, _) => true,
+            (by, _) if is_move(by) => true,
             _ if asked.reference.local().is_some() => false,
             (COMMAND_LINE, _) => {
                 let known = session.lockfile().ok().flatten().unwrap_or_default().extra;
                 !known.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
             }
             (_, Some(member)) => {
-                let text = fs::read_text(&member.manifest_path).unwrap_or_default();
-                !text.contains(asked.reference.name().as_str())
+                let path = &member.manifest_path;
+                let text = fs::read_text(path).unwrap_or_default();
+                let Ok((written, _)) = Manifest::parse(path, &text) else { return false };
+                let known = written.dependencies.iter().chain(&written.dev_dependencies);
+                let is_same = |one: &manifest::Requirement| {
+                    let defaults = session.defaults();
+                    let places = &session.places;
+                    let workspace = &session.workspace;
+                    let id = places.id_of(&one.reference, &defaults, &member.folder, workspace);
+                    id == asked.requirement.id && one.reference.spec() == asked.requirement.spec
+                };
+                !known.into_iter().any(is_same)
             }
             (_, None) => asked.line.is_none(),
         }
@@ -223,16 +234,16 @@ impl Wording<'_> {
         let is_done = |asked: &Asked| {
             asks.iter().filter(|ask| ask.to.id == asked.requirement.id).any(|ask| {
                 ask.from.as_ref() == Some(&asked.requirement)
-                    || (asked.by != UPDATE && ask.to.spec == asked.requirement.spec)
+                    || (!is_move(&asked.by) && ask.to.spec == asked.requirement.spec)
             })
         };
         let asked = self.requirements.asked.iter();
         let asked = asked.filter(|asked| self.is_new(asked) && !is_done(asked));
         asked
             .filter_map(|asked| {
-                if asked.by == UPDATE {
+                if is_move(&asked.by) {
                     let reference = asked.reference.to_string();
-                    let front = format!("{UPDATE}{}", self.global());
+                    let front = format!("{}{}", asked.by, self.global());
                     return Some(Command::new(&front, reference, String::new()));
                 }
                 let ask = Ask {
@@ -257,7 +268,7 @@ impl Wording<'_> {
         }
         let members = &self.session.workspace.members;
         let member = members.iter().find(|member| member.manifest.name.as_str() == ask.by)?;
-        let is_id = |one: &crate::manifest::Requirement| {
+        let is_id = |one: &manifest::Requirement| {
             let defaults = self.session.defaults();
             let workspace = &self.session.workspace;
             let places = &self.session.places;
@@ -299,7 +310,7 @@ impl Wording<'_> {
         &self,
         path: &std::path::Path,
         section: Section,
-        entry: &crate::manifest::Requirement,
+        entry: &manifest::Requirement,
         ask: &Ask,
     ) -> bool {
         let reference = &entry.reference;

@@ -291,6 +291,30 @@ fn an_upgrade_raises_what_the_manifest_asks_for() {
 }
 
 #[test]
+fn an_upgrade_lowers_nothing() {
+    let sandbox = example();
+    run(&sandbox, &["get"]);
+    run(&sandbox, &["upgrade"]);
+    assert_eq!(chosen(&sandbox), "b1.2 c1.3 d1.4 e1.2 f1.1 g1.1");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/b#^1.2", "x/c#^1.3.0", "x/d#>=1.4.0 # indirect"]);
+}
+
+#[test]
+fn an_upgrade_goes_on_where_another_one_made_room() {
+    let world = "
+        a 1.0:
+        a 2.0:
+        a 2.1:
+        b 1.0: a#^1
+        b 2.0: a#^2";
+    let sandbox = sandbox(&["x/a#^1", "x/b#^1.0"], world);
+    run(&sandbox, &["get"]);
+    run(&sandbox, &["upgrade"]);
+    assert_eq!(chosen(&sandbox), "a2.1 b2");
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/a#^2.1.0", "x/b#^2.0.0"]);
+}
+
+#[test]
 fn a_downgrade_is_no_upgrade() {
     let sandbox = example();
     run(&sandbox, &["get"]);

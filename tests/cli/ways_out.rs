@@ -502,6 +502,30 @@ fn several_old_requirements_are_raised_where_one_is_not_enough() {
 }
 
 #[test]
+fn what_the_command_was_to_change_is_still_changed() {
+    let ways = [
+        "ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/app#^1`",
+        "ask for aws/app ^0.9.0 instead of ^1: `mu add aws/app#^0.9.0`",
+    ];
+    let least =
+        ["ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 aws/app#^1`", ways[1]];
+    hints(&["aws/app#^0.9.0", "aws/vpc#^1"], &["add", "aws/app#^1"], &ways, &least);
+}
+
+#[test]
+fn a_downgrade_is_called_so() {
+    let make = || {
+        let sandbox = conflicting(&["aws/app#^1"]);
+        sandbox.mu(&["get"]).ok();
+        sandbox
+    };
+    told(make, &["downgrade", "aws/vpc#1.4.0"]).says(&[
+        "mu downgrade requires aws/vpc 1.4.0",
+        "`mu add aws/app#^0.9.0 && mu downgrade aws/vpc#1.4.0`",
+    ]);
+}
+
+#[test]
 fn workspace_packages_are_brought_to_ask_for_the_same() {
     let make = || {
         let sandbox = conflicting(&["aws/vpc#^1"]);

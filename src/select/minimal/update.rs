@@ -144,7 +144,8 @@ impl Minimal {
         downgrade::downgrade(universe, &mut world, &list.positions(), target)
     }
 
-    /// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound.
+    /// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound, until
+    /// nothing can be raised any more.
     ///
     /// # Errors
     ///
@@ -159,21 +160,17 @@ impl Minimal {
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
         let mut list = checked(&mut world, &[])?;
         let mut wanted: Vec<Wanted> = Vec::new();
-        for id in ids {
-            let before = list.positions();
-            let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
-            for (&line, &current) in own.collect::<Vec<_>>() {
-                let releases = world.package(line.0).releases().len();
-                let mut newer = bounds(&mut world, &list, line)?;
-                newer = newer.intersection(&PositionSet::between(current + 1, releases));
-                for position in newer.iter().rev() {
-                    wanted.push((line.0, position, By::Command));
-                    let tried = BuildList::build(&mut world, &wanted)?;
-                    if check::conflict(&mut world, &tried)?.is_none() {
-                        list = tried;
-                        break;
+        // Who is raised may let go of what stood in the way of others.
+        let mut is_raised = true;
+        while std::mem::take(&mut is_raised) {
+            for id in ids {
+                let before = list.positions();
+                let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
+                for (&line, &current) in own.collect::<Vec<_>>() {
+                    if let Some(higher) = higher(&mut world, &list, &mut wanted, line, current)? {
+                        list = higher;
+                        is_raised = ids.len() > 1;
                     }
-                    wanted.pop();
                 }
             }
         }
@@ -192,6 +189,28 @@ fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
     ids.sort_unstable();
     ids.dedup();
     ids
+}
+
+/// A build list with the newest version of a line above `current` whose needs break no bound; what is `wanted` has it then.
+fn higher(
+    world: &mut World<'_>,
+    list: &BuildList,
+    wanted: &mut Vec<Wanted>,
+    line: Line,
+    current: Position,
+) -> Result<Option<BuildList>, Unavailable> {
+    let releases = world.package(line.0).releases().len();
+    let newer = bounds(world, list, line)?;
+    let newer = newer.intersection(&PositionSet::between(current + 1, releases));
+    for position in newer.iter().rev() {
+        wanted.push((line.0, position, By::Command));
+        let tried = BuildList::build(world, wanted)?;
+        if check::conflict(world, &tried)?.is_none() {
+            return Ok(Some(tried));
+        }
+        wanted.pop();
+    }
+    Ok(None)
 }
 
 /// What the roots and the chosen versions accept of a line.
