@@ -305,26 +305,26 @@ impl Routes {
         // What the prefix names is replaced by the URL; `.git` marks survive in the rest.
         let skipped = id.name_str().len() - rest.len();
         let path = if provider == "git" { path.get(skipped..).unwrap_or(rest) } else { rest };
-        self.below(registry, &provider, root, path).map(Some)
+        self.below(registry, provider, root, path).map(Some)
     }
 
     /// Which provider serves a registry of the settings, and where it is.
-    fn place(&self, registry: &Registry) -> Result<(String, SafeUrl), RouteError> {
+    fn place<'r>(&self, registry: &'r Registry) -> Result<(&'r str, SafeUrl), RouteError> {
         let root = match &registry.url {
             Some(url) => url.clone(),
             None => self.web_root(host_of(&registry.prefix))?,
         };
-        let (scheme, root) = match root.as_url().as_str().strip_prefix("git+") {
-            Some(inner) => ("git", parse(inner)?),
-            None => (root.scheme(), root.clone()),
+        let (is_git, root) = match root.as_url().as_str().strip_prefix("git+") {
+            Some(inner) => (true, parse(inner)?),
+            None => (matches!(root.scheme(), "git" | "ssh"), root),
         };
-        let provider = match (registry.provider.as_deref(), scheme) {
+        let provider = match (registry.provider.as_deref(), root.scheme()) {
             (Some(provider), _) => provider,
-            (None, "git" | "ssh") => "git",
+            (None, _) if is_git => "git",
             (None, "oci") => "oci",
             (None, _) => "hub",
         };
-        Ok((provider.to_owned(), root))
+        Ok((provider, root))
     }
 
     fn below(
@@ -353,8 +353,7 @@ impl Routes {
         }
         for registry in &self.registries {
             let place = self.place(registry);
-            let route =
-                place.and_then(|(provider, root)| self.below(registry, &provider, root, ""));
+            let route = place.and_then(|(provider, root)| self.below(registry, provider, root, ""));
             places.push((registry.prefix.clone(), route));
         }
         // The default base first, then by name, whatever order the settings have.

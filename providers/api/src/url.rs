@@ -5,12 +5,13 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use url::Url;
 
-/// A URL whose `Display` and `Debug` leave out passwords and query values.
+/// A URL whose `Display` and `Debug` leave out passwords and query values. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SafeUrl(Url);
+pub struct SafeUrl(Arc<Url>);
 
 impl SafeUrl {
     /// Parses an absolute URL.
@@ -19,7 +20,7 @@ impl SafeUrl {
     ///
     /// When the text is no absolute URL.
     pub fn parse(text: &str) -> Result<Self, url::ParseError> {
-        Url::parse(text).map(Self)
+        Url::parse(text).map(Self::from)
     }
 
     /// The URL with everything it holds, for the connection itself and nothing else.
@@ -54,12 +55,12 @@ impl SafeUrl {
     /// This URL as a folder: with a trailing slash on its path.
     #[must_use]
     pub fn as_folder(&self) -> Self {
-        let mut url = self.0.clone();
-        if !url.path().ends_with('/') {
-            let path = format!("{}/", url.path());
-            url.set_path(&path);
+        if self.0.path().ends_with('/') {
+            return self.clone();
         }
-        Self(url)
+        let mut url = Url::clone(&self.0);
+        url.set_path(&format!("{}/", self.0.path()));
+        Self::from(url)
     }
 
     /// The URL of `relative` seen from this one, as a browser would join them.
@@ -68,13 +69,13 @@ impl SafeUrl {
     ///
     /// When the result is no URL.
     pub fn join(&self, relative: &str) -> Result<Self, url::ParseError> {
-        self.0.join(relative).map(Self)
+        self.0.join(relative).map(Self::from)
     }
 }
 
 impl From<Url> for SafeUrl {
     fn from(url: Url) -> Self {
-        Self(url)
+        Self(Arc::new(url))
     }
 }
 
@@ -89,9 +90,9 @@ impl FromStr for SafeUrl {
 impl fmt::Display for SafeUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.password().is_none() && self.0.query().is_none() {
-            return fmt::Display::fmt(&self.0, formatter);
+            return fmt::Display::fmt(&*self.0, formatter);
         }
-        let mut url = self.0.clone();
+        let mut url = Url::clone(&self.0);
         if url.password().is_some() {
             // Fails only for URLs that cannot hold a password, and this one does.
             let _ = url.set_password(Some("****"));
