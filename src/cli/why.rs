@@ -158,7 +158,7 @@ fn json_of(reasons: &Reasons, base: &Base, is_minimal: bool) -> Value {
         .requested
         .iter()
         .zip(&reasons.least)
-        .map(|(one, least)| json!({ "by": one.by, "spec": one.spec, "least": least }))
+        .map(|(one, least)| json!({ "by": &*one.by, "spec": &*one.spec, "least": least }))
         .collect();
     let newer: Vec<_> = reasons
         .newer

@@ -1,9 +1,10 @@
-//! References that were read before: most packages need the same few packages, in the same few ranges.
+//! References that were read before: most packages need the same few packages, in the same few ranges. What they ask for is
+//! made once, and shared.
 //!
 //! Only plain references are remembered: a name of several segments, with or without a base, which lead where their id
 //! leads. Whatever says more, or makes no sense, is left to whoever reads references one by one.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
@@ -21,9 +22,13 @@ pub(super) struct Known(Mutex<Met>);
 
 #[derive(Debug, Default)]
 struct Met {
-    /// By the base that they leave out, and what stands before the version; `None` for what is not plain.
-    packages: FxHashMap<Base, FxHashMap<Box<str>, Option<Package>>>,
-    specs: FxHashMap<Box<str>, VersionSpec>,
+    /// By the base that they leave out, and what stands before the version: places in `packages`; `None` for what is
+    /// not plain.
+    places: FxHashMap<Base, FxHashMap<Box<str>, Option<usize>>>,
+    packages: Vec<Package>,
+    specs: Specs,
+    /// What is asked of a package, by its place and that of a specification.
+    requirements: FxHashMap<(usize, usize), Arc<Requirement>>,
 }
 
 #[derive(Debug)]
@@ -33,6 +38,12 @@ struct Package {
     is_wanted: bool,
 }
 
+#[derive(Debug, Default)]
+struct Specs {
+    places: FxHashMap<Box<str>, usize>,
+    all: Vec<VersionSpec>,
+}
+
 impl Known {
     /// What references ask for, each split where its version begins; `None` if one of them is not plain.
     pub(super) fn requirements(
@@ -40,50 +51,55 @@ impl Known {
         base: &Base,
         references: &[(&str, Option<&str>)],
         wanted: &Wanted,
-    ) -> Option<Vec<Requirement>> {
+    ) -> Option<Arc<[Arc<Requirement>]>> {
         let mut met = lock(&self.0);
-        let Met { packages, specs } = &mut *met;
-        if !packages.contains_key(base) {
-            packages.insert(base.clone(), FxHashMap::default());
-        }
-        let packages = packages.get_mut(base)?;
-        let mut requirements = Vec::with_capacity(references.len());
-        for &(place, version) in references {
-            let spec = match version {
-                Some(text) => spec(specs, text)?,
-                None => VersionSpec::Latest,
+        let Met { places, packages, specs, requirements } = &mut *met;
+        let places = match places.get_mut(base) {
+            Some(places) => places,
+            None => places.entry(base.clone()).or_default(),
+        };
+        let references = references.iter().map(|&(place, version)| {
+            let spec = specs.place(version.unwrap_or(VersionSpec::Latest.as_str()))?;
+            let package = match places.get(place) {
+                Some(&known) => known?,
+                None => {
+                    let id = plain(base, place);
+                    places.insert(place.into(), id.as_ref().map(|_| packages.len()));
+                    packages.push(Package { id: id?, is_wanted: false });
+                    packages.len() - 1
+                }
             };
-            let package = package(packages, base, place)?;
-            if !package.is_wanted || matches!(spec, VersionSpec::Commit(_)) {
-                wanted.note(&package.id, &spec);
-                package.is_wanted |= !matches!(spec, VersionSpec::Commit(_));
-            }
-            requirements.push(Requirement::new(package.id.clone(), spec));
+            let requirement = requirements
+                .entry((package, spec))
+                .or_insert_with(|| packages[package].requirement(&specs.all[spec], wanted));
+            Some(Arc::clone(requirement))
+        });
+        references.collect()
+    }
+}
+
+impl Package {
+    /// What asks for it in this way, after noting that something does.
+    fn requirement(&mut self, spec: &VersionSpec, wanted: &Wanted) -> Arc<Requirement> {
+        let is_commit = matches!(spec, VersionSpec::Commit(_));
+        if !self.is_wanted || is_commit {
+            wanted.note(&self.id, spec);
+            self.is_wanted |= !is_commit;
         }
-        Some(requirements)
+        Arc::new(Requirement::new(self.id.clone(), spec.clone()))
     }
 }
 
-fn spec(specs: &mut FxHashMap<Box<str>, VersionSpec>, text: &str) -> Option<VersionSpec> {
-    if let Some(known) = specs.get(text) {
-        return Some(known.clone());
+impl Specs {
+    /// The place of what is written so; `None` if it makes no sense.
+    fn place(&mut self, text: &str) -> Option<usize> {
+        if let Some(&known) = self.places.get(text) {
+            return Some(known);
+        }
+        self.all.push(VersionSpec::parse(text).ok().filter(|_| text.len() < LONGEST)?);
+        self.places.insert(text.into(), self.all.len() - 1);
+        Some(self.all.len() - 1)
     }
-    let spec = VersionSpec::parse(text).ok().filter(|_| text.len() < LONGEST)?;
-    specs.insert(text.into(), spec.clone());
-    Some(spec)
-}
-
-fn package<'p>(
-    packages: &'p mut FxHashMap<Box<str>, Option<Package>>,
-    base: &Base,
-    place: &str,
-) -> Option<&'p mut Package> {
-    if !packages.contains_key(place) {
-        let id = plain(base, place);
-        let package = id.map(|id| Package { id, is_wanted: false });
-        packages.insert(place.into(), package);
-    }
-    packages.get_mut(place)?.as_mut()
 }
 
 /// The package that a plain reference names.
@@ -119,7 +135,7 @@ mod tests {
             for version in [Some("^1.2"), None] {
                 let wanted = Wanted::default();
                 let found = known.requirements(&base, &[(place, version)], &wanted);
-                let id = |found: Vec<Requirement>| found[0].id.to_string();
+                let id = |found: Arc<[Arc<Requirement>]>| found[0].id.to_string();
                 assert_eq!(found.map(id).as_deref(), expected, "{place}");
             }
         }

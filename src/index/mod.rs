@@ -319,7 +319,7 @@ impl Universe for Index {
         &self,
         releases: &Releases,
         candidate: Candidate<'_>,
-    ) -> Result<Arc<[Requirement]>, Unavailable> {
+    ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
         let id = releases.id();
         let package = self.shared.package(id)?;
         package.requirements(&self.shared, candidate).map_err(|error| unavailable(id, error))
@@ -436,7 +436,8 @@ impl Shared {
     fn package(&self, id: &PackageId) -> Result<Arc<Package>, Unavailable> {
         let slot = {
             let mut packages = lock(&self.packages);
-            Arc::clone(packages.entry(id.clone()).or_default())
+            let known = packages.get(id).cloned();
+            known.unwrap_or_else(|| Arc::clone(packages.entry(id.clone()).or_default()))
         };
         let result = slot.get_or_init(|| {
             let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;

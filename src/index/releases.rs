@@ -17,7 +17,13 @@ pub type Position = u32;
 pub struct Releases {
     id: PackageId,
     source: Source,
-    entries: Vec<Entry>,
+    versions: Vec<Version>,
+    /// When each was published; empty if that is told of none.
+    published: Vec<Option<i64>>,
+    /// The commit of each; empty if none has one.
+    commits: Vec<Option<Arc<str>>>,
+    /// Of the versions that have some, ascending.
+    details: Vec<(Position, Arc<Details>)>,
     is_plain: bool,
 }
 
@@ -103,7 +109,19 @@ impl Releases {
 
     /// Says that there is no such package, and where it was looked for (URLs or paths).
     pub fn absent(id: PackageId, tried: Vec<String>) -> Self {
-        Self { id, source: Source::Absent { tried }, entries: Vec::new(), is_plain: true }
+        Self::empty(id, Source::Absent { tried })
+    }
+
+    fn empty(id: PackageId, source: Source) -> Self {
+        Self {
+            id,
+            source,
+            versions: Vec::new(),
+            published: Vec::new(),
+            commits: Vec::new(),
+            details: Vec::new(),
+            is_plain: true,
+        }
     }
 
     /// Sorts the entries; of two with one version the first stays.
@@ -115,7 +133,19 @@ impl Releases {
         let is_plain = entries
             .iter()
             .all(|entry| entry.version.as_semver().is_some_and(|version| version.pre.is_empty()));
-        Self { id, source, entries, is_plain }
+        let mut releases = Self { is_plain, ..Self::empty(id, source) };
+        if entries.iter().any(|entry| entry.published.is_some()) {
+            releases.published = entries.iter().map(|entry| entry.published).collect();
+        }
+        if entries.iter().any(|entry| entry.commit.is_some()) {
+            releases.commits = entries.iter_mut().map(|entry| entry.commit.take()).collect();
+        }
+        let details =
+            (0..).zip(&mut entries).filter_map(|(at, entry)| Some((at, entry.details.take()?)));
+        releases.details.extend(details);
+        releases.versions.reserve_exact(entries.len());
+        releases.versions.extend(entries.into_iter().map(|entry| entry.version));
+        releases
     }
 
     /// The package.
@@ -143,39 +173,38 @@ impl Releases {
 
     /// How many versions there are.
     pub fn len(&self) -> Position {
-        Position::try_from(self.entries.len())
+        Position::try_from(self.versions.len())
             .expect("no package has four thousand million versions")
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.versions.is_empty()
     }
 
     /// The version at `position`.
     pub fn version(&self, position: Position) -> &Version {
-        &self.entries[position as usize].version
+        &self.versions[position as usize]
     }
 
     /// The versions, ascending.
     pub fn versions(&self) -> impl DoubleEndedIterator<Item = &Version> {
-        self.entries.iter().map(|entry| &entry.version)
+        self.versions.iter()
     }
 
     /// Where `version` is.
     pub fn position(&self, version: &Version) -> Option<Position> {
-        let found = self.entries.binary_search_by(|entry| entry.version.cmp(version)).ok()?;
-        Some(found as Position)
+        self.versions.binary_search(version).ok().map(|found| found as Position)
     }
 
     /// When the version at `position` was published, in seconds since 1970.
     pub fn published(&self, position: Position) -> Option<i64> {
-        self.entries[position as usize].published
+        self.published.get(position as usize).copied().flatten()
     }
 
     /// The commit of the version at `position`.
     pub fn commit(&self, position: Position) -> Option<&Arc<str>> {
-        self.entries[position as usize].commit.as_ref()
+        self.commits.get(position as usize)?.as_ref()
     }
 
     /// The highest version whose tag is at `commit`.
@@ -185,19 +214,19 @@ impl Releases {
 
     /// The channel that counts where none is asked for: the first that the newest version is in.
     pub fn default_channel(&self) -> Option<&str> {
-        let newest = self.entries.last()?.details.as_deref()?;
+        let newest = self.details(self.len().checked_sub(1)?)?;
         newest.channels.first().map(String::as_str)
     }
 
     /// What only some versions have.
     pub fn details(&self, position: Position) -> Option<&Details> {
-        self.entries[position as usize].details.as_deref()
+        let found = self.details.binary_search_by_key(&position, |(at, _)| *at).ok()?;
+        Some(&self.details[found].1)
     }
 
     /// What only some versions have, of those that have it, ascending.
     pub fn all_details(&self) -> impl Iterator<Item = (Position, &Details)> {
-        let entries = (0..).zip(&self.entries);
-        entries.filter_map(|(position, entry)| Some((position, entry.details.as_deref()?)))
+        self.details.iter().map(|(position, details)| (*position, &**details))
     }
 
     /// The app version at `position`: of a composite version its first part.

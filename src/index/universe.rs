@@ -35,7 +35,7 @@ pub trait Universe: Sync {
         name: &VersionSpec,
     ) -> Result<Option<Revision>, Unavailable>;
 
-    /// What a candidate of `releases` requires.
+    /// What a candidate of `releases` requires; what is met again and again is best shared.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ pub trait Universe: Sync {
         &self,
         releases: &Releases,
         candidate: Candidate<'_>,
-    ) -> Result<Arc<[Requirement]>, Unavailable>;
+    ) -> Result<Arc<[Arc<Requirement>]>, Unavailable>;
 
     /// What the manifest of a candidate says of itself, where `releases` does not hold it: those of a repository.
     ///

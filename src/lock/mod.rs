@@ -8,6 +8,7 @@ mod read;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mu_provider::{ArchiveDigest, Digest};
 
@@ -105,13 +106,13 @@ pub struct ReplacedPackage {
     pub kept: Option<Box<LockedPackage>>,
 }
 
-/// One request for a package: `^1.0.6 by acmecorp/elk`.
+/// One request for a package: `^1.0.6 by acmecorp/elk`. Cheap to clone, for the same few texts are in all of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requested {
     /// The version that was asked for, as it was written.
-    pub spec: String,
+    pub spec: Arc<str>,
     /// Who asked.
-    pub by: String,
+    pub by: Arc<str>,
 }
 
 /// Where a package came from: `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`.
@@ -199,7 +200,7 @@ impl std::fmt::Display for Requested {
 impl Requested {
     fn parse(text: &str) -> Option<Self> {
         let (spec, by) = text.rsplit_once(" by ")?;
-        Some(Self { spec: spec.to_owned(), by: by.to_owned() })
+        Some(Self { spec: spec.into(), by: by.into() })
     }
 }
 
@@ -285,8 +286,8 @@ mod tests {
                 archive: None,
                 url: None,
                 requested: vec![
-                    Requested { spec: ">=1, <2".to_owned(), by: "acmecorp/elk".to_owned() },
-                    Requested { spec: "*".to_owned(), by: "hub.mu.com/aws/vpc".to_owned() },
+                    Requested { spec: ">=1, <2".into(), by: "acmecorp/elk".into() },
+                    Requested { spec: "*".into(), by: "hub.mu.com/aws/vpc".into() },
                 ],
                 dependencies: vec![id("hub.mu.com/aws/vpc")],
                 provides: Vec::new(),
@@ -297,7 +298,7 @@ mod tests {
                 ReplacedPackage {
                     id: id("hub.mu.com/aws/ec1"),
                     by: id("hub.mu.com/aws/ec2"),
-                    requested: vec![Requested { spec: "^1".to_owned(), by: "acme/web".to_owned() }],
+                    requested: vec![Requested { spec: "^1".into(), by: "acme/web".into() }],
                     kept: None,
                 },
                 ReplacedPackage {
@@ -337,7 +338,7 @@ mod tests {
         let folder = PackageId::local(Path::new("/work/shared"));
         let package = &mut lock.packages[0];
         package.dependencies = vec![folder.clone()];
-        package.requested[0].by = folder.to_string();
+        package.requested[0].by = Arc::from(&folder);
         let source = Source::new(Source::FOLDER, "../shared");
         lock.packages.push(LockedPackage::new(folder, "1.0.0".to_owned(), source));
         let text = lock.print();

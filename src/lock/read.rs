@@ -4,6 +4,7 @@
 //! any other layout of the same YAML goes through the parser.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 
@@ -168,7 +169,7 @@ fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
 fn read_requested(folder: &Path, text: &str) -> Option<Requested> {
     let mut requested = Requested::parse(text)?;
     if Source::parse(&requested.by).is_some_and(|source| source.is_folder()) {
-        requested.by = read_id(folder, &requested.by)?.to_string();
+        requested.by = Arc::from(&read_id(folder, &requested.by)?);
     }
     Some(requested)
 }

@@ -1,6 +1,7 @@
 //! Printing a lock: sorted, one field a line, the same bytes for the same selection.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::reference::PackageId;
@@ -82,8 +83,8 @@ fn print_package(text: &mut String, package: &LockedPackage, names: &Names<'_>) 
         "  ",
         "requested",
         package.requested.iter().map(|requested| {
-            let by = names.by(&requested.by);
-            Requested { by, spec: requested.spec.clone() }.to_string()
+            let by = names.by(&requested.by).into();
+            Requested { by, spec: Arc::clone(&requested.spec) }.to_string()
         }),
     );
     list(text, "  ", "dependencies", package.dependencies.iter().map(|id| names.name(id)));

@@ -67,8 +67,7 @@ fn has_moved(session: &Session, id: &PackageId, by: &PackageId) -> bool {
 
 /// `acme/shop and hub.mu.com/web ask for`.
 fn asking(replaced: &ReplacedPackage) -> String {
-    let mut names: Vec<&str> =
-        replaced.requested.iter().map(|requested| requested.by.as_str()).collect();
+    let mut names: Vec<&str> = replaced.requested.iter().map(|requested| &*requested.by).collect();
     names.sort_unstable();
     names.dedup();
     match names[..] {

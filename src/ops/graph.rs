@@ -125,7 +125,7 @@ impl Graph {
                 .copied()
                 .find(|node| self.vertices[*node].version.as_deref() == Some(&version_of(package)))
                 .unwrap_or(to);
-            let own = package.requested.iter().map(|one| (one, one.spec.clone()));
+            let own = package.requested.iter().map(|one| (one, one.spec.to_string()));
             // What is asked of a package that it replaces is asked of it.
             let replaced = lock.replaced.iter().filter(|replaced| replaced.by == package.id);
             let instead = replaced.flat_map(|replaced| {
@@ -136,7 +136,7 @@ impl Graph {
                 let from = PackageId::parse(&requested.by)
                     .ok()
                     .and_then(|id| by_id.get(&id)?.last().copied());
-                if let Some(from) = from.filter(|_| !by_name.contains_key(&requested.by)) {
+                if let Some(from) = from.filter(|_| !by_name.contains_key(&*requested.by)) {
                     edges.insert((from, to, spec));
                 }
             }

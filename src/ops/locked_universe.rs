@@ -29,7 +29,7 @@ pub(crate) struct LockedUniverse<'a> {
 struct Held<'a> {
     package: &'a LockedPackage,
     releases: Arc<Releases>,
-    requirements: Arc<[Requirement]>,
+    requirements: Arc<[Arc<Requirement>]>,
 }
 
 impl<'a> LockedUniverse<'a> {
@@ -104,8 +104,7 @@ fn has_version_tag(package: &LockedPackage) -> bool {
 }
 
 /// What a locked package asks for, as those that it asks for have recorded it.
-fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Requirement]>> {
-    let by = package.id.to_string();
+fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Arc<Requirement>]>> {
     let mut requirements = Vec::with_capacity(package.dependencies.len());
     for id in &package.dependencies {
         let replaced = lock.replacement(id).into_iter().flat_map(|one| &one.requested);
@@ -113,14 +112,15 @@ fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Require
             .find(id)
             .flat_map(|dependency| &dependency.requested)
             .chain(replaced)
-            .filter(|requested| requested.by == by)
+            .filter(|requested| &*requested.by == package.id.as_str())
             .collect();
         if requested.is_empty() {
             return None;
         }
         for requested in requested {
             if !requested.spec.starts_with(CAPABILITY) {
-                requirements.push(Requirement::parse(id.clone(), &requested.spec)?);
+                let requirement = Requirement::parse(id.clone(), &requested.spec)?;
+                requirements.push(Arc::new(requirement));
             }
         }
     }
@@ -157,7 +157,7 @@ impl Universe for LockedUniverse<'_> {
             VersionSpec::Tag(tag) => package.reference.as_deref() == Some(tag.as_str()),
             VersionSpec::Tip | VersionSpec::Latest => {
                 let asked = name.to_string();
-                package.requested.iter().any(|requested| requested.spec == asked)
+                package.requested.iter().any(|requested| *requested.spec == asked)
             }
             _ => false,
         };
@@ -180,7 +180,7 @@ impl Universe for LockedUniverse<'_> {
         &self,
         releases: &Releases,
         candidate: Candidate<'_>,
-    ) -> Result<Arc<[Requirement]>, Unavailable> {
+    ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
         match self.packages.get(releases.id()) {
             Some(held) => Ok(Arc::clone(&held.requirements)),
             None => self.index.requirements(releases, candidate),

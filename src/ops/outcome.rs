@@ -105,7 +105,9 @@ impl Outcome {
     pub fn is_direct(&self, package: &LockedPackage) -> bool {
         let is_asked = |id: &PackageId, requested: &[Requested]| {
             !self.indirect.contains(id)
-                && requested.iter().any(|requested| self.roots.contains(&requested.by))
+                && requested
+                    .iter()
+                    .any(|requested| self.roots.iter().any(|root| **root == *requested.by))
         };
         let mut replaced = self.lock.replaced.iter().filter(|replaced| replaced.by == package.id);
         is_asked(&package.id, &package.requested)
@@ -154,13 +156,14 @@ impl Outcome {
 
     fn package_json(&self, index: usize, package: &LockedPackage) -> Value {
         let own = package.requested.iter();
-        let own = own.map(|requested| json!({ "by": requested.by, "spec": requested.spec }));
+        let own = own.map(|requested| json!({ "by": &*requested.by, "spec": &*requested.spec }));
         // What is asked of a package that it replaces is asked of it.
         let replaced = self.lock.replaced.iter().filter(|replaced| replaced.by == package.id);
         let instead = replaced.flat_map(|replaced| {
             let requested = replaced.requested.iter();
-            requested
-                .map(|one| json!({ "by": one.by, "spec": one.spec, "of": replaced.id.to_string() }))
+            requested.map(
+                |one| json!({ "by": &*one.by, "spec": &*one.spec, "of": replaced.id.to_string() }),
+            )
         });
         let requested: Vec<Value> = own.chain(instead).collect();
         let mut dependencies: Vec<String> = package

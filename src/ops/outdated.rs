@@ -89,7 +89,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         };
         found.push(Outdated {
             id: package.id.clone(),
-            direct: package.requested.iter().any(|requested| roots.contains(requested.by.as_str())),
+            direct: package.requested.iter().any(|requested| roots.contains(&*requested.by)),
             current,
             allowed,
             newest,

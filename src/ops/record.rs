@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mu_provider::{Release, SafeUrl};
 
@@ -50,26 +52,16 @@ pub(super) fn record(
     let new = selection.packages.iter().zip(&kept);
     let new = new.filter(|(chosen, kept)| kept.is_none() && !chosen.is_local());
     let new: Vec<&Chosen> = new.map(|(chosen, _)| chosen).collect();
-    let mut read = releases_of(session.index(), &new).into_iter();
-    for (chosen, kept) in selection.packages.iter().zip(kept) {
-        let mut requested: Vec<Requested> = chosen
-            .requested
-            .iter()
-            .map(|demand| Requested { spec: demand.asked.clone(), by: asker(&demand.by) })
-            .filter(|requested| !is_move(&requested.by))
-            .collect();
-        if let Some(text) = overrides.get(&chosen.id) {
-            requested.push(Requested { spec: text.clone(), by: OVERRIDES.to_owned() });
-        }
-        requested.sort_by(|left, right| (&left.by, &left.spec).cmp(&(&right.by, &right.spec)));
-        requested.dedup();
-        let mut dependencies = dependencies(selection, chosen);
-        if chosen.is_local() {
-            let is_there = |id: &PackageId| selection.packages.iter().any(|other| other.id == *id);
-            dependencies.extend(needs(session, &chosen.id).filter(is_there));
-            dependencies.sort();
-        }
-        dependencies.dedup();
+    let edges_of = |chosen: &Chosen| {
+        let overridden = overrides.get(&chosen.id).map(String::as_str);
+        (requests(chosen, overridden), dependencies(session, selection, chosen))
+    };
+    let edges = || selection.packages.iter().map(edges_of).collect::<Vec<_>>();
+    let (edges, read) = read_beside(session.index(), &new, edges);
+    let mut read = read.into_iter();
+    for ((chosen, kept), (requested, dependencies)) in
+        selection.packages.iter().zip(kept).zip(edges)
+    {
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
@@ -119,7 +111,7 @@ pub(super) fn unsatisfied(
     let warnings = own.flat_map(|package| {
         let local = requirements.local(session, &package.id);
         let version = local.and_then(|local| local.version.clone());
-        let asked = package.requested.iter().filter(|requested| requested.by != OVERRIDES);
+        let asked = package.requested.iter().filter(|requested| &*requested.by != OVERRIDES);
         asked.filter_map(move |requested| {
             let spec = VersionSpec::parse(&requested.spec).ok()?;
             let is_fine = matches!(spec, VersionSpec::Latest | VersionSpec::Tip)
@@ -127,7 +119,7 @@ pub(super) fn unsatisfied(
             let warning = Warning::LocalDoesNotSatisfy {
                 id: package.id.clone(),
                 version: version.clone(),
-                by: Asker::Root(requested.by.clone()),
+                by: Asker::Root(requested.by.to_string()),
                 requirement: Requirement::new(package.id.clone(), spec),
             };
             (!is_fine).then(|| describe(session, &warning))
@@ -136,19 +128,47 @@ pub(super) fn unsatisfied(
     warnings.collect()
 }
 
-/// What a chosen package depends on, by the names that it uses: what is used for one of them may have another.
-fn dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
+/// Who asks for a chosen package, and how; `overridden` is what the settings say instead.
+fn requests(chosen: &Chosen, overridden: Option<&str>) -> Vec<Requested> {
+    let requested = chosen.requested.iter().map(requested);
+    let mut requested: Vec<Requested> =
+        requested.filter(|requested| !is_move(&requested.by)).collect();
+    if let Some(text) = overridden {
+        requested.push(Requested { spec: text.into(), by: OVERRIDES.into() });
+    }
+    in_order(&mut requested);
+    requested
+}
+
+fn in_order(requested: &mut Vec<Requested>) {
+    requested.sort_by(|left, right| (&left.by, &left.spec).cmp(&(&right.by, &right.spec)));
+    requested.dedup();
+}
+
+/// What a chosen package depends on, by the names that it uses.
+fn dependencies(session: &Session, selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
+    let mut dependencies = selected_dependencies(selection, chosen);
+    if chosen.is_local() {
+        let is_there = |id: &PackageId| selection.packages.iter().any(|other| other.id == *id);
+        dependencies.extend(needs(session, &chosen.id).filter(is_there));
+    }
+    dependencies.sort();
+    dependencies.dedup();
+    dependencies
+}
+
+/// The same, as far as the selection tells: what is used for one of these names may have another.
+fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
     let by = Asker::Package(chosen.id.clone());
     let asks = |requested: &[Demand]| requested.iter().any(|demand| demand.by == by);
     let replaced: Vec<&Replaced> =
         selection.replaced.iter().filter(|replaced| asks(&replaced.requested)).collect();
     let is_meant = |dependency: &&Chosen| {
-        asks(&dependency.requested) || !replaced.iter().any(|one| one.by == dependency.id)
+        !replaced.iter().any(|one| one.by == dependency.id) || asks(&dependency.requested)
     };
     let own = selection.dependencies(chosen).filter(is_meant);
     let mut all: Vec<PackageId> = own.map(|dependency| dependency.id.clone()).collect();
     all.extend(replaced.iter().map(|replaced| replaced.id.clone()));
-    all.sort();
     all
 }
 
@@ -158,11 +178,8 @@ fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> 
         let Replaced { id, by, requested } = replaced;
         let requested =
             requested.iter().filter(|demand| !matches!(&demand.by, Asker::Root(by) if is_move(by)));
-        let mut requested: Vec<Requested> = requested
-            .map(|demand| Requested { spec: demand.asked.clone(), by: asker(&demand.by) })
-            .collect();
-        requested.sort_by(|left, right| (&left.by, &left.spec).cmp(&(&right.by, &right.spec)));
-        requested.dedup();
+        let mut requested: Vec<Requested> = requested.map(self::requested).collect();
+        in_order(&mut requested);
         let active = previous.find(id).last().filter(|package| package.digest.is_some());
         let kept = active.map(|package| {
             let requested = Vec::new();
@@ -191,11 +208,12 @@ fn needs(session: &Session, id: &PackageId) -> impl Iterator<Item = PackageId> {
     })
 }
 
-fn asker(by: &Asker) -> String {
-    match by {
-        Asker::Root(name) => name.clone(),
-        Asker::Package(id) => id.to_string(),
-    }
+fn requested(demand: &Demand) -> Requested {
+    let by = match &demand.by {
+        Asker::Root(name) => name.as_str().into(),
+        Asker::Package(id) => id.into(),
+    };
+    Requested { spec: Arc::clone(&demand.asked), by }
 }
 
 /// Whether the lock's entry is what was chosen again.
@@ -229,26 +247,41 @@ fn version_text(version: Option<&Version>) -> String {
     version.map_or_else(|| "0.0.0".to_owned(), ToString::to_string)
 }
 
-/// Where each of what was chosen is, and what is known of it; two threads read where that is much.
-fn releases_of(index: &Index, chosen: &[&Chosen]) -> Vec<Result<(Route, Release), Unavailable>> {
-    let read = |chosen: &[&Chosen]| -> Vec<Result<(Route, Release), Unavailable>> {
-        let releases = chosen.iter().map(|chosen| {
+/// Where a chosen package is, and what is known of it.
+type Read = Result<(Route, Release), Unavailable>;
+
+/// What is known of each of what was chosen, and what comes of `meanwhile`: where there is much to read, another thread
+/// begins with that, and this one helps with what is left.
+fn read_beside<T>(
+    index: &Index,
+    chosen: &[&Chosen],
+    meanwhile: impl FnOnce() -> T,
+) -> (T, Vec<Read>) {
+    let next = AtomicUsize::new(0);
+    let read = || -> Vec<(usize, Read)> {
+        let rest = std::iter::from_fn(|| {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let chosen = chosen.get(place)?;
             let candidate = chosen.candidate();
             let candidate = candidate.expect("what is not the workspace's own is a candidate");
-            index.release(chosen.source(), candidate)
+            Some((place, index.release(chosen.source(), candidate)))
         });
-        releases.collect()
+        rest.collect()
     };
-    if chosen.len() < MANY {
-        return read(chosen);
-    }
-    let (near, far) = chosen.split_at(chosen.len() / 2);
-    std::thread::scope(|scope| {
-        let far = scope.spawn(|| read(far));
-        let mut all = read(near);
-        all.extend(far.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        all
-    })
+    let (answer, mut all) = std::thread::scope(|scope| {
+        let other = (chosen.len() >= MANY).then(|| scope.spawn(read));
+        let answer = meanwhile();
+        let mut all = read();
+        let other = other.map(|other| other.join());
+        all.extend(
+            other
+                .into_iter()
+                .flat_map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+        );
+        (answer, all)
+    });
+    all.sort_unstable_by_key(|(place, _)| *place);
+    (answer, all.into_iter().map(|(_, read)| read).collect())
 }
 
 fn new_entry(
@@ -319,9 +352,12 @@ fn describe(session: &Session, warning: &Warning) -> String {
                 || "without a version".to_owned(),
                 |version| format!("at version {version}"),
             );
+            let by = match by {
+                Asker::Root(name) => name,
+                Asker::Package(id) => id.as_str(),
+            };
             format!(
-                "`{id}` is used from the workspace {version}, though {} asks for {requirement}",
-                asker(by)
+                "`{id}` is used from the workspace {version}, though {by} asks for {requirement}"
             )
         }
         Warning::Yanked { id, version, reason } => {

@@ -40,7 +40,7 @@ pub struct Asked {
 impl Asked {
     /// As the lock records it.
     pub fn requested(&self) -> Requested {
-        Requested { spec: self.requirement.to_string(), by: self.by.clone() }
+        Requested { spec: self.requirement.to_string().into(), by: self.by.as_str().into() }
     }
 }
 
@@ -196,14 +196,14 @@ impl Requirements {
         for (id, reference) in overrides(session) {
             if packages.contains(&id) {
                 let spec = reference.to_string();
-                wanted.insert((id, Requested { spec, by: OVERRIDES.to_owned() }));
+                wanted.insert((id, Requested { spec: spec.into(), by: OVERRIDES.into() }));
             }
         }
         let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
         let mut provided: BTreeSet<Requested> = BTreeSet::new();
         for (id, requested) in lock.all_requested() {
             let is_package = PackageId::parse(&requested.by)
-                .is_ok_and(|by| packages.contains(&by) && !roots.contains(requested.by.as_str()));
+                .is_ok_and(|by| packages.contains(&by) && !roots.contains(&*requested.by));
             if !is_package && requested.spec.starts_with(CAPABILITY) {
                 provided.insert(requested.clone());
             } else if !is_package {
@@ -307,8 +307,8 @@ fn capabilities(session: &Session) -> BTreeSet<Requested> {
             .iter()
             .filter(|capability| !member.manifest.provides.contains(capability));
         of_others.map(|capability| Requested {
-            spec: format!("{CAPABILITY}{capability}"),
-            by: member.manifest.name.to_string(),
+            spec: format!("{CAPABILITY}{capability}").into(),
+            by: member.manifest.name.as_str().into(),
         })
     });
     required.collect()
@@ -318,8 +318,8 @@ fn capabilities(session: &Session) -> BTreeSet<Requested> {
 /// none if they have none.
 pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
-    let then = package.requested.iter().find(|requested| requested.by == OVERRIDES);
-    now.as_deref() == then.map(|requested| requested.spec.as_str())
+    let then = package.requested.iter().find(|requested| &*requested.by == OVERRIDES);
+    now.as_deref() == then.map(|requested| &*requested.spec)
 }
 
 /// A reference of the command line with what narrows it, as `extra` in a lock holds it.

@@ -255,7 +255,7 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     fetched.all(|package| {
         let begins = |one: &Requested| begins_at(package, &one.spec) == Some(true);
         let is_fine = |one: &Requested| match begins_at(package, &one.spec) {
-            Some(begins) => begins || !roots.contains(one.by.as_str()),
+            Some(begins) => begins || !roots.contains(&*one.by),
             None => false,
         };
         package.requested.iter().any(begins) && package.requested.iter().all(is_fine)

@@ -53,7 +53,7 @@ pub fn why(
             let mut least = Vec::new();
             for requested in &package.requested {
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
-                least.push(match requirement.filter(|_| requested.by != OVERRIDES) {
+                least.push(match requirement.filter(|_| &*requested.by != OVERRIDES) {
                     Some(requirement) => ceiling.least(&requirement)?,
                     None => None,
                 });
@@ -80,11 +80,11 @@ pub fn why(
 
 /// Who asks for a locked package, and how.
 pub(super) fn asking(package: &LockedPackage) -> Vec<Asking> {
-    let requested = package.requested.iter().filter(|requested| requested.by != OVERRIDES);
+    let requested = package.requested.iter().filter(|requested| &*requested.by != OVERRIDES);
     requested
         .filter_map(|requested| {
             let requirement = Requirement::parse(package.id.clone(), &requested.spec)?;
-            Some((requested.by.clone(), requirement))
+            Some((requested.by.to_string(), requirement))
         })
         .collect()
 }

@@ -76,6 +76,13 @@ impl PackageId {
     }
 }
 
+/// The whole id, shared with it.
+impl From<&PackageId> for Arc<str> {
+    fn from(id: &PackageId) -> Self {
+        Self::clone(&id.0)
+    }
+}
+
 impl fmt::Display for PackageId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0)

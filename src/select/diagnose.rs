@@ -3,6 +3,7 @@
 //! Solves again with less asked, so it may read what the search did not come to.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use pubgrub::VersionSet;
 
@@ -149,10 +150,10 @@ fn told(
     world: &mut World<'_>,
     link: &Link,
     position: Position,
-) -> Result<Vec<Requirement>, Unavailable> {
+) -> Result<Vec<Arc<Requirement>>, Unavailable> {
     let mut told = Vec::new();
     if let Kind::Met(index) = world.kind(link.from) {
-        return Ok(vec![world.met(*index).clone()]);
+        return Ok(vec![Arc::new(world.met(*index).clone())]);
     }
     for requirement in world.required_by(link.from, position)? {
         let edge = world.edge(&requirement)?;

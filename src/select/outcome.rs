@@ -1,11 +1,12 @@
 //! Turns the choices of a search into a selection: who asked for what, and what depends on what.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::node::Node;
 use crate::select::selection::CAPABILITY;
@@ -20,17 +21,18 @@ enum Target {
 }
 
 /// A chosen package on its way into the selection.
-#[derive(Default)]
 struct Draft {
+    target: Target,
     requested: Vec<Demand>,
-    dependencies: Vec<Target>,
+    /// Places among the drafts.
+    dependencies: Vec<usize>,
     provides: Vec<String>,
     requires: Vec<String>,
     replaces: Vec<PackageId>,
 }
 
 /// Someone who asks for something.
-pub(super) type Asked = (Asker, Requirement);
+pub(super) type Asked = (Asker, Ask);
 
 /// The selection in which each node's candidate is the one that `choices` says, with whatever `besides` is asked for by
 /// versions that were not chosen.
@@ -39,10 +41,16 @@ pub(super) fn gather(
     choices: &dyn Fn(Node) -> Option<Position>,
     besides: &[Asked],
 ) -> Result<Selection, Unavailable> {
-    let (drafts, followed, replaced) =
-        (FxHashMap::default(), FxHashMap::default(), BTreeMap::new());
-    let mut gathering =
-        Gathering { world, choices, drafts, followed, replaced, warnings: Vec::new() };
+    let mut gathering = Gathering {
+        world,
+        choices,
+        drafts: Vec::new(),
+        places: FxHashMap::default(),
+        open: Vec::new(),
+        followed: FxHashMap::default(),
+        replaced: BTreeMap::new(),
+        warnings: Vec::new(),
+    };
     gathering.walk(besides)?;
     Ok(gathering.finish())
 }
@@ -50,7 +58,11 @@ pub(super) fn gather(
 struct Gathering<'g, 'w> {
     world: &'g mut World<'w>,
     choices: &'g dyn Fn(Node) -> Option<Position>,
-    drafts: FxHashMap<Target, Draft>,
+    drafts: Vec<Draft>,
+    /// Where each is among them.
+    places: FxHashMap<Target, usize>,
+    /// Those whose requirements were not followed yet.
+    open: Vec<usize>,
     /// Where requirements lead that were followed before.
     followed: FxHashMap<Ask, Followed>,
     /// Packages that something else is used for: what that is, and who asks for them.
@@ -61,65 +73,57 @@ struct Gathering<'g, 'w> {
 /// Where a requirement leads, and how it is told.
 #[derive(Clone)]
 struct Followed {
-    target: Target,
-    asked: String,
+    /// The place of a draft.
+    draft: usize,
+    asked: Arc<str>,
     reference: Option<String>,
 }
 
 impl Gathering<'_, '_> {
     /// Follows requirements from the roots to everything that is needed.
     fn walk(&mut self, besides: &[Asked]) -> Result<(), Unavailable> {
-        let mut open = Vec::new();
         for root in &self.world.request().roots {
             for requirement in &root.requirements {
                 let ask = self.world.ask_for(requirement);
-                self.follow(Asker::Root(root.by.clone()), ask, &mut open)?;
+                self.follow(Asker::Root(root.by.clone()), ask)?;
             }
         }
         for (name, by) in &self.world.request().own.requires {
             for (root, own) in by {
-                self.follow_capability(Asker::Root(root.clone()), own, name, &mut open);
+                self.follow_capability(Asker::Root(root.clone()), own, name);
             }
         }
-        for (by, requirement) in besides {
-            let ask = self.world.ask_for(requirement);
-            self.follow(by.clone(), ask, &mut open)?;
+        for (by, ask) in besides {
+            self.follow(by.clone(), *ask)?;
         }
-        while let Some((place, position)) = open.pop() {
+        while let Some(draft) = self.open.pop() {
+            let Target::Candidate(place, position) = self.drafts[draft].target else { continue };
             let by = self.world.package(place).id().clone();
             let mut dependencies = Vec::new();
             for &ask in self.world.asks_of(place, position)?.iter() {
-                let asker = Asker::Package(by.clone());
-                let target = self.follow(asker, ask, &mut open)?;
+                let dependency = self.follow(Asker::Package(by.clone()), ask)?;
                 // It may ask for what it replaces.
-                if *self.id(&target) != by || self.world.requirement(ask).id == by {
-                    dependencies.push(target);
+                if *self.id(dependency) != by || self.world.requirement(ask).id == by {
+                    dependencies.push(dependency);
                 }
             }
             let (provides, requires) = self.world.capabilities_of(place, position)?;
             for name in &requires {
                 let asker = Asker::Package(by.clone());
-                dependencies.extend(self.follow_capability(asker, &by, name, &mut open));
+                dependencies.extend(self.follow_capability(asker, &by, name));
             }
             let replaces = self.world.declared_replaces(place, position)?;
-            if let Some(draft) = self.drafts.get_mut(&Target::Candidate(place, position)) {
-                draft.replaces = replaces;
-                draft.dependencies = dependencies;
-                draft.provides = provides;
-                draft.requires = requires;
-            }
+            let Draft { target, requested, .. } = &mut self.drafts[draft];
+            let (target, requested) = (target.clone(), std::mem::take(requested));
+            self.drafts[draft] =
+                Draft { target, requested, dependencies, provides, requires, replaces };
         }
         Ok(())
     }
 
-    /// Notes that `by` asks for something; gives what meets it, and adds that to `open` if it was not known yet.
-    fn follow(
-        &mut self,
-        by: Asker,
-        ask: Ask,
-        open: &mut Vec<(usize, Position)>,
-    ) -> Result<Target, Unavailable> {
-        let Followed { target, asked, reference } = match self.followed.get(&ask) {
+    /// Notes that `by` asks for something; gives the draft of what meets it.
+    fn follow(&mut self, by: Asker, ask: Ask) -> Result<usize, Unavailable> {
+        let Followed { draft, asked, reference } = match self.followed.get(&ask) {
             Some(known) => known.clone(),
             None => {
                 let found = self.find(ask)?;
@@ -127,21 +131,20 @@ impl Gathering<'_, '_> {
                 found
             }
         };
-        if matches!(target, Target::Local(_)) {
+        if matches!(self.drafts[draft].target, Target::Local(_)) {
             self.check_local(&by, ask);
         }
         let demand = Demand { by, asked, reference };
-        let (by, id) = (self.id(&target), &self.world.requirement(ask).id);
+        let (by, id) = (self.id(draft), &self.world.requirement(ask).id);
         if by == id {
-            self.draft(&target, open).requested.push(demand);
+            self.drafts[draft].requested.push(demand);
         } else {
             // Asked for under another name, it is there all the same.
             let (by, id) = (by.clone(), id.clone());
             let replaced = self.replaced.entry(id);
             replaced.or_insert_with(|| (by, Vec::new())).1.push(demand);
-            self.draft(&target, open);
         }
-        Ok(target)
+        Ok(draft)
     }
 
     fn find(&mut self, ask: Ask) -> Result<Followed, Unavailable> {
@@ -151,34 +154,28 @@ impl Gathering<'_, '_> {
             Target::Local(_) => None,
             Target::Candidate(place, _) => self.world.package(place).reference(requirement),
         };
-        Ok(Followed { target, asked: requirement.to_string(), reference })
+        let asked = requirement.to_string().into();
+        Ok(Followed { draft: self.draft(target), asked, reference })
     }
 
-    fn id<'t>(&'t self, target: &'t Target) -> &'t PackageId {
-        match target {
-            Target::Candidate(place, _) => self.world.package(*place).id(),
-            Target::Local(id) => id,
-        }
+    fn id(&self, draft: usize) -> &PackageId {
+        id_of(self.world, &self.drafts[draft].target)
     }
 
-    /// Notes that `by` asks for a capability; gives what provides it, unless that is `by` itself.
-    fn follow_capability(
-        &mut self,
-        by: Asker,
-        own: &PackageId,
-        name: &str,
-        open: &mut Vec<(usize, Position)>,
-    ) -> Option<Target> {
+    /// Notes that `by` asks for a capability; gives the draft of what provides it, unless that is `by` itself.
+    fn follow_capability(&mut self, by: Asker, own: &PackageId, name: &str) -> Option<usize> {
         let target = match self.provider(name)? {
             Ok((place, position)) => Target::Candidate(place, position),
             Err(local) => Target::Local(local),
         };
-        if own == self.id(&target) {
+        if own == id_of(self.world, &target) {
             return None;
         }
-        let demand = Demand { by, asked: format!("{CAPABILITY}{name}"), reference: None };
-        self.draft(&target, open).requested.push(demand);
-        Some(target)
+        let asked = format!("{CAPABILITY}{name}").into();
+        let demand = Demand { by, asked, reference: None };
+        let draft = self.draft(target);
+        self.drafts[draft].requested.push(demand);
+        Some(draft)
     }
 
     fn provider(&self, name: &str) -> Option<Result<(usize, Position), PackageId>> {
@@ -189,14 +186,23 @@ impl Gathering<'_, '_> {
         })
     }
 
-    /// The draft of something chosen, which is added to `open` if it was not known yet.
-    fn draft(&mut self, target: &Target, open: &mut Vec<(usize, Position)>) -> &mut Draft {
-        self.drafts.entry(target.clone()).or_insert_with(|| {
-            if let Target::Candidate(place, position) = *target {
-                open.push((place, position));
-            }
-            Draft::default()
-        })
+    /// The place of the draft of something chosen.
+    fn draft(&mut self, target: Target) -> usize {
+        if let Some(&known) = self.places.get(&target) {
+            return known;
+        }
+        let draft = self.drafts.len();
+        self.places.insert(target.clone(), draft);
+        self.open.push(draft);
+        self.drafts.push(Draft {
+            target,
+            requested: Vec::new(),
+            dependencies: Vec::new(),
+            provides: Vec::new(),
+            requires: Vec::new(),
+            replaces: Vec::new(),
+        });
+        draft
     }
 
     /// What meets a requirement.
@@ -227,7 +233,7 @@ impl Gathering<'_, '_> {
                 id: id.clone(),
                 version: local.version.clone(),
                 by: by.clone(),
-                requirement: requirement.clone(),
+                requirement: (**requirement).clone(),
             });
         }
     }
@@ -240,19 +246,21 @@ impl Gathering<'_, '_> {
             Replaced { id, by, requested }
         });
         let replaced = replaced.collect();
-        let mut drafts: Vec<(Target, Draft)> = drafts.into_iter().collect();
-        drafts.sort_by(|one, two| key(world, &one.0).cmp(&key(world, &two.0)));
-        let targets = drafts.iter().enumerate().map(|(index, (target, _))| (target.clone(), index));
-        let order: FxHashMap<Target, usize> = targets.collect();
+        let mut drafts: Vec<(usize, Draft)> = drafts.into_iter().enumerate().collect();
+        drafts.sort_by(|(_, one), (_, two)| key(world, &one.target).cmp(&key(world, &two.target)));
+        let mut order = vec![0; drafts.len()];
+        for (index, (draft, _)) in drafts.iter().enumerate() {
+            order[*draft] = index;
+        }
         let mut packages = Vec::with_capacity(drafts.len());
-        for (target, mut draft) in drafts {
-            draft.requested.sort();
+        for (_, mut draft) in drafts {
+            draft.requested.sort_unstable();
             draft.requested.dedup();
             let mut dependencies: Vec<usize> =
-                draft.dependencies.iter().map(|dependency| order[dependency]).collect();
+                draft.dependencies.iter().map(|&dependency| order[dependency]).collect();
             dependencies.sort_unstable();
             dependencies.dedup();
-            let mut chosen = describe(world, target, &mut warnings);
+            let mut chosen = describe(world, draft.target, &mut warnings);
             chosen.direct = draft.requested.iter().any(|one| matches!(one.by, Asker::Root(_)));
             chosen.requested = draft.requested;
             chosen.dependencies = dependencies;
@@ -271,6 +279,10 @@ fn key<'k>(world: &'k World<'_>, target: &'k Target) -> (&'k PackageId, Position
         Target::Local(id) => (id, 0),
         Target::Candidate(place, position) => (world.package(*place).id(), *position),
     }
+}
+
+fn id_of<'k>(world: &'k World<'_>, target: &'k Target) -> &'k PackageId {
+    key(world, target).0
 }
 
 /// The version of a package of the workspace, which may be there because it replaces another one.

@@ -129,7 +129,7 @@ pub struct Demand {
     /// Who asks.
     pub by: Asker,
     /// What is asked, as it was written.
-    pub asked: String,
+    pub asked: Arc<str>,
     /// The tag or branch that is asked for, if one is.
     pub reference: Option<String>,
 }

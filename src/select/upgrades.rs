@@ -30,8 +30,9 @@ impl Upgrades {
         allowed: &PositionSet,
         installed: &[&Version],
     ) -> Option<Self> {
-        let edges: Vec<(Position, &Upgrade)> = (0..releases.len())
-            .filter_map(|position| Some((position, releases.details(position)?.upgrade.as_ref()?)))
+        let edges: Vec<(Position, &Upgrade)> = releases
+            .all_details()
+            .filter_map(|(position, details)| Some((position, details.upgrade.as_ref()?)))
             .collect();
         if edges.is_empty() || installed.is_empty() {
             return None;

@@ -22,7 +22,7 @@ use crate::index::{Shared, wire};
 use crate::manifest::{Compatibility, Manifest};
 use crate::reference::{Defaults, PackageId, Version, VersionSpec};
 
-type Requirements = Result<Arc<[Requirement]>, Arc<PackageError>>;
+type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
 
 /// A package and what was found out about it in this run.
 #[derive(Debug)]
@@ -352,27 +352,14 @@ impl Package {
     /// What a candidate requires.
     pub(super) fn requirements(&self, shared: &Shared, candidate: Candidate<'_>) -> Requirements {
         match candidate {
-            Candidate::Release(position) => self
-                .slot(position)
-                .get_or_init(|| {
-                    if let Some(plain) = self.plain(shared, position) {
-                        return Ok(plain);
-                    }
-                    let release = self.line(position)?;
-                    let dependencies = match release.dependencies.clone() {
-                        Some(dependencies) => dependencies,
-                        None => {
-                            let seen = self.seen(shared, &release)?.unwrap_or_default();
-                            self.note_declared(position, seen.details);
-                            seen.dependencies
-                        }
-                    };
-                    let version = self.releases.version(position).to_string();
-                    let about =
-                        About { version: &version, release: &release, line: Some(position) };
-                    self.settle(shared, about, &dependencies).map_err(Arc::new)
-                })
-                .clone(),
+            Candidate::Release(position) => match self.plain(shared, position) {
+                // Told as fast as it could be remembered.
+                Some(plain) => Ok(plain),
+                None => {
+                    let of_line = || self.of_line(shared, position).map_err(Arc::new);
+                    self.slot(position).get_or_init(of_line).clone()
+                }
+            },
             Candidate::Revision(untagged) => {
                 let looked = lock(&self.untagged).get(&*untagged.commit).cloned();
                 let Some(looked) = looked else {
@@ -390,13 +377,33 @@ impl Package {
         }
     }
 
-    /// What a version requires; whoever asks second waits for the first.
+    /// What a version requires, by its line or its manifest.
+    fn of_line(
+        &self,
+        shared: &Shared,
+        position: Position,
+    ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
+        let mut release = self.line(position)?;
+        let dependencies = match release.dependencies.take() {
+            Some(dependencies) => dependencies,
+            None => {
+                let seen = self.seen(shared, &release)?.unwrap_or_default();
+                self.note_declared(position, seen.details);
+                seen.dependencies
+            }
+        };
+        let version = self.releases.version(position).to_string();
+        let about = About { version: &version, release: &release, line: Some(position) };
+        self.settle(shared, about, &dependencies)
+    }
+
+    /// Where it is noted what a version requires; whoever asks second waits for the first.
     fn slot(&self, position: Position) -> Arc<OnceLock<Requirements>> {
         Arc::clone(lock(&self.requirements).entry(position).or_default())
     }
 
     /// What a version requires, if that is told without its line, and leads nowhere but where ids lead.
-    fn plain(&self, shared: &Shared, position: Position) -> Option<Arc<[Requirement]>> {
+    fn plain(&self, shared: &Shared, position: Position) -> Option<Arc<[Arc<Requirement>]>> {
         let needs = self.held[position as usize].needs.as_ref()?;
         let references = self.lines.as_ref()?.needs(needs)?;
         if shared.routes.has_hint(self.id()) || self.folder().is_some() {
@@ -404,7 +411,7 @@ impl Package {
         }
         let own = shared.options.instead_of.get(self.id()).unwrap_or(self.id());
         let base = own.base();
-        shared.known.requirements(&base, &references, &shared.wanted).map(Arc::from)
+        shared.known.requirements(&base, &references, &shared.wanted)
     }
 
     /// What the manifest of a version says of it, if it was read, and says what the listing does not.
@@ -461,7 +468,7 @@ impl Package {
         shared: &Shared,
         about: About<'_>,
         dependencies: &[Dependency],
-    ) -> Result<Arc<[Requirement]>, PackageError> {
+    ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
         let mut requirements = Vec::with_capacity(dependencies.len());
         let defaults = self.defaults(shared);
         for dependency in dependencies {
@@ -475,9 +482,9 @@ impl Package {
                 // A version that was written has to be that of the commit too.
                 if declared.reference.version().is_some() {
                     declared.requirement.id = beside.id.clone();
-                    requirements.push(declared.requirement);
+                    requirements.push(Arc::new(declared.requirement));
                 }
-                requirements.push(beside);
+                requirements.push(Arc::new(beside));
                 continue;
             }
             let options = &shared.options;
@@ -505,7 +512,7 @@ impl Package {
                 (None, _) => PathBuf::new(),
             };
             shared.declare(&declared.requirement.id, &declared.reference, &from);
-            requirements.push(declared.requirement);
+            requirements.push(Arc::new(declared.requirement));
         }
         Ok(Arc::from(requirements))
     }

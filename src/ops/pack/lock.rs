@@ -67,7 +67,7 @@ pub(super) fn cut(
     replaced.iter_mut().for_each(|replaced| replaced.kept = None);
     let requested = packages.iter_mut().map(|package| &mut package.requested);
     for requested in requested.chain(replaced.iter_mut().map(|one| &mut one.requested)) {
-        requested.retain(|requested| askers.contains(&requested.by));
+        requested.retain(|requested| askers.contains(&*requested.by));
     }
     let resolution = lock.resolution.clone();
     Ok(Part::Whole(Lockfile { resolution, packages, replaced, extra: Vec::new() }))

@@ -83,7 +83,7 @@ fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
     let overridden = |id: &&PackageId| {
         let is_locked = lock
             .find(id)
-            .any(|package| package.requested.iter().any(|requested| requested.by == OVERRIDES));
+            .any(|package| package.requested.iter().any(|requested| &*requested.by == OVERRIDES));
         is_own(id) || is_locked
     };
     let Some(id) = session.workspace.settings.overrides.keys().find(overridden) else {

@@ -40,7 +40,7 @@ pub(super) struct Candidates {
     /// What manifests say of versions that are therefore no candidates.
     refused: FxHashMap<Position, Arc<Details>>,
     named: FxHashMap<Box<str>, Option<Position>>,
-    sets: FxHashMap<Requirement, PositionSet>,
+    sets: FxHashMap<Arc<Requirement>, PositionSet>,
     is_outdated: bool,
 }
 
@@ -109,12 +109,15 @@ impl Candidates {
 
     fn filter(&mut self, settings: &Settings, installed: &[&Version]) {
         let filters = Filters::new(settings);
-        let plain = filters.pass_plain_versions(&self.id);
-        let passes = |position| {
-            (plain && self.releases.details(position).is_none())
-                || filters.rejection(&self.id, &self.looks(position)).is_none()
+        let passes = |position| filters.rejection(&self.id, &self.looks(position)).is_none();
+        let length = self.releases.len();
+        let allowed = if filters.pass_plain_versions(&self.id) {
+            let detailed = self.releases.all_details().map(|(position, _)| position);
+            let refused: PositionSet = detailed.filter(|&position| !passes(position)).collect();
+            PositionSet::between(0, length).without(&refused)
+        } else {
+            PositionSet::matching(length, passes)
         };
-        let allowed = PositionSet::matching(self.releases.len(), passes);
         self.upgrades = Upgrades::from(&self.releases, &allowed, installed);
         self.allowed = self.allowed.union(&allowed);
     }
@@ -253,8 +256,8 @@ impl Candidates {
     /// The capabilities that versions provide: in which versions, and in which of the default channel if those are fewer.
     pub(super) fn provided(&self) -> Vec<(String, PositionSet, Option<PositionSet>)> {
         let mut provided: BTreeMap<&str, Vec<Position>> = BTreeMap::new();
-        for position in self.allowed.iter().take_while(|at| *at < self.releases.len()) {
-            let Some(details) = self.releases.details(position) else { continue };
+        let detailed = self.releases.all_details();
+        for (position, details) in detailed.filter(|(position, _)| self.allowed.holds(*position)) {
             for capability in &details.provides {
                 provided.entry(capability).or_default().push(position);
             }
@@ -353,13 +356,13 @@ impl Candidates {
     pub(super) fn accepted(
         &mut self,
         inquiry: Inquiry<'_>,
-        requirement: &Requirement,
+        requirement: &Arc<Requirement>,
     ) -> Result<PositionSet, Unavailable> {
         if let Some(set) = self.sets.get(requirement) {
             return Ok(set.clone());
         }
         let set = self.matching(inquiry, requirement)?.intersection(&self.allowed);
-        self.sets.insert(requirement.clone(), set.clone());
+        self.sets.insert(Arc::clone(requirement), set.clone());
         Ok(set)
     }
 

@@ -5,6 +5,7 @@
 //! that was published later.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -44,7 +45,7 @@ pub(in crate::select) struct Visit {
     pub(in crate::select) position: Position,
     /// Who asked for it first, and how.
     pub(in crate::select) by: By,
-    pub(in crate::select) requirement: Requirement,
+    pub(in crate::select) requirement: Arc<Requirement>,
 }
 
 /// What was visited, and what is chosen of it.
@@ -91,6 +92,7 @@ impl BuildList {
             let label = package.label(position);
             let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
             let requirement = Requirement::new(package.id().clone(), spec);
+            let requirement = Arc::new(requirement);
             if let Some(visit) = list.note(world, by, requirement, place, position) {
                 let asks = world.asks_of(place, position)?;
                 wave.extend(asks.iter().map(|&ask| (By::Visit(visit), ask)));
@@ -104,7 +106,9 @@ impl BuildList {
         while !wave.is_empty() {
             // Who asks for the same again, and later, adds nothing.
             wave.retain(|&(_, ask)| !world.is_own(ask) && met.insert(ask));
-            wave.sort_by(|one, two| world.requirement(one.1).cmp(world.requirement(two.1)));
+            wave.sort_unstable_by(|one, two| {
+                world.requirement(one.1).cmp(world.requirement(two.1))
+            });
             world.expect(wave.iter().map(|&(_, ask)| &world.requirement(ask).id));
             let mut fresh = Vec::new();
             for (by, ask) in wave {
@@ -135,7 +139,7 @@ impl BuildList {
         if self.visited.contains_key(&(place, position)) {
             return Ok(None);
         }
-        let requirement = world.requirement(ask).clone();
+        let requirement = Arc::clone(world.requirement(ask));
         Ok(self.note(world, by, requirement, place, position))
     }
 
@@ -143,7 +147,7 @@ impl BuildList {
         &mut self,
         world: &World<'_>,
         by: By,
-        requirement: Requirement,
+        requirement: Arc<Requirement>,
         place: usize,
         position: Position,
     ) -> Option<usize> {

@@ -1,5 +1,7 @@
 //! Whether a build list keeps the bounds that its versions and the roots ask for, and what to say where it does not.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
 use crate::index::releases::Position;
@@ -76,7 +78,7 @@ fn first_flaw(
             continue;
         }
         let Some((place, least)) = least(world, ask)? else {
-            return Ok(Some(Flaw::Unmet(by, world.requirement(ask).clone())));
+            return Ok(Some(Flaw::Unmet(by, (**world.requirement(ask)).clone())));
         };
         let line = line(world.package(place), &world.request().settings, place, least);
         let chosen = list.position(line).unwrap_or(least);
@@ -84,9 +86,9 @@ fn first_flaw(
             return Ok(Some(Flaw::Refused(line, refusal)));
         }
         if !world.answer(ask)?.1.holds(chosen) {
-            let requirement = world.requirement(ask).clone();
+            let requirement = Arc::clone(world.requirement(ask));
             if !is_kept(world, &requirement, chosen)? {
-                return Ok(Some(Flaw::Broken(by, requirement, line)));
+                return Ok(Some(Flaw::Broken(by, (*requirement).clone(), line)));
             }
         }
     }

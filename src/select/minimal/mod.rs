@@ -86,7 +86,7 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
             // What an older version asks for and nothing meets binds nobody.
             if !is_chosen[index] && is_met(world, ask)? {
                 let id = world.package(visit.place).id().clone();
-                besides.push((Asker::Package(id), world.requirement(ask).clone()));
+                besides.push((Asker::Package(id), ask));
             }
         }
     }

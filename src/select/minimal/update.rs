@@ -1,6 +1,7 @@
 //! Moving versions by the minimal strategy: since requirements are all there is, a move is a change of requirements.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pubgrub::VersionSet;
 
@@ -216,11 +217,11 @@ fn higher(
 /// What the roots and the chosen versions accept of a line.
 fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<PositionSet, Unavailable> {
     let roots = &world.request().roots;
-    let mut all: Vec<Requirement> =
-        roots.iter().flat_map(|root| root.requirements.iter().cloned()).collect();
+    let of_roots = roots.iter().flat_map(|root| root.requirements.iter().cloned());
+    let mut all: Vec<Arc<Requirement>> = of_roots.map(Arc::new).collect();
     for &visit in list.chosen.values() {
         let visit = &list.visits[visit];
-        all.extend(world.requirements(visit.place, visit.position)?.iter().cloned());
+        all.extend(world.requirements(visit.place, visit.position)?);
     }
     let mut bounds = world.package(line.0).allowed().clone();
     let id = world.package(line.0).id().clone();

@@ -116,6 +116,10 @@ impl Memory {
     }
 }
 
+fn shared(requirements: &[Requirement]) -> Arc<[Arc<Requirement>]> {
+    requirements.iter().cloned().map(Arc::new).collect()
+}
+
 impl Universe for Memory {
     fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         let mut asked = self.log();
@@ -162,16 +166,14 @@ impl Universe for Memory {
         &self,
         releases: &Releases,
         candidate: Candidate<'_>,
-    ) -> Result<Arc<[Requirement]>, Unavailable> {
+    ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
         let package = self.package(releases.id()).expect("has releases");
         Ok(match candidate {
             Candidate::Release(position) => {
                 self.log().versions.insert((releases.id().clone(), position));
-                package.versions[position as usize].1.as_slice().into()
+                shared(&package.versions[position as usize].1)
             }
-            Candidate::Revision(revision) => {
-                package.revisions[&*revision.commit].1.as_slice().into()
-            }
+            Candidate::Revision(revision) => shared(&package.revisions[&*revision.commit].1),
         })
     }
 

@@ -4,6 +4,7 @@
 //! keeps numbers.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -33,7 +34,7 @@ impl AskSet {
 /// All requirements that were met.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
-    numbers: FxHashMap<Requirement, Ask>,
+    numbers: FxHashMap<Arc<Requirement>, Ask>,
     met: Vec<Met>,
     by_version: FxHashMap<(usize, Position), Rc<[Ask]>>,
 }
@@ -41,7 +42,7 @@ pub(super) struct Asked {
 /// A requirement, and what is known of it.
 #[derive(Debug)]
 struct Met {
-    requirement: Requirement,
+    requirement: Arc<Requirement>,
     /// Whether the workspace itself has the package.
     is_own: bool,
     answer: Option<Answer>,
@@ -65,24 +66,34 @@ impl Asked {
 impl World<'_> {
     /// The number of a requirement.
     pub(in crate::select) fn ask_for(&mut self, requirement: &Requirement) -> Ask {
-        if let Some(&known) = self.asked.numbers.get(requirement) {
-            return known;
+        match self.asked.numbers.get(requirement) {
+            Some(&known) => known,
+            None => self.number(Arc::new(requirement.clone())),
         }
+    }
+
+    /// Gives a requirement that was not met before its number.
+    fn number(&mut self, requirement: Arc<Requirement>) -> Ask {
         let ask = Ask(self.asked.met.len());
         let is_own = self.request.is_own(&requirement.id);
-        self.asked.met.push(Met { requirement: requirement.clone(), is_own, answer: None });
-        self.asked.numbers.insert(requirement.clone(), ask);
+        self.asked.numbers.insert(Arc::clone(&requirement), ask);
+        self.asked.met.push(Met { requirement, is_own, answer: None });
         ask
     }
 
     /// The requirement with a number.
-    pub(in crate::select) fn requirement(&self, ask: Ask) -> &Requirement {
+    pub(in crate::select) fn requirement(&self, ask: Ask) -> &Arc<Requirement> {
         &self.asked.met[ask.0].requirement
     }
 
     /// Whether the workspace itself has what is used for the package that is asked for.
     pub(in crate::select) fn is_own(&self, ask: Ask) -> bool {
         self.asked.met[ask.0].is_own
+    }
+
+    /// How many versions were looked at for what they require.
+    pub(super) fn versions_read(&self) -> usize {
+        self.asked.by_version.len()
     }
 
     /// What the candidate at `position` of the package at `place` requires.
@@ -94,10 +105,24 @@ impl World<'_> {
         if let Some(known) = self.asked.by_version.get(&(place, position)) {
             return Ok(Rc::clone(known));
         }
-        let requirements = self.requirements(place, position)?;
-        let asks: Rc<[Ask]> = requirements.iter().map(|one| self.ask_for(one)).collect();
+        let requirements = self.read_requirements(place, position)?;
+        let asks = requirements.iter().map(|requirement| {
+            let known = self.asked.numbers.get(requirement).copied();
+            known.unwrap_or_else(|| self.number(Arc::clone(requirement)))
+        });
+        let asks: Rc<[Ask]> = asks.collect();
         self.asked.by_version.insert((place, position), Rc::clone(&asks));
         Ok(asks)
+    }
+
+    /// The requirements of the candidate at `position` of the package at `place`.
+    pub(in crate::select) fn requirements(
+        &mut self,
+        place: usize,
+        position: Position,
+    ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
+        let asks = self.asks_of(place, position)?;
+        Ok(asks.iter().map(|&ask| Arc::clone(self.requirement(ask))).collect())
     }
 
     /// The place of the package that is asked for, and the candidates that are accepted.
@@ -106,9 +131,9 @@ impl World<'_> {
         ask: Ask,
     ) -> Result<(usize, &PositionSet), Unavailable> {
         if self.asked.met[ask.0].answer.is_none() {
-            let requirement = self.asked.met[ask.0].requirement.clone();
+            let requirement = Arc::clone(&self.asked.met[ask.0].requirement);
             // Something else may stand for the package.
-            let requirement = self.instead(&requirement).unwrap_or(requirement);
+            let requirement = self.instead(&requirement).map(Arc::new).unwrap_or(requirement);
             let place = self.find(&requirement.id)?;
             let inquiry = self.inquiry();
             let accepted = self.packages[place].accepted(inquiry, &requirement)?;
@@ -138,7 +163,7 @@ impl World<'_> {
         if let Some(known) = known {
             return Ok((place, known));
         }
-        let requirement = self.requirement(ask).clone();
+        let requirement = Arc::clone(self.requirement(ask));
         let found = least(self, &requirement, place)?;
         if let Some(answer) = &mut self.asked.met[ask.0].answer {
             answer.least = Some(found);

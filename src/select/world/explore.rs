@@ -33,7 +33,7 @@ impl World<'_> {
         self.notes_askers = true;
         self.edges.clear();
         let mut place = 0;
-        while place < self.packages.len() && self.required.len() < MOST {
+        while place < self.packages.len() && self.versions_read() < MOST {
             // Manifests of a repository would have to be fetched one by one.
             let package = &self.packages[place];
             let known =

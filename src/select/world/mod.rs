@@ -46,8 +46,6 @@ pub(super) struct World<'a> {
     packages: Vec<Candidates>,
     places: FxHashMap<PackageId, usize>,
     asked: Asked,
-    /// What versions require, as far as that was looked at.
-    required: FxHashMap<(usize, Position), Arc<[Requirement]>>,
     edges: FxHashMap<(Node, Position), Rc<[Edge]>>,
     namers: Namers,
     /// Whether it is noted of every package who asks for it; most searches never need to know.
@@ -85,7 +83,6 @@ impl<'a> World<'a> {
             packages: Vec::new(),
             places: FxHashMap::default(),
             asked: Asked::default(),
-            required: FxHashMap::default(),
             edges: FxHashMap::default(),
             namers: Namers::default(),
             notes_askers: false,
@@ -168,7 +165,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn statistics(&self) -> Statistics {
-        Statistics { packages_read: self.packages.len(), versions_read: self.required.len() }
+        Statistics { packages_read: self.packages.len(), versions_read: self.versions_read() }
     }
 
     /// Counts one more step of the search, and says how many there were.
@@ -293,20 +290,16 @@ impl<'a> World<'a> {
         Some(Edge { node: self.node(Kind::Named(place, position)), set })
     }
 
-    /// The requirements of the candidate at `position` of the package at `place`.
-    pub(super) fn requirements(
+    /// Asks the universe what a candidate requires, and what else its manifest says.
+    fn read_requirements(
         &mut self,
         place: usize,
         position: Position,
-    ) -> Result<Arc<[Requirement]>, Unavailable> {
-        if let Some(known) = self.required.get(&(place, position)) {
-            return Ok(Arc::clone(known));
-        }
+    ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
         let package = &mut self.packages[place];
         let (releases, candidate) = (package.releases(), package.candidate(position));
         let required = self.universe.requirements(releases, candidate)?;
         let declared = self.universe.declared(releases, candidate)?;
-        self.required.insert((place, position), Arc::clone(&required));
         if let Some(details) = declared
             && package.declare(&self.request.settings, position, details)
         {
@@ -321,20 +314,18 @@ impl<'a> World<'a> {
         &mut self,
         node: Node,
         position: Position,
-    ) -> Result<Vec<Requirement>, Unavailable> {
+    ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
         Ok(match *self.kind(node) {
-            Kind::Package(place) | Kind::Line(place, _) => {
-                self.requirements(place, position)?.to_vec()
-            }
+            Kind::Package(place) | Kind::Line(place, _) => self.requirements(place, position)?,
             Kind::Majors(..)
             | Kind::Named(..)
             | Kind::Wanted(_)
             | Kind::Capability(_)
             | Kind::Role(_) => Vec::new(),
-            Kind::Met(index) => vec![self.met(index).clone()],
+            Kind::Met(index) => vec![Arc::new(self.met(index).clone())],
             Kind::Root | Kind::OneOf => {
                 let requirements = self.roots.iter().flat_map(|root| &root.requirements);
-                requirements.cloned().collect()
+                requirements.cloned().map(Arc::new).collect()
             }
         })
     }
@@ -563,9 +554,11 @@ impl<'a> World<'a> {
         let overrides = &self.request.settings.overrides;
         let places = ids.filter(|&id| !self.places.contains_key(id));
         let actual = places.map(|id| overrides.get(id).map_or(id, |instead| &instead.id));
-        let ids: BTreeSet<&PackageId> = actual.collect();
+        let mut ids: Vec<PackageId> = actual.cloned().collect();
+        ids.sort_unstable();
+        ids.dedup();
         if !ids.is_empty() {
-            self.universe.expect(&ids.into_iter().cloned().collect::<Vec<_>>());
+            self.universe.expect(&ids);
         }
     }
 

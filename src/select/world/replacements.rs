@@ -6,6 +6,7 @@
 //! counts only where something asks for it; nothing is brought in because it would replace something.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
@@ -203,7 +204,7 @@ impl World<'_> {
         if self.replacements.known.is_empty() {
             return None;
         }
-        let requirement = self.requirement(ask).clone();
+        let requirement = Arc::clone(self.requirement(ask));
         self.edge_to_ways(&requirement)
     }
 
