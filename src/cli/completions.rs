@@ -2,6 +2,7 @@
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
+use serde_json::json;
 
 use crate::cli::{Cli, Context, Ending};
 use crate::fs::AtPath as _;
@@ -35,7 +36,12 @@ pub(crate) struct ManArguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "mu", &mut text);
-    context.print(&String::from_utf8_lossy(&text))?;
+    let script = String::from_utf8_lossy(&text);
+    if context.shell.is_json() {
+        context.json(&json!({ "shell": arguments.shell.to_string(), "script": script }))?;
+        return Ok(0);
+    }
+    context.print(&script)?;
     Ok(0)
 }
 
@@ -46,12 +52,22 @@ pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Ending {
         crate::fs::create_folder(&folder)?;
         command.build();
         clap_mangen::generate_to(command, &folder).at("write manual pages into", &folder)?;
+        if context.shell.is_json() {
+            context.json(&json!({ "folder": folder.display().to_string() }))?;
+        } else {
+            context.shell.status(&format!("wrote the manual into {}", folder.display()));
+        }
         return Ok(0);
     }
     let mut text = Vec::new();
     clap_mangen::Man::new(command).render(&mut text).map_err(|error| {
         CommandError::from_error(Code::Io, error).while_doing("cannot make the manual page")
     })?;
-    context.print(&String::from_utf8_lossy(&text))?;
+    let page = String::from_utf8_lossy(&text);
+    if context.shell.is_json() {
+        context.json(&json!({ "page": page }))?;
+        return Ok(0);
+    }
+    context.print(&page)?;
     Ok(0)
 }

@@ -34,6 +34,7 @@ mod tag;
 mod tree;
 mod update;
 mod upgrade;
+mod usage;
 mod vendor;
 mod verify;
 mod versions;
@@ -45,7 +46,6 @@ mod yank;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::global::Global;
@@ -180,6 +180,15 @@ impl Context {
         )
     }
 
+    /// Opens the workspace for its settings alone.
+    pub(crate) fn open_settings(&self) -> Result<Session, CommandError> {
+        Session::open_settings(
+            self.environment.clone(),
+            self.global.options(&self.environment)?,
+            Arc::clone(&self.shell) as Arc<dyn crate::ops::Events>,
+        )
+    }
+
     /// Opens the workspace, or the global packs, as the only one who changes them.
     pub(crate) fn open_to_change(&self, scope: Scope) -> Result<Session, CommandError> {
         Session::open_to_change(
@@ -216,10 +225,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(mut error) => {
-            suggest(&mut error, &arguments);
-            return usage(&error, &arguments);
-        }
+        Err(error) => return usage::refused(error, &arguments),
     };
     let environment = Environment::from_process();
     let log = environment.as_ref().ok().and_then(|environment| environment.variable("MU_LOG"));
@@ -239,45 +245,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             1
         }
     }
-}
-
-/// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.
-fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
-    const FARTHEST: usize = 2;
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
-        return;
-    };
-    let first = arguments.iter().skip(1).find(|text| !text.to_string_lossy().starts_with('-'));
-    if first.is_none_or(|first| first != word.as_str()) {
-        return;
-    }
-    let program = Cli::command();
-    let names = program
-        .get_subcommands()
-        .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
-    let nearest = names
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|(distance, name)| *distance <= FARTHEST && *distance < name.len())
-        .min();
-    if let Some((_, name)) = nearest {
-        let name = ContextValue::Strings(vec![name.to_owned()]);
-        error.insert(ContextKind::SuggestedSubcommand, name);
-    }
-}
-
-/// A command line that clap refused, or `--help` and `--version`.
-fn usage(error: &clap::Error, arguments: &[OsString]) -> u8 {
-    let is_json = arguments.iter().any(|argument| argument == "--json");
-    if error.use_stderr() && is_json {
-        let shell = Shell::new(crate::report::ShellOptions { json: true, ..Default::default() });
-        let text = error.to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        shell.error(&CommandError::new(Code::Usage, message).hint("see `mu --help`"));
-        return Code::Usage.exit_status();
-    }
-    // A closed stream leaves nobody to tell.
-    let _ = error.print();
-    if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
 }
 
 fn start(

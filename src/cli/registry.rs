@@ -5,7 +5,6 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::cli::{Context, Ending};
-use crate::ops::Scope;
 use crate::ops::registry::{add, remove};
 use crate::report::{FAINT, STRONG, Table};
 use crate::workspace::edit::NewRegistry;
@@ -63,7 +62,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     match command {
         Command::List => list(context),
         Command::Add(arguments) => {
-            let session = context.open(Scope::Workspace)?;
+            let session = context.open_settings()?;
             let file = add(
                 &session,
                 &arguments.prefix,
@@ -78,7 +77,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             changed(context, &file)
         }
         Command::Remove(arguments) => {
-            let session = context.open(Scope::Workspace)?;
+            let session = context.open_settings()?;
             let file = remove(&session, &arguments.prefix, arguments.global)?;
             changed(context, &file)
         }
@@ -95,7 +94,7 @@ fn changed(context: &Context, file: &std::path::Path) -> Ending {
 }
 
 fn list(context: &Context) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open_settings()?;
     let registries = &session.workspace.settings.registries;
     if context.shell.is_json() {
         let registries: Vec<_> = registries

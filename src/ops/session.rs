@@ -100,11 +100,36 @@ impl Session {
             }
             Scope::Global => global(&environment)?,
         };
+        Ok(Self::new(environment, options, scope, events, workspace))
+    }
+
+    /// Opens the workspace around the current folder for its settings, whatever its packages are like.
+    ///
+    /// # Errors
+    ///
+    /// When settings cannot be read.
+    pub fn open_settings(
+        environment: Environment,
+        options: Options,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let root = root_around(&environment);
+        let workspace = Workspace::open_without_members(&root, &environment.mu_home)?;
+        Ok(Self::new(environment, options, Scope::Workspace, events, workspace))
+    }
+
+    fn new(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+        workspace: Workspace,
+    ) -> Self {
         for warning in &workspace.warnings {
             events.warning(&warning.to_string());
         }
         let places = Places::new(&workspace, &environment);
-        Ok(Self {
+        Self {
             store: Store::new(&environment.cache),
             environment,
             options,
@@ -116,7 +141,7 @@ impl Session {
             index: OnceLock::new(),
             lockfile: Mutex::default(),
             lock: None,
-        })
+        }
     }
 
     /// Opens like [`Session::open`], as the only process that changes these packs; waits for others.

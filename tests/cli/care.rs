@@ -70,6 +70,18 @@ fn registries_are_added_listed_and_removed() {
 }
 
 #[test]
+fn registries_can_be_set_whatever_the_packages_are_like() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a/Mu.yaml", "name: acme/x\n");
+    sandbox.write("b/Mu.yaml", "name: acme/x\n");
+    sandbox.mu(&["registry", "add", "acme.co/", "https://acme.co/"]).ok();
+    sandbox.mu(&["registry", "add", "-g", "acme.org/", "https://acme.org/"]).ok();
+    sandbox.mu(&["registry", "list"]).ok().says(&["acme.co/", "acme.org/"]);
+    sandbox.mu(&["registry", "remove", "acme.co/"]).ok();
+    sandbox.mu(&["status"]).fails().says(&["twice"]);
+}
+
+#[test]
 fn the_longest_prefix_of_an_id_wins() {
     let sandbox = Sandbox::new();
     let inner = crate::support::Hub::new(&sandbox.path("inner"));
