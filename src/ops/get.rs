@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
-use crate::index::{self, Candidate, Universe as _};
+use crate::index;
+use crate::manifest;
 use crate::manifest::edit::Section;
-use crate::manifest::{self, Manifest};
-use crate::ops::failure::unavailable;
-use crate::ops::fetch::fetch_release;
+use crate::ops::element::find_package;
 use crate::ops::least::{self, Idle, Plan, carry_out, conclude};
 use crate::ops::member::{self, Editing};
 use crate::ops::record::relative;
@@ -52,6 +51,19 @@ pub struct Save {
 ///
 /// When a reference cannot be read or leads nowhere, and for all that [`crate::ops::sync::sync`] fails for.
 pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, CommandError> {
+    let mut notes = Vec::new();
+    get_noting(session, request, &mut notes).map_err(|error| match error.code {
+        Code::NotFound => notes.into_iter().fold(error, CommandError::hint),
+        _ => error,
+    })
+}
+
+/// Installs, and notes what there is to say if something is not found.
+fn get_noting(
+    session: &mut Session,
+    request: &GetRequest,
+    notes: &mut Vec<String>,
+) -> Result<Outcome, CommandError> {
     let previous = session.lockfile()?.unwrap_or_default();
     let mut extra = previous.extra.clone();
     let mut editing = Editing::default();
@@ -63,7 +75,7 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
     for text in &request.references {
         let reference = Reference::parse(text)?;
         let reference = match (reference.local(), target) {
-            (None, _) => find_package(session, &reference)?,
+            (None, _) => find_package(session, &reference, notes)?,
             (Some(folder), Some(target)) => {
                 let from = &session.workspace.members[target].folder;
                 seen_from(session, &reference, folder, from)?
@@ -100,7 +112,11 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
         None => extra.extend(dependencies.iter().map(print_extra)),
         Some((save, target)) => {
             let section = if save.dev { Section::DevDependencies } else { Section::Dependencies };
-            for dependency in dependencies {
+            for mut dependency in dependencies {
+                if let Some(known) = known_as(session, target, &dependency.reference) {
+                    let version = dependency.reference.version().cloned();
+                    dependency.reference = known.with_version(version);
+                }
                 editing.change(session, target, |editor| editor.add(section, &dependency))?;
             }
         }
@@ -123,73 +139,6 @@ pub fn id_of(session: &Session, reference: &Reference) -> PackageId {
     session.places.id_of(reference, &session.defaults(), from, &session.workspace)
 }
 
-/// The reference of the package that `reference` names, which may name one of its elements.
-pub(super) fn find_package(
-    session: &Session,
-    reference: &Reference,
-) -> Result<Reference, CommandError> {
-    let defaults = session.defaults();
-    let exists = |reference: &Reference| -> Result<bool, CommandError> {
-        let id = reference.id(&defaults);
-        if session.places.member_of(&id).is_some() {
-            return Ok(true);
-        }
-        session.index().declare(&id, reference, &session.environment.current);
-        match session.index().releases(&id) {
-            Ok(releases) => Ok(releases.tried().is_none()),
-            Err(error) => {
-                let error = unavailable(session, error);
-                // Selection goes on to what is installed.
-                if error.code == Code::Offline { Ok(true) } else { Err(error) }
-            }
-        }
-    };
-    if exists(reference)? {
-        return Ok(reference.clone());
-    }
-    // The longest prefix that is a package wins; what is left names one of its elements.
-    let (mut place, version) = match reference.as_str().split_once('#') {
-        Some((place, version)) => (place, format!("#{version}")),
-        None => (reference.as_str(), String::new()),
-    };
-    for _ in 1..reference.name().segments().count() {
-        let Some((shorter, _)) = place.rsplit_once('/') else { break };
-        place = shorter;
-        let Ok(package) = Reference::parse(&format!("{place}{version}")) else { break };
-        let Some(element) = reference.name().strip_prefix(package.name()) else { break };
-        if exists(&package)? && exports(session, &package, element.as_str())? {
-            return Ok(package);
-        }
-    }
-    // Selection says best what is missing, and where it was looked for.
-    Ok(reference.clone())
-}
-
-/// Whether the newest release that a reference accepts exports `element`.
-///
-/// Only the manifest in the package says so; what is fetched for that is installed right after.
-fn exports(session: &Session, package: &Reference, element: &str) -> Result<bool, CommandError> {
-    let id = package.id(&session.defaults());
-    if let Some(member) = session.places.member_of(&id) {
-        let head = Manifest::load_head(&member.folder)?;
-        return Ok(head.is_some_and(|head| head.exports.iter().any(|export| export == element)));
-    }
-    let index = session.index();
-    let releases = index.releases(&id).map_err(|error| unavailable(session, error))?;
-    let spec = package.spec();
-    let newest = (0..releases.len()).rev().find(|position| {
-        let is_yanked = releases.details(*position).is_some_and(|details| details.yanked.is_some());
-        !is_yanked && spec.accepts(releases.version(*position), false)
-    });
-    let Some(newest) = newest else { return Ok(false) };
-    let (route, release) = index
-        .release(&id, Candidate::Release(newest))
-        .map_err(|error| unavailable(session, error))?;
-    let stored = fetch_release(session, &id, &route, &release)?;
-    let head = Manifest::load_head(&stored.folder)?;
-    Ok(head.is_some_and(|head| head.exports.iter().any(|export| export == element)))
-}
-
 /// A local folder of the command line as it is seen from `from`, where its reference will stand.
 fn seen_from(
     session: &Session,
@@ -210,6 +159,17 @@ fn seen_from(
     let prefix = if relative.starts_with('.') { "" } else { "./" };
     let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();
     Ok(Reference::parse(&format!("{prefix}{relative}{version}"))?)
+}
+
+/// How a package's manifest names the package of a new reference already.
+fn known_as(session: &Session, target: usize, new: &Reference) -> Option<Reference> {
+    let member = &session.workspace.members[target];
+    let (places, workspace, defaults) = (&session.places, &session.workspace, session.defaults());
+    let id = |reference| places.id_of(reference, &defaults, &member.folder, workspace);
+    let new = id(new);
+    let manifest = &member.manifest;
+    let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+    all.map(|known| &known.reference).find(|known| id(known) == new).cloned()
 }
 
 /// References that were written without a version get the newest that fits, as the least they accept. `by` is the package

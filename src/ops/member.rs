@@ -8,6 +8,7 @@ use crate::manifest::edit::{EditError, Editor};
 use crate::ops::sync::Edit;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
+use crate::workspace::Workspace;
 
 /// The place in the workspace's members of the package called `name` (by name, id or folder), or of
 /// the one around the current folder.
@@ -27,7 +28,7 @@ pub(super) fn target(session: &Session, name: Option<&str>) -> Result<usize, Com
             })
             .ok_or_else(|| no_such_member(session, name));
     }
-    match (around(session), members.len()) {
+    match (around(session)?, members.len()) {
         (Some(index), _) => Ok(index),
         (None, 1) => Ok(0),
         (None, 0) => Err(CommandError::new(
@@ -47,13 +48,31 @@ pub(super) fn target(session: &Session, name: Option<&str>) -> Result<usize, Com
 }
 
 /// The place in the workspace's members of the package around the current folder.
-pub(super) fn around(session: &Session) -> Option<usize> {
-    let current = &session.environment.current;
-    let members = session.workspace.members.iter().enumerate();
-    members
-        .filter(|(_, member)| current.starts_with(&member.folder))
-        .max_by_key(|(_, member)| member.folder.as_os_str().len())
-        .map(|(index, _)| index)
+///
+/// # Errors
+///
+/// When the package around it is none of the workspace's.
+pub(super) fn around(session: &Session) -> Result<Option<usize>, CommandError> {
+    let Workspace { root, members, .. } = &session.workspace;
+    let inside = session.environment.current.ancestors().take_while(|at| at.starts_with(root));
+    for folder in inside {
+        if let Some(index) = members.iter().position(|member| member.folder == folder) {
+            return Ok(Some(index));
+        }
+        if let Ok(Some(path)) = Manifest::locate(folder) {
+            return Err(left_out(&path, session));
+        }
+    }
+    Ok(None)
+}
+
+fn left_out(path: &Path, session: &Session) -> CommandError {
+    let message = format!("`{}` is no package of this workspace", path.display());
+    let root = session.workspace.root.display();
+    CommandError::new(Code::Workspace, message).hint(format!(
+        "the packages of `{root}` are those that `members` in its `.mu/workspace.yaml` names, and none in \
+         hidden folders, `node_modules` or `target`"
+    ))
 }
 
 fn no_such_member(session: &Session, name: &str) -> CommandError {

@@ -8,6 +8,7 @@ pub mod compare;
 mod consent;
 mod credentials;
 mod dependencies;
+mod element;
 pub mod error;
 mod events;
 mod failure;

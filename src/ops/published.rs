@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::index::Universe as _;
 use crate::index::releases::Releases;
+use crate::ops::element::find_package;
 use crate::ops::failure::unavailable;
-use crate::ops::get::{find_package, id_of};
+use crate::ops::get::id_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 
@@ -23,6 +24,7 @@ pub(super) struct Published {
 ///
 /// When the reference cannot be read, or the registry cannot be asked or has no such package.
 pub(super) fn published(session: &Session, text: &str) -> Result<Published, CommandError> {
+    let mut notes = Vec::new();
     let reference = Reference::parse(text)?;
     let reference = match reference.local() {
         Some(folder) => {
@@ -33,7 +35,7 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
             }
             reference
         }
-        None => find_package(session, &reference)?,
+        None => find_package(session, &reference, &mut notes)?,
     };
     let id = id_of(session, &reference);
     let index = session.index();
@@ -41,7 +43,10 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
     let releases = index.published(&id).map_err(|error| unavailable(session, error))?;
     match releases.tried() {
         None => Ok(Published { reference, id, releases }),
-        Some(tried) => Err(absent(session, &id, tried)),
+        Some(tried) => {
+            let error = absent(session, &id, tried);
+            Err(notes.into_iter().fold(error, CommandError::hint))
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub fn remove(
     let mut extra = previous.extra.clone();
     let mut editing = Editing::default();
     let mut discarded = BTreeSet::new();
-    let targets: Vec<usize> = match member::around(session) {
+    let targets: Vec<usize> = match member::around(session)? {
         Some(index) => vec![index],
         None => (0..session.workspace.members.len()).collect(),
     };
@@ -40,11 +40,13 @@ pub fn remove(
         let mut was_there = false;
         for &index in &targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
-                let Some(reference) = find(session, index, section, text, &id)? else {
-                    continue;
-                };
-                was_there |=
-                    editing.change(session, index, |editor| editor.remove(section, &reference))?;
+                // A folder may be named in several ways.
+                while let Some(reference) = find(session, index, section, text, &id)?
+                    && editing
+                        .change(session, index, |editor| editor.remove(section, &reference))?
+                {
+                    was_there = true;
+                }
             }
         }
         let rest = without(session, &extra, &id);

@@ -177,7 +177,7 @@ impl Wording<'_> {
             return None;
         }
         let members = &self.session.workspace.members;
-        let around = member::around(self.session);
+        let around = member::around(self.session).ok().flatten();
         let mut commands: Vec<Command> = Vec::new();
         for asked in asked {
             let own = asked.line.map(|(member, _)| member);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::reference::{Base, PackageId};
+use crate::reference::{Base, PackageId, VersionSpec};
 use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::{Run, Versions};
@@ -233,6 +233,7 @@ impl Names {
         match asked.as_slice() {
             [one, two] => format!("no version of {name} is both {one} and {two}"),
             [one] if one == ANY => format!("{name} has no release"),
+            [one] if let Some(what) = revision(one, clash) => format!("{name} has no {what} {one}"),
             [] | [_] => format!("no version of {name} is {}", join(&asked, "and")),
             several => format!("no version of {name} is {} at once", join(several, "and")),
         }
@@ -272,6 +273,17 @@ impl Names {
         }
         lines.extend(clash.source.iter().map(|source| format!("  looked at {source}")));
         lines
+    }
+}
+
+/// What is asked for, if it is no version and no range.
+fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
+    let is_git = clash.source.as_deref().is_some_and(|source| source.starts_with("git+"));
+    match VersionSpec::parse(asked).ok()? {
+        VersionSpec::Commit(_) if is_git => Some("commit"),
+        VersionSpec::Tag(_) if is_git => Some("tag or branch"),
+        VersionSpec::Commit(_) | VersionSpec::Tag(_) => Some("tag"),
+        _ => None,
     }
 }
 

@@ -152,3 +152,33 @@ fn where_there_is_no_manifest_it_says_so() {
     [exit 1]
     ");
 }
+
+#[test]
+fn a_folder_is_written_once_however_it_is_named() {
+    let sandbox = sandbox("name: acme/web\n");
+    sandbox.place("tool", &Package::new("acme/tool", "1.0.0"));
+    sandbox.place("work/libs/log", &Package::new("acme/log", "1.2.0"));
+    let folder = sandbox.path("tool").display().to_string();
+    sandbox.mu(&["add", "../tool", "./libs/log"]).ok();
+    sandbox.mu(&["add", &format!("file://{folder}#^1"), "-p", "acme/web"]).ok();
+    sandbox.mu(&["add", "acme/log#1.x"]).ok();
+    let expected = "name: acme/web\ndependencies:\n  - ../tool#^1\n  - ./libs/log#1.x\n";
+    assert_eq!(sandbox.read("Mu.yaml"), expected);
+    // By hand it can stand there twice.
+    let twice = format!("{expected}  - {folder}\n");
+    sandbox.write("Mu.yaml", &twice);
+    sandbox.mu(&["remove", "../tool"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), expected.replace("  - ../tool#^1\n", ""));
+}
+
+#[test]
+fn a_package_that_is_no_member_is_not_taken_for_the_one_around_it() {
+    let sandbox = sandbox("name: acme/web\n");
+    sandbox.write(".mu/workspace.yaml", "members: []\n");
+    sandbox.write("inner/Mu.yaml", "name: acme/inner\n");
+    for arguments in [["add", "aws/s3"], ["remove", "aws/s3"]] {
+        let run = sandbox.mu_in("work/inner/", &arguments).fails();
+        run.says(&["inner/Mu.yaml` is no package of this workspace", "`members`"]);
+    }
+    assert_eq!(sandbox.read("Mu.yaml"), "name: acme/web\n");
+}

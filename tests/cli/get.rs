@@ -261,3 +261,14 @@ fn a_package_that_moved_says_where_to() {
     sandbox.mu(&["get"]).ok();
     outdated("^1 by acme/web");
 }
+
+#[test]
+fn an_element_that_is_not_exported_is_told_with_those_that_are() {
+    let sandbox = Sandbox::new();
+    let exports = "exports:\n  VM: {kind: class, path: vm.ts}\n";
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0").manifest(exports)]);
+    for command in ["get", "info"] {
+        let run = sandbox.mu(&[command, "aws/ec2/VN"]).fails();
+        run.says(&["`aws/ec2` is a package, but exports no `VN`: it exports `VM`"]);
+    }
+}

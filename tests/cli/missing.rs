@@ -90,7 +90,7 @@ fn the_nearest_versions_are_told() {
     $ mu get
     error: no version was found that is what was asked for
       acme/web requires aws/vpc nightly
-      no version of aws/vpc is nightly
+      aws/vpc has no tag nightly
         aws/vpc has 1.0.0 to 2.3.0 (5 versions)
         looked at hub+file://[DIR]/hub/
 
