@@ -8,7 +8,7 @@ use std::process::Stdio;
 use crate::support::{Nginx, Run, Sandbox};
 
 /// Runs `mu` and sends it a text.
-fn send(sandbox: &Sandbox, arguments: &[&str], text: &str) -> Run {
+pub(crate) fn send(sandbox: &Sandbox, arguments: &[&str], text: &str) -> Run {
     let file = sandbox.path("stdin");
     fs::File::create(&file).and_then(|mut file| file.write_all(text.as_bytes())).expect("is ours");
     let mut command = sandbox.command(arguments);
@@ -17,7 +17,7 @@ fn send(sandbox: &Sandbox, arguments: &[&str], text: &str) -> Run {
 }
 
 /// A hub behind nginx that lets nobody in without the token `hunter2`.
-fn guarded(sandbox: &mut Sandbox) -> Nginx {
+pub(crate) fn guarded(sandbox: &mut Sandbox) -> Nginx {
     sandbox.hub().release("aws/ec2", "1.0.0");
     let guard = "if ($http_authorization != \"Bearer hunter2\") { return 401; }";
     let nginx = Nginx::serve(sandbox.hub().folder(), guard);

@@ -28,6 +28,8 @@ mod hub_round_trip;
 mod hub_serve;
 mod info;
 mod json;
+#[cfg(feature = "keyring")]
+mod keyring;
 mod lock;
 mod login;
 mod minimal;

@@ -5,6 +5,8 @@
 mod browser;
 mod files;
 mod hub;
+#[cfg(feature = "keyring")]
+mod keyring;
 mod run;
 mod s3;
 mod sandbox;
@@ -21,6 +23,8 @@ mod nginx;
 pub(crate) use self::browser::Browser;
 pub(crate) use self::files::{digest_of, hex, tree, write};
 pub(crate) use self::hub::{Hub, Package};
+#[cfg(feature = "keyring")]
+pub(crate) use self::keyring::Keyring;
 pub(crate) use self::nginx::Nginx;
 pub(crate) use self::run::Run;
 pub(crate) use self::s3::S3Server;

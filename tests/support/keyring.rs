@@ -1,0 +1,76 @@
+//! A real Secret Service: GNOME's keyring on a session bus of its own, unlocked with a password of its own.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Command, Stdio};
+
+use super::Sandbox;
+
+/// The keyring and its bus; both end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Keyring {
+    bus: Child,
+    daemon: Child,
+}
+
+impl Keyring {
+    /// Starts it, and lets all later runs in the sandbox find it.
+    pub(crate) fn start(sandbox: &mut Sandbox) -> Self {
+        let run = sandbox.path("run");
+        fs::create_dir_all(&run).expect("is ours");
+        fs::set_permissions(&run, fs::Permissions::from_mode(0o700)).expect("is ours");
+        let mut bus = Command::new("dbus-daemon")
+            .args(["--session", "--nofork", "--nopidfile", "--print-address"])
+            .env("XDG_RUNTIME_DIR", &run)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("these tests need dbus-daemon: `.ci/setup` installs it");
+        let mut address = String::new();
+        let mut said = BufReader::new(bus.stdout.take().expect("is piped"));
+        said.read_line(&mut address).expect("is text");
+        let address = address.trim();
+        sandbox.set("DBUS_SESSION_BUS_ADDRESS", address);
+        let mut daemon = Command::new("gnome-keyring-daemon")
+            .args(["--foreground", "--unlock", "--components=secrets"])
+            .env("DBUS_SESSION_BUS_ADDRESS", address)
+            .env("XDG_RUNTIME_DIR", &run)
+            .env("HOME", sandbox.path("home"))
+            .env("XDG_DATA_HOME", sandbox.path("home/data"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("these tests need gnome-keyring-daemon: `.ci/setup` installs it");
+        let mut password = daemon.stdin.take().expect("is piped");
+        password.write_all(b"of the keyring\n").expect("is read");
+        drop(password);
+        while !is_there(address) {
+            let ended = daemon.try_wait().expect("is a child");
+            assert!(ended.is_none(), "gnome-keyring-daemon does not start: {ended:?}");
+        }
+        Self { bus, daemon }
+    }
+}
+
+/// Whether somebody answers for the keyring.
+fn is_there(address: &str) -> bool {
+    let asked = Command::new("dbus-send")
+        .env("DBUS_SESSION_BUS_ADDRESS", address)
+        .args(["--session", "--print-reply=literal", "--dest=org.freedesktop.DBus", "/"])
+        .args(["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"])
+        .output()
+        .expect("these tests need dbus-send: `.ci/setup` installs it");
+    String::from_utf8_lossy(&asked.stdout).contains("true")
+}
+
+impl Drop for Keyring {
+    fn drop(&mut self) {
+        for process in [&mut self.daemon, &mut self.bus] {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
