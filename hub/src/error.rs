@@ -2,6 +2,8 @@
 
 use mu_provider_hub::archive::ArchiveError;
 
+use crate::root::HUB_FILE;
+
 /// Why a hub could not be opened, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
@@ -116,6 +118,15 @@ impl HubError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { place } => Some(format!("`mu hub init {place}` makes one there")),
+            Self::Broken { place, path, .. } if path == HUB_FILE => Some(format!(
+                "put back a copy of it; or remove it, and run `mu hub init {place}` and \
+                 `mu hub check {place} --repair`, which make it anew"
+            )),
+            Self::Store { place, .. } if place.starts_with("s3://") => Some(
+                "credentials of a bucket, its region and its endpoint are those in AWS_ACCESS_KEY_ID, \
+                 AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
+                    .to_owned(),
+            ),
             Self::Broken { place, .. } => {
                 Some(format!("`mu hub check {place}` lists everything that is wrong with it"))
             }

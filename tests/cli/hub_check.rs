@@ -61,3 +61,34 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     // Readers go on with what is right.
     sandbox.mu(&["get", "aws/ec2#1.1.0"]).ok();
 }
+
+#[test]
+fn repairing_leaves_what_is_not_the_hubs_and_says_how_to_make_its_file_anew() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    fs::write(sandbox.path("hub/packs/README.txt"), "whose hub this is").expect("is ours");
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok().does_not_say(&["README"]);
+    assert!(sandbox.has("hub/packs/README.txt"));
+    fs::write(sandbox.path("hub/hub.json"), "{").expect("is ours");
+    let run = sandbox.mu(&["hub", "check", "../hub", "--repair"]).fails();
+    run.says(&["`hub.json` of the hub at", "is broken", "remove it, and run `mu hub init"]);
+    fs::remove_file(sandbox.path("hub/hub.json")).expect("is ours");
+    sandbox.mu(&["hub", "init", "../hub"]).ok();
+    sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
+    sandbox.mu(&["get", "aws/ec2"]).ok();
+}
+
+#[test]
+fn an_address_to_listen_at_is_a_host_and_a_port() {
+    let sandbox = Sandbox::new();
+    for wrong in ["8080", "localhost", "localhost:x", "nonsense"] {
+        let run = sandbox.mu(&["hub", "serve", "../hub", "--listen", wrong]);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&["expected an address and a port, such as 127.0.0.1:8080"]);
+    }
+    // The name is understood; what it fails for comes later.
+    let serve = ["hub", "serve", "../nothing", "--listen", "localhost:0"];
+    sandbox.mu(&serve).fails().says(&["there is no hub"]);
+    let elsewhere = ["hub", "serve", "../hub", "--listen", "192.0.2.1:80"];
+    sandbox.mu(&elsewhere).fails().says(&["cannot listen at 192.0.2.1:80"]);
+}

@@ -359,7 +359,8 @@ impl Check<'_> {
             let path = meta.location.as_ref();
             let package = path.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
             let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
-            if !self.used.contains(path) && !is_broken {
+            // What is no archive was put there by somebody, and no write leaves such behind.
+            if path.ends_with(".tgz") && !self.used.contains(path) && !is_broken {
                 self.leftover(path, "no version leads to it");
                 orphans.push(meta);
             }

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "PLACE")]
     place: String,
     /// Address and port; port 0 takes one that is free
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     listen: SocketAddr,
     /// The certificate and those that signed it, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -53,6 +53,12 @@ pub(crate) struct Arguments {
     /// How many requests one client address may make in a second; 0 for any number
     #[arg(long, value_name = "N", default_value_t = 0)]
     requests_per_second: u32,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let expected = "expected an address and a port, such as 127.0.0.1:8080 or [::]:443";
+    local.as_deref().unwrap_or(text).parse().map_err(|_| expected.to_owned())
 }
 
 fn base(text: &str) -> Result<Base, String> {
