@@ -33,7 +33,7 @@ pub(super) fn target(session: &Session, name: Option<&str>) -> Result<usize, Com
         (None, 1) => Ok(0),
         (None, 0) => Err(CommandError::new(
             Code::NotFound,
-            format!("there is no Mu.yaml to write to in `{}`", session.workspace.root.display()),
+            format!("there is no package in `{}`", session.workspace.root.display()),
         )
         .hint("`mu init NAME` begins a package here")),
         (None, _) => Err(CommandError::new(

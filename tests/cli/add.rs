@@ -146,7 +146,7 @@ fn where_there_is_no_manifest_it_says_so() {
     let run = sandbox.mu(&["add", "aws/vpc"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu add aws/vpc
-    error: there is no Mu.yaml to write to in `[DIR]/work`
+    error: there is no package in `[DIR]/work`
 
     hint: `mu init NAME` begins a package here
     [exit 1]

@@ -166,5 +166,15 @@ fn a_server_speaks_tls_with_certificates_from_files() {
     sandbox.mu_in("author", &publish).ok();
     digests(&mut sandbox, 1, &url);
     let swapped = ["hub", "serve", "../srv", "--tls-certificate", &key, "--tls-key", &certificate];
-    sandbox.mu(&swapped).fails().says(&["for TLS"]);
+    sandbox.mu(&swapped).fails().says(&["for TLS", "there is no certificate in it"]);
+    let (other, nothing) = (file("authority.pem"), sandbox.path("nowhere").display().to_string());
+    for (certificate, key, expected) in [
+        (&certificate, &certificate, "there is no private key in it"),
+        (&other, &key, "it is not the key of the certificate in"),
+        (&nothing, &key, "No such file"),
+    ] {
+        let arguments = ["--tls-certificate", certificate, "--tls-key", key];
+        let run = sandbox.mu(&[&["hub", "serve", "../srv"][..], &arguments].concat()).fails();
+        run.says(&["for TLS", expected]);
+    }
 }

@@ -163,6 +163,21 @@ fn what_nobody_could_unpack_is_not_packed() {
 }
 
 #[test]
+fn an_archive_replaces_archives_alone() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.write("data.txt", "the only copy");
+    for output in ["data.txt", "empty"] {
+        sandbox.write("empty", "");
+        let run = sandbox.mu(&["pack", "--output", output]);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&["is there already, and is no archive"]);
+    }
+    assert_eq!(sandbox.read("data.txt"), "the only copy");
+    sandbox.mu(&["pack", "--output", "out"]).ok();
+    sandbox.mu(&["pack", "--output", "out"]).ok();
+}
+
+#[test]
 fn set_uid_and_odd_modes_do_not_get_in() {
     let sandbox = Sandbox::with_dependencies(&[]);
     sandbox.write("tool*", "#!/bin/sh\n");

@@ -15,7 +15,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -79,16 +79,34 @@ pub(super) fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, HubError> {
     };
     let certificates: Vec<_> = CertificateDer::pem_file_iter(chain)
         .and_then(Iterator::collect)
-        .map_err(|error| failed(chain, error.to_string()))?;
+        .map_err(|error| failed(chain, in_words(&error)))?;
+    if certificates.is_empty() {
+        return Err(failed(chain, "there is no certificate in it, in PEM".to_owned()));
+    }
     let private =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, error.to_string()))?;
+        PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, in_words(&error)))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, private))
-        .map_err(|error| failed(chain, error.to_string()))?;
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => failed(
+                key,
+                format!("it is not the key of the certificate in `{}`", chain.display()),
+            ),
+            error => failed(chain, error.to_string()),
+        })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// What is wrong with a file of certificates or keys.
+fn in_words(error: &pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => error.to_string(),
+        pem::Error::NoItemsFound => "there is no private key in it, in PEM".to_owned(),
+        error => format!("it is no PEM: {error}"),
+    }
 }
 
 /// Accepts connections until the process is asked to end.

@@ -8,6 +8,7 @@ mod files;
 mod lock;
 mod secrets;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use mu_provider_hub::wire;
@@ -21,6 +22,9 @@ use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
 use crate::ops::pin::pin_of;
 use crate::ops::{Code, CommandError, Session, member};
+
+/// What every gzip'd file begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// What is packed, and how.
 #[derive(Debug, Clone, Default)]
@@ -72,6 +76,9 @@ pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandE
     let lock = session.lockfile()?.unwrap_or_default();
     let file_name = file_name(&session.workspace.members[index].manifest)?;
     let path = output(session, request.output.as_deref(), &file_name);
+    if !request.dry_run {
+        replaces_nothing_else(&path)?;
+    }
     let making = Making { force: request.force, pinned: request.pinned, not: Some(&path) };
     let mut packed = make(session, index, &lock, making)?;
     if !request.dry_run {
@@ -161,6 +168,18 @@ fn output(session: &Session, output: Option<&Path>, file_name: &str) -> PathBuf 
     let path = crate::env::absolute(current, output);
     let is_folder = path.is_dir() || output.to_string_lossy().ends_with('/');
     if is_folder { path.join(file_name) } else { path }
+}
+
+/// Refuses to write over a file that is no archive: it may be somebody's only copy.
+fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
+    let mut beginning = [0; 2];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
+    if path.is_file() && (read.is_err() || beginning != GZIP) {
+        let message = format!("`{}` is there already, and is no archive", path.display());
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("name another file with `--output`, or remove this one"));
+    }
+    Ok(())
 }
 
 fn refuse_secrets(
