@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::filter::Filter;
 use crate::cli::{Context, Ending};
+use crate::manifest::API_VERSION;
 use crate::ops::Scope;
 use crate::ops::versions::{ListedVersion, Versions, versions};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
@@ -85,6 +86,9 @@ fn mark(version: &ListedVersion) -> (Style, String) {
     }
     if let Some(range) = version.mu_version.as_ref().filter(|_| !version.usable) {
         marks.push(format!("needs mu {range}"));
+    }
+    if let Some(format) = version.api_version.as_ref().filter(|format| *format != API_VERSION) {
+        marks.push(format!("needs the manifest format {format}"));
     }
     if !version.tags.is_empty() && version.commit.is_none() {
         marks.push(format!("tagged {}", version.tags.join(", ")));

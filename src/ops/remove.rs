@@ -90,7 +90,13 @@ fn find(
         .map(|dependency| dependency.reference.clone()))
 }
 
-fn not_asked_for(session: &Session, text: &str, id: &PackageId, extra: &[String]) -> CommandError {
+/// That nothing asks for what `text` names, and what is meant instead, perhaps.
+pub(super) fn not_asked_for(
+    session: &Session,
+    text: &str,
+    id: &PackageId,
+    extra: &[String],
+) -> CommandError {
     let error = CommandError::new(Code::NotFound, format!("nothing here asks for `{text}`"));
     let locked = session.lockfile().ok().flatten().unwrap_or_default();
     if let Some(package) = locked.find(id).next() {

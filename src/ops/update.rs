@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest::source::nearest;
 use crate::ops::get::id_of;
 use crate::ops::least::{self, Idle, Plan, conclude, step};
 use crate::ops::requirements::{Asked, Requirements};
@@ -231,10 +232,12 @@ pub fn find_locked(
         [one] => Ok((*one).clone()),
         [] => {
             let error = CommandError::new(Code::NotFound, format!("`{id}` is not installed here"));
-            let names: Vec<&str> =
-                lock.packages.iter().map(|package| package.id.as_str()).collect();
-            Err(match crate::manifest::source::nearest(id.as_str(), names) {
-                Some(name) => error.hint(format!("did you mean `{name}`?")),
+            // What they have in common before the name makes no two of them alike.
+            let ids = || lock.packages.iter().map(|package| &package.id);
+            let like = nearest(id.name_str(), ids().map(PackageId::name_str));
+            let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
+            Err(match like {
+                Some(id) => error.hint(format!("did you mean `{id}`?")),
                 None => error.hint("`mu list` shows what is"),
             })
         }

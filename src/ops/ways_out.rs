@@ -82,18 +82,20 @@ impl Wording<'_> {
             WayOut::Ask(asks) => self.ask(asks),
             WayOut::GiveUp(id) => self.give_up(id),
             WayOut::Highest => {
-                let command = format!("{} --resolution highest", self.get());
-                let text = format!("choose newer versions, which fit together: `{command}`");
-                Some(remedy("highest", text, &[command], json!({})))
+                let commands = self.again(" --resolution highest");
+                let joined = commands.join(" && ");
+                let text = format!("choose newer versions, which fit together: `{joined}`");
+                Some(remedy("highest", text, &commands, json!({})))
             }
             WayOut::AnyAge if self.session.options.published_before.is_some() => {
                 let text = "leave `--exclude-newer` out, or name a later date".to_owned();
                 Some(remedy("any-age", text, &[], json!({})))
             }
             WayOut::AnyAge => {
-                let command = format!("{} --exclude-newer 0", self.get());
-                let text = format!("let versions in however young they are: `{command}`");
-                Some(remedy("any-age", text, &[command], json!({})))
+                let commands = self.again(" --exclude-newer 0");
+                let joined = commands.join(" && ");
+                let text = format!("let versions in however young they are: `{joined}`");
+                Some(remedy("any-age", text, &commands, json!({})))
             }
             WayOut::Include(id) => {
                 let file = self.settings_with("exclude");
@@ -255,6 +257,19 @@ impl Wording<'_> {
                 self.command(&[], &ask)
             })
             .collect()
+    }
+
+    /// The command that failed, with more flags.
+    fn again(&self, flags: &str) -> Vec<String> {
+        let mut commands: Vec<Command> = Vec::new();
+        for mut command in self.pending(&[]) {
+            command.back.push_str(flags);
+            Command::join(&mut commands, command);
+        }
+        if commands.is_empty() {
+            return vec![format!("{}{flags}", self.get())];
+        }
+        commands.iter().map(Command::print).collect()
     }
 
     /// The command that makes one root ask for something else.

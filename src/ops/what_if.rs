@@ -4,10 +4,11 @@ use crate::lock::{LockedPackage, Source};
 use crate::manifest;
 use crate::ops::get::{id_of, with_newest};
 use crate::ops::least;
+use crate::ops::remove::not_asked_for;
 use crate::ops::requirements::{Requirements, without};
 use crate::ops::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{Reference, Version, VersionSpec};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::Update;
 use crate::workspace::Exclusion;
 
@@ -41,7 +42,7 @@ pub struct WhatIf {
 ///
 /// # Errors
 ///
-/// When a supposition cannot be read, or no versions fit together.
+/// When a supposition cannot be read, nothing asks for what is left out, or no versions fit together.
 pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, CommandError> {
     let previous = session.lockfile()?.unwrap_or_default();
     let mut supposed = previous.clone();
@@ -71,13 +72,18 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
         let reference = Reference::parse(text)?;
         let id = id_of(session, &reference);
         extra = without(session, &extra, &id);
-        drop_requirements(session, &id, request.with.contains(text));
+        if request.with.contains(text) {
+            drop_requirements(session, &id);
+        }
         supposed_too.push((by, id, reference));
     }
     for text in &request.without {
         let id = id_of(session, &Reference::parse(text)?);
-        extra = without(session, &extra, &id);
-        drop_requirements(session, &id, true);
+        let rest = without(session, &extra, &id);
+        if !drop_requirements(session, &id) && rest.len() == extra.len() {
+            return Err(not_asked_for(session, text, &id, &extra));
+        }
+        extra = rest;
     }
     let mut requirements = Requirements::collect(session, extra.clone())?;
     requirements.question = Some(Box::new(request.clone()));
@@ -100,6 +106,9 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     // References that stand alone are answered as if nothing were installed.
     let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
+    for warning in &resolved.warnings {
+        session.events.warning(warning);
+    }
     session.save_index();
     let outcome = Outcome::new(resolved.lock, &supposed, &requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
@@ -114,19 +123,21 @@ pub const REFERENCE: &str = "mu resolve";
 /// Who asks for the references that are added.
 pub const WITH: &str = "mu resolve --with";
 
-/// Takes a package out of what the manifests ask for, as far as this run goes.
-fn drop_requirements(session: &mut Session, id: &crate::reference::PackageId, everywhere: bool) {
-    if !everywhere {
-        return;
-    }
+/// Takes a package out of what the manifests ask for, as far as this run goes; says whether it was there.
+fn drop_requirements(session: &mut Session, id: &PackageId) -> bool {
     let defaults = session.defaults();
+    let mut was_there = false;
     for member in &mut session.workspace.members {
-        let keep = |dependency: &manifest::Requirement| {
-            dependency.reference.local().is_some() || dependency.reference.id(&defaults) != *id
+        let mut keep = |dependency: &manifest::Requirement| {
+            let is_it =
+                dependency.reference.local().is_none() && dependency.reference.id(&defaults) == *id;
+            was_there |= is_it;
+            !is_it
         };
-        member.manifest.dependencies.retain(keep);
-        member.manifest.dev_dependencies.retain(keep);
+        member.manifest.dependencies.retain(&mut keep);
+        member.manifest.dev_dependencies.retain(&mut keep);
     }
+    was_there
 }
 
 fn suppose_installed(

@@ -232,7 +232,8 @@ impl Names {
         }
         match asked.as_slice() {
             [one, two] => format!("no version of {name} is both {one} and {two}"),
-            [one] if one == ANY => format!("{name} has no release"),
+            [one] if one == ANY && clash.rejected.is_empty() => format!("{name} has no release"),
+            [one] if one == ANY => format!("no version of {name} can be used"),
             [one] if let Some(what) = revision(one, clash) => format!("{name} has no {what} {one}"),
             [] | [_] => format!("no version of {name} is {}", join(&asked, "and")),
             several => format!("no version of {name} is {} at once", join(several, "and")),

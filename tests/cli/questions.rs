@@ -163,6 +163,8 @@ fn why_shows_every_way_and_every_wish() {
     assert_eq!(json["id"], "hub.mu.com/aws/vpc");
     assert_eq!(json["paths"].as_array().expect("is a list").len(), 2);
     sandbox.mu(&["why", "aws/nothing"]).fails().says(&["not installed here"]);
+    // That both are of one hub makes no names alike.
+    sandbox.mu(&["why", "zz/b"]).fails().does_not_say(&["did you mean"]);
 }
 
 #[test]

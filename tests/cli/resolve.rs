@@ -127,3 +127,23 @@ fn it_is_compared_with_the_lock() {
     );
     assert_eq!(json["resolution"], "highest");
 }
+
+#[test]
+fn only_what_something_here_asks_for_can_be_left_out() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    let transitive = sandbox.mu(&["resolve", "--without", "aws/vpc"]).fails();
+    transitive.says(&["nothing here asks for `aws/vpc`", "because `hub.mu.com/aws/ec2` needs it"]);
+    let misspelled = sandbox.mu(&["resolve", "--without", "aws/ec3"]).fails();
+    misspelled.says(&["did you mean `aws/ec2`?"]);
+    assert!(chosen(&sandbox, &["--without", "aws/ec2"]).is_empty());
+}
+
+#[test]
+fn what_would_be_used_though_it_was_withdrawn_is_told() {
+    let mut sandbox = sandbox();
+    sandbox.set("MU_RESOLUTION", "minimal");
+    sandbox.publish(&[Package::new("aws/s3", "1.1.0").key("yanked", json!("loses data"))]);
+    let run = sandbox.mu(&["resolve", "aws/s3#1.1.0"]).ok();
+    run.says(&["warning: `hub.mu.com/aws/s3` 1.1.0 was yanked (loses data)"]);
+}

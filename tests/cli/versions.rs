@@ -167,7 +167,7 @@ fn versions_with_all_that_is_known_of_them() {
     1.2.0                                   yanked: \u{1b}[31mloses data
     1.10.0        2025-06-11  stable, fast  tagged lts; in Mu.lock
     2.0.0-beta.1              fast          prerelease
-    2.0.0                                   needs mu >=9
+    2.0.0                                   needs mu >=9; needs the manifest format mu/v2
     [exit 0]
     "#);
     let json = sandbox.mu(&["versions", "aws/ec2", "--json"]).ok().json();

@@ -187,6 +187,8 @@ fn versions_that_rules_took_out_are_let_in() {
     hint: let versions in however young they are: `mu get --exclude-newer 0`
     [exit 1]
     ");
+    let run = told(young, &["get", "aws/new"]);
+    run.says(&["`mu get aws/new --exclude-newer 0`\n"]);
     let run = young().mu(&["get", "--exclude-newer", "2026-11-01"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --exclude-newer 2026-11-01
@@ -392,6 +394,19 @@ fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
     hint: choose newer versions, which fit together: `mu get --resolution highest`
     [exit 1]
     ");
+}
+
+#[test]
+fn a_yanked_pin_gives_way_to_another_one() {
+    let make = || {
+        let sandbox = conflicting(&["aws/vpc#>=1"]);
+        let yanked = Package::new("aws/vpc", "2.4.0").key("yanked", json!("loses data"));
+        sandbox.publish(&[yanked, Package::new("aws/vpc", "2.5.0")]);
+        sandbox.mu(&["get"]).ok();
+        sandbox
+    };
+    let run = told(make, &["get", "aws/vpc#2.4.0"]);
+    run.says(&["hint: ask for aws/vpc 2.5.0 instead of 2.4.0: `mu get aws/vpc#2.5.0`\n"]);
 }
 
 #[test]

@@ -84,6 +84,9 @@ impl Finder<'_> {
     fn ranges_against(&mut self, now: &Requirement) -> Result<Vec<VersionSpec>, Unavailable> {
         let (_, accepted) = self.trial.world.accepted(now)?;
         let mut ranges = Vec::new();
+        if accepted.is_empty() {
+            return Ok(ranges);
+        }
         for other in self.request.roots.iter().flat_map(|root| &root.requirements) {
             let is_range = matches!(other.spec, VersionSpec::Range(_));
             if other.id == now.id
