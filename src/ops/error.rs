@@ -109,6 +109,19 @@ impl CommandError {
         self
     }
 
+    /// Of versions that do not fit together, takes away what could be done about it: the commands that are told are
+    /// for a workspace that asks for them.
+    #[must_use]
+    pub(crate) fn without_ways_out(mut self) -> Self {
+        if self.code == Code::NoSolution {
+            self.hints.clear();
+            if let Some(details) = self.details.as_object_mut() {
+                details.remove("waysOut");
+            }
+        }
+        self
+    }
+
     /// Adds facts for programs.
     #[must_use]
     pub fn with_details(mut self, details: serde_json::Value) -> Self {

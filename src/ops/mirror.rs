@@ -75,8 +75,12 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     let qualified = Reference::parse(&reference.qualified(&session.defaults()))?;
     let reference = if reference.base().is_some() { reference } else { qualified };
     let root = reference.id(&session.defaults());
-    let requirements = Requirements::collect(&outside, vec![reference.to_string()])?;
-    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Lockfile::default())?;
+    let mut requirements = Requirements::collect(&outside, vec![reference.to_string()])?;
+    for asked in &mut requirements.asked {
+        asked.by = "mu mirror".to_owned();
+    }
+    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Lockfile::default());
+    let resolved = resolved.map_err(CommandError::without_ways_out)?;
     let mut versions: BTreeMap<PackageId, BTreeSet<String>> = BTreeMap::new();
     for package in &resolved.lock.packages {
         if !request.no_deps || package.id == root {

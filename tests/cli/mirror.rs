@@ -67,6 +67,9 @@ fn as_much_as_is_asked_for() {
     let expected = ["aws/app 1.0.0", "aws/lib 1.0.0", "aws/lib 1.1.0", "aws/old 1.0.0"];
     assert_eq!(all, expected);
     sandbox.mu(&["mirror", "no/such", "--to", "../mirror"]).fails();
+    let run = sandbox.mu(&["mirror", "aws/lib#9", "--to", "../mirror"]).fails();
+    let run = run.says(&["mu mirror requires aws/lib 9", "aws/lib has 1.0.0 and 1.1.0"]);
+    run.does_not_say(&["mu get", "--global"]);
     sandbox.mu(&["mirror", "aws/app", "--to", "../nowhere"]).fails().says(&["mu hub init"]);
     let run = sandbox.mu(&["mirror", "./x", "--to", "../mirror"]);
     assert_eq!(run.status, 2, "{}", run.shown());

@@ -183,13 +183,9 @@ pub(super) fn dependencies(
     }
     let resolved = resolve_from(&elsewhere, &requirements, Update::Nothing, Lockfile::default());
     elsewhere.save_index();
-    resolved.map(|_| ()).map_err(|mut error| {
-        // Ways out are told of commands in a workspace, which are no help here.
-        error.hints.clear();
-        if let Some(details) = error.details.as_object_mut() {
-            details.remove("waysOut");
-        }
+    resolved.map(|_| ()).map_err(|error| {
         error
+            .without_ways_out()
             .while_doing(format!(
                 "others could not install `{}`: its dependencies cannot be had",
                 member.manifest.name
