@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
-use crate::reference::PackageId;
+use crate::reference::{Base, PackageId};
 
 const HEADER: &str = "\
 # Written by mu; do not edit. It holds the version, source and content of every package that this
@@ -36,13 +36,16 @@ pub(super) fn print(lock: &Lockfile) -> String {
     text
 }
 
-/// What packages are called in the file: by their id, or, if they are folders, by their source, which
-/// does not depend on where the workspace is on this machine.
+/// What packages are called in the file: by their id, or, if that is a folder, by their source, which does not depend on
+/// where the workspace is on this machine. A folder that is used instead of a package keeps the package's id.
 struct Names<'lock>(HashMap<&'lock str, String>);
 
 impl<'lock> Names<'lock> {
     fn of(lock: &'lock Lockfile) -> Self {
-        let folders = lock.packages.iter().filter(|package| package.source.is_folder());
+        let is_folder = |package: &&LockedPackage| {
+            package.source.is_folder() && package.id.base() == Base::localhost()
+        };
+        let folders = lock.packages.iter().filter(is_folder);
         Self(folders.map(|package| (package.id.as_str(), package.source.to_string())).collect())
     }
 

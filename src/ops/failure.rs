@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::index::{Candidate, Cause, Unavailable, cause, nearest};
 use crate::ops::error::{code_of, place};
-use crate::ops::record::source_of;
+use crate::ops::record::{relative, source_of};
 use crate::ops::requirements::Requirements;
 use crate::ops::update::is_move;
 use crate::ops::{Code, CommandError, Session, ways_out};
@@ -48,7 +48,7 @@ pub(super) fn failed(
                 }));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 if let Some(member) = session.workspace.member(&clash.id) {
-                    error = error.hint(misplaced(&clash.id, &member.place));
+                    error = error.hint(misplaced(session, &clash.id, &member.place));
                 }
             }
             if !missing && by.iter().any(|by| is_move(by)) && remedies.is_empty() {
@@ -134,12 +134,21 @@ fn capabilities_json(conflict: &Conflict) -> Vec<Value> {
 }
 
 /// What to do about a package of the workspace that is not where references to it lead.
-pub(super) fn misplaced(id: &PackageId, place: &str) -> String {
+pub(super) fn misplaced(session: &Session, id: &PackageId, place: &str) -> String {
+    let workspace = &session.workspace;
+    let [_, right, ..] = session.places.search().places(id);
+    let right = relative(&workspace.root, &right.folder);
     let here = if place.is_empty() { "." } else { place };
+    let parent = id.name_str().strip_suffix(place).and_then(|parent| parent.strip_suffix('/'));
+    let otherwise = match parent {
+        Some(parent) if workspace.namespace.is_none() && !place.is_empty() => {
+            format!("say `namespace: {parent}` in `.mu/workspace.yaml`")
+        }
+        _ => format!("depend on its folder, which from the root is `./{place}`"),
+    };
     format!(
         "the package in `{here}` calls itself `{id}`, but packages are found by their place: move it to \
-         `{}`, or set `namespace` in `.mu/workspace.yaml`",
-        id.name_str()
+         `{right}`, or {otherwise}"
     )
 }
 

@@ -86,7 +86,8 @@ fn missing(session: &Session, reference: &Reference, error: SearchError) -> Comm
         let message = format!("`{reference}` is not installed here");
         return CommandError::new(Code::NotFound, message).hint(format!("{get} installs it"));
     }
-    let elsewhere = session.workspace.member(id).map(|member| misplaced(id, &member.place));
+    let elsewhere = session.workspace.member(id);
+    let elsewhere = elsewhere.map(|member| misplaced(session, id, &member.place));
     let error = CommandError::from_error(Code::NotFound, error);
     match elsewhere {
         Some(hint) => error.hint(hint),

@@ -93,7 +93,13 @@ fn the_settings_may_override_too() {
     sandbox.write(".mu/workspace.yaml", text);
     sandbox.mu(&["get"]).ok();
     let run = sandbox.mu(&["list"]).ok();
-    run.says(&["path+../elsewhere/ec2"]);
+    run.says(&["path+../elsewhere/ec2"]).does_not_say(&["not installed"]);
+    // It goes by the name of what it stands for, also in the lock.
+    assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/ec2 1.0.7");
+    sandbox.mu(&["get", "--locked"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["status"]).ok().says(&["up to date"]);
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["why", "aws/ec2"]).ok().says(&["../elsewhere/ec2 by overrides"]);
 }
 
 #[test]
