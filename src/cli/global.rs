@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::collections::BTreeMap;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
 use crate::env::Environment;
 use crate::ops::{Code, CommandError, Options};
@@ -45,14 +46,14 @@ pub(crate) struct Global {
     /// Say how things are done
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// When to use colours
+    /// When to use colours; auto: where it is a terminal, and NO_COLOR is not set
     #[arg(
         long,
         value_name = "WHEN",
         global = true,
-        value_enum,
-        default_value_t,
-        hide_possible_values = false
+        default_value = "auto",
+        // Values that are described one by one would spread every help over three times as many lines.
+        value_parser = PossibleValuesParser::new(["auto", "always", "never"]).map(color_choice)
     )]
     color: ColorChoice,
     /// Show no progress
@@ -123,5 +124,13 @@ impl Global {
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
         })
+    }
+}
+
+fn color_choice(text: String) -> ColorChoice {
+    match &*text {
+        "always" => ColorChoice::Always,
+        "never" => ColorChoice::Never,
+        _ => ColorChoice::Auto,
     }
 }

@@ -15,7 +15,7 @@ Examples:
   mu init --workspace --namespace acme
   mu init acme/web --workspace         both")]
 pub(crate) struct Arguments {
-    /// The package's name
+    /// The package's name; left out, that of this folder
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Begin a workspace

@@ -59,7 +59,6 @@ use crate::report::Shell;
     name = "mu",
     version,
     about = "The package tool for what belongs to no one language",
-    long_about = LONG_ABOUT,
     after_help = EXAMPLES,
     max_term_width = 100,
     disable_help_subcommand = true,
@@ -72,12 +71,16 @@ pub struct Cli {
     command: Option<Command>,
 }
 
-const LONG_ABOUT: &str = "\
-The package tool for what belongs to no one language: infrastructure modules, configuration, schemas, \
-charts, templates. A package is a folder with a Mu.yaml; a reference such as \
-https://hub.mu.com/aws/ec2#^1.0.6 names one, from a hub, a Git repository or a folder.";
-
 const EXAMPLES: &str = "\
+Environment:
+  MU_HOME                              instead of ~/.mu: global packs, config.yaml
+  MU_CACHE_DIR                         where what is fetched is kept; `mu cache dir` shows it
+  MUROOT                               the runtime, whose lib/packs are found too (/usr/local/mu)
+  MU_OFFLINE, MU_RESOLUTION            as --offline and --resolution
+  MU_TOKEN_<HOST>                      a token for one host: MU_TOKEN_HUB_MU_COM
+  MU_LOG=debug                         as --verbose
+  NO_COLOR, HTTPS_PROXY, HTTP_PROXY, SSL_CERT_FILE
+
 Examples:
   mu init acme/web                     begin a package in this folder
   mu add aws/ec2#^1.0                  depend on a package, and install it
@@ -86,8 +89,9 @@ Examples:
   mu which aws/ec2                     where a reference leads
   mu update                            move to newer versions, within what Mu.yaml asks for
 
-Put a folder aws/ec2/ with a Mu.yaml into the workspace, and every reference to aws/ec2 leads there.
-`mu COMMAND --help` has more of each command.";
+A package is a folder with a Mu.yaml: infrastructure modules, configuration, schemas, charts, templates. A reference such as \
+https://hub.mu.com/aws/ec2#^1.0.6 names one, from a hub, a Git repository or a folder. Put a folder aws/ec2/ with a \
+Mu.yaml into the workspace, and every reference to aws/ec2 leads there. `mu COMMAND --help` has more of each command.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -27,6 +27,14 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Writes .mu/workspace.yaml. The longest prefix of a package's id counts, and a package keeps its id wherever it \
+comes from.
+
+Examples:
+  mu registry add hub.mu.com/ https://hub.internal.acme.co/mu/
+  mu registry add hub.mu.com/acme/ ./hub
+  mu registry add git.acme.co/ --provider git --lenient")]
 pub(crate) struct AddArguments {
     /// What the ids of its packages begin with: BASE/ or BASE/NAMESPACE/
     #[arg(value_name = "PREFIX")]
@@ -49,8 +57,11 @@ pub(crate) struct AddArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mu registry remove git.acme.co/")]
 pub(crate) struct RemoveArguments {
-    /// The prefix
+    /// The prefix, as `mu registry list` shows it
     #[arg(value_name = "PREFIX")]
     prefix: String,
     /// Take it out of ~/.mu/config.yaml

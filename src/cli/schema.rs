@@ -12,18 +12,15 @@ Examples:
   # then, as the first line of Mu.yaml:
   # yaml-language-server: $schema=./mu.schema.json")]
 pub(crate) struct Arguments {
-    /// Which file
+    /// Which file: Mu.yaml (manifest), .mu/workspace.yaml, or Mu.lock
     #[arg(value_enum, value_name = "FILE")]
     file: File,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum File {
-    /// Mu.yaml
     Manifest,
-    /// .mu/workspace.yaml
     Workspace,
-    /// Mu.lock
     Lock,
 }
 

@@ -23,7 +23,7 @@ pub use crate::report::table::Table;
 pub use crate::report::text::{count, printable, size};
 
 /// When output is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorChoice {
     /// Where the stream is a terminal, and `NO_COLOR` is not set.
     #[default]

@@ -32,6 +32,10 @@ fn check(sandbox: &Sandbox, path: &[&str], seen: &mut Vec<String>) {
     let long = run.stdout.lines().find(|line| line.chars().count() > 100);
     assert_eq!(long, None, "`mu {name} --help` is wider than a page");
     assert_eq!(run.stderr, "");
+    // Neither spreads options over several lines each.
+    arguments.pop();
+    arguments.push("-h");
+    assert_eq!(sandbox.mu(&arguments).ok().stdout, run.stdout, "`mu {name} -h`");
     for command in commands(&run.stdout) {
         let mut deeper = path.to_vec();
         deeper.push(&command);

@@ -38,7 +38,7 @@ pub(crate) struct AddArguments {
     /// A namespace (or one package) that it is for, such as `acme`; repeat for more, `*` for all
     #[arg(long, value_name = "NAMESPACE", required = true)]
     namespace: Vec<String>,
-    /// What it is for; both, if this is left out
+    /// What it is for: publish (also tag and move), yank (and take that back); left out, both
     #[arg(long, value_delimiter = ',')]
     can: Vec<What>,
     /// When it ends: an age such as `90 days`, or a date
@@ -64,9 +64,7 @@ pub(crate) struct RevokeArguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum What {
-    /// Publish, tag and move
     Publish,
-    /// Yank, and take that back
     Yank,
 }
 
