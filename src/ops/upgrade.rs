@@ -205,6 +205,10 @@ fn raised(written: &str, version: &str) -> String {
     if !is_simple || version.contains(['-', '+']) {
         return format!("^{version}");
     }
+    if operator.trim_end_matches(['v', ' ']) == ">" {
+        // What is above `>2` is not in 2.
+        return format!(">={version}");
+    }
     let given: Vec<&str> = rest.split('.').collect();
     let numbers: Vec<&str> = version.split('.').collect();
     let raised: Vec<&str> = given
@@ -230,6 +234,8 @@ mod tests {
             ("1.2.*", "2.1.3", "2.1.*"),
             (">=1.2", "2.1.3", ">=2.1"),
             ("1.2.3", "2.1.3", "2.1.3"),
+            (">1", "2.1.3", ">=2.1.3"),
+            ("> v1.2", "2.1.3", ">=2.1.3"),
             (">=1 <2", "2.1.3", "^2.1.3"),
             ("^1 || ^3", "4.0.0", "^4.0.0"),
             ("~1.5", "2.0.0-rc.1", "^2.0.0-rc.1"),

@@ -22,7 +22,13 @@ impl Range {
         }
         let text = if written.is_empty() {
             let first = self.as_str().split("||").next().unwrap_or_default();
-            same_form(first.trim(), version).unwrap_or_else(|| format!("^{version}"))
+            let form = same_form(first.trim(), version).filter(|form| {
+                let range = Self::parse(form);
+                range.is_ok_and(|range| {
+                    !range.alternatives().iter().any(|one| one.ends_before(version))
+                })
+            });
+            form.unwrap_or_else(|| format!("^{version}"))
         } else {
             written.join(" || ")
         };
@@ -142,5 +148,8 @@ mod tests {
         check("~1.5", "2.1.3", "~2.1.3");
         check(">=1.5 <2", "1.2.0", ">=1.2.0 <2");
         check("^1.5", "2.1.3", "^2.1.3");
+        // An end that is passed is none.
+        check(">=1.5 <2", "2.1.3", "^2.1.3");
+        check(">=1, <=1.2", "2.1.3", "^2.1.3");
     }
 }
