@@ -15,7 +15,7 @@ Examples:
   mu init --workspace --namespace acme
   mu init acme/web --workspace         both")]
 pub(crate) struct Arguments {
-    /// The package's name; left out, that of this folder
+    /// The package's name; left out, this folder's place in the workspace, or its name
     #[arg(value_name = "NAME")]
     name: Option<String>,
     /// Begin a workspace

@@ -7,12 +7,12 @@ use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME, quoted};
 use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, Reference};
-use crate::workspace::{MU_FOLDER, WORKSPACE_FILE};
+use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
 
 /// What to begin.
 #[derive(Debug, Clone, Default)]
 pub struct InitRequest {
-    /// The package's name; `None` takes the folder's.
+    /// The package's name; `None` takes the folder's place in its workspace, or else the folder's name.
     pub name: Option<String>,
     /// Whether a workspace is begun, and no package (unless a name is given too).
     pub workspace: bool,
@@ -51,7 +51,10 @@ pub fn init(
         }
         let name = match &request.name {
             Some(name) => name.clone(),
-            None => folder_name(environment)?,
+            None => match place_name(environment) {
+                Some(name) => name,
+                None => folder_name(environment)?,
+            },
         };
         let reference = Reference::parse(&name)?;
         if reference.version().is_some()
@@ -92,6 +95,23 @@ fn check_namespace(text: &str) -> Result<(), CommandError> {
     }
     Name::parse(name.trim_end_matches('/'))?;
     Ok(())
+}
+
+/// The name by which references lead to the current folder, if it is in a workspace.
+fn place_name(environment: &Environment) -> Option<String> {
+    let Environment { current, home, mu_home, .. } = environment;
+    let root = find_root(current, home, mu_home);
+    let place = current.strip_prefix(&root).ok().filter(|place| !place.as_os_str().is_empty())?;
+    if !root.join(MU_FOLDER).is_dir() {
+        return None;
+    }
+    let place = place.to_str()?.replace(std::path::MAIN_SEPARATOR, "/");
+    let has_base = Reference::parse(&place).ok()?.base().is_some();
+    let namespace = Workspace::open_without_members(&root, mu_home).ok()?.namespace;
+    match namespace.filter(|_| !has_base) {
+        Some(namespace) => Some(format!("{}/{place}", namespace.name)),
+        None => Some(place),
+    }
 }
 
 fn folder_name(environment: &Environment) -> Result<String, CommandError> {

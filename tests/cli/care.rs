@@ -21,6 +21,16 @@ fn init_begins_a_package() {
     sandbox.mu_in("work/shop", &["init"]).ok();
     assert!(sandbox.read("shop/Mu.yaml").contains("name: shop"));
     sandbox.mu(&["init", "not a name"]).fails();
+    // In a workspace it is called what references to it are.
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    for (folder, name) in [("net/vpc", "acme/net/vpc"), ("hub.mu.com/aws/s3", "hub.mu.com/aws/s3")]
+    {
+        let folder = format!("work/{folder}");
+        std::fs::create_dir_all(sandbox.path(&folder)).expect("can be made");
+        sandbox.mu_in(&folder, &["init"]).ok();
+        let run = sandbox.mu(&["which", name]).ok();
+        assert_eq!(run.stdout, format!("[DIR]/{folder}\n"));
+    }
 }
 
 #[test]
