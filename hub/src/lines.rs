@@ -185,6 +185,13 @@ impl Line {
         self.texts("tags").try_for_each(names::check_tag)?;
         self.text("yanked").map_or(Ok(()), names::check_reason)?;
         self.text("movedTo").map_or(Ok(()), |to| names::check_moved_to(self.name(), to))?;
+        for dependency in
+            self.map.get("dependencies").and_then(Value::as_array).into_iter().flatten()
+        {
+            let reference =
+                dependency.get("ref").unwrap_or(dependency).as_str().unwrap_or_default();
+            names::check_dependency(reference)?;
+        }
         for capability in self.texts("provides") {
             if names::capability_path(capability).is_none() {
                 let what = format!("the capability `{}`", names::printable(capability));

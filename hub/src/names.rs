@@ -82,6 +82,17 @@ pub(crate) fn check_tag(tag: &str) -> Result<(), HubError> {
     Ok(())
 }
 
+/// Checks what a package depends on: a folder is on its author's machine alone.
+pub(crate) fn check_dependency(reference: &str) -> Result<(), HubError> {
+    let is_folder = matches!(reference, "." | "..")
+        || ["./", "../", "/", "file:"].iter().any(|folder| reference.starts_with(folder));
+    if is_folder {
+        let what = format!("the dependency `{}`", printable(reference));
+        return Err(refused(&what, "it is a folder, which nobody else has"));
+    }
+    Ok(())
+}
+
 /// Checks why a version was withdrawn, which is shown as one line to whoever is affected.
 pub(crate) fn check_reason(reason: &str) -> Result<(), HubError> {
     let refuse = |why: &str| Err(refused(&format!("the reason `{}`", printable(reason)), why));

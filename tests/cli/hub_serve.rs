@@ -302,6 +302,18 @@ fn archives_that_are_not_what_they_should_be_are_refused() {
     let problem = served.put(&token, "acme/web/2.0.0", &bytes).is(422).json();
     insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/web 2.0.0 is refused: its manifest is of acme/web 1.0.0");
     served.put(&token, "acme/site/1.0.0", &bytes).is(422);
+    for (dependency, expected) in [("../lib", "`../lib`"), ("file:///srv/lib", "`file:///srv/lib`")]
+    {
+        let package = Package::new("acme/needy", "1.0.0").needs(dependency);
+        let needy = archive(&sandbox, &package, "acme/needy", "1.0.0");
+        let problem = served.put(&token, "acme/needy/1.0.0", &needy).is(422).json();
+        let detail = problem["detail"].as_str().unwrap_or_default();
+        assert!(detail.contains(expected) && detail.contains("is a folder"), "{detail}");
+    }
+    let package = Package::new("acme/two", "1.0.0").file("Mu.json", "{}");
+    let two = archive(&sandbox, &package, "acme/two", "1.0.0");
+    let problem = served.put(&token, "acme/two/1.0.0", &two).is(422).json();
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/two 1.0.0 is refused: `the archive` holds both `Mu.yaml` and `Mu.json`: remove one of them");
     served.put(&token, "acme/web/1.0.0", b"garbage").is(422);
     served.put(&token, "acme/web/1.0.0", &[]).is(422);
     served.put(&token, "acme/web/1.0.0", &bytes[..bytes.len() / 2]).is(422);

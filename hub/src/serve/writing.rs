@@ -133,8 +133,11 @@ async fn publish(
     let (archive, what) = (bytes.clone(), described.clone());
     let unpacking = tokio::task::spawn_blocking(move || -> Result<(Line, Unpacked), HubError> {
         let unpacked = archive::unpack(&archive, &what)?;
-        let refused = |reason: String| names::refused(&what, &reason);
-        let mut map = read_line(unpacked.folder.path()).map_err(refused)?;
+        let folder = unpacked.folder.path();
+        // Where it was unpacked is nobody else's business.
+        let here = format!("{}", folder.display());
+        let refused = |reason: String| names::refused(&what, &reason.replace(&here, "the archive"));
+        let mut map = read_line(folder).map_err(refused)?;
         let published = jiff::Timestamp::now().round(jiff::Unit::Second);
         if let Ok(published) = published {
             map.insert("published".to_owned(), published.to_string().into());

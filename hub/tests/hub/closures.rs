@@ -44,11 +44,12 @@ fn a_closure_is_what_any_version_leads_to() {
         publication("acme/base", "1.0.0", "x"),
         // What has no namespace is looked for beside its dependent first.
         needing("acme/lib", "1.0.0", json!(["base#^1", "hub.mu.com/away#^1"])),
-        needing("acme/lib", "2.0.0", json!(["https://hub.mu.com/base#^1", "./folder"])),
+        needing("acme/lib", "2.0.0", json!(["https://hub.mu.com/base#^1"])),
         needing("other/app", "1.0.0", json!([{"ref": "acme/lib#^1"}, "base", "nowhere"])),
     ] {
         hub.publish(&package).expect("is fine");
     }
+    hub.publish(&needing("acme/lib", "3.0.0", json!(["./folder"]))).expect_err("is nobody else's");
     let of = |name: &str| closure(folder.path(), name);
     assert_eq!(of("base"), names(&[]));
     assert_eq!(of("acme/lib"), names(&["acme/base", "base"]));
