@@ -14,8 +14,9 @@ use crate::ops::{Code, CommandError, Scope};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The token is asked for without showing it, or read from stdin; it is never an argument, where other \
-users could see it. It is sent to that host alone, never over plain http, never on to where a redirect \
-leads. A token in MU_TOKEN_<HOST> (MU_TOKEN_HUB_MU_COM) counts before the stored one.
+users could see it. It is kept in ~/.mu/credentials.json, which only you can read, or in the keyring if \
+this mu was built with it. It is sent to that host alone, never over plain http but to this machine, \
+never on to where a redirect leads. A token in MU_TOKEN_<HOST> (MU_TOKEN_HUB_MU_COM) counts before the stored one.
 
 Examples:
   mu login hub.mu.com

@@ -17,12 +17,12 @@ those of Git repositories, stay where they are. A registry then leads a base to 
 
 Examples:
   mu mirror acme/web --to /srv/mirror
-  mu mirror acme/web#^1.2 --to s3://acme-mirror/hub --all-versions
+  mu mirror 'acme/web#^1.2' --to s3://acme-mirror/hub --all-versions
   mu registry add hub.mu.com/ /srv/mirror")]
 pub(crate) struct Arguments {
     /// The package
     reference: String,
-    /// The hub to copy to
+    /// The hub to copy to: a folder, s3://BUCKET/PREFIX, or a server's URL
     #[arg(long, value_name = "PLACE")]
     to: String,
     /// Leave out what the package depends on

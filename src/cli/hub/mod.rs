@@ -23,11 +23,18 @@ Examples:
   mu hub check s3://acme-packages/hub --repair")]
 pub(crate) enum Command {
     /// Make a hub without packages; one that is there stays as it is
+    #[command(after_help = "\
+A hub is files alone: any web server can serve them for reading, and `mu hub serve` takes changes too.
+
+Examples:
+  mu hub init /srv/hub
+  mu hub init s3://acme-packages/hub")]
     Init(InitArguments),
     /// Read every line and archive of a hub again, and find what is wrong
     #[command(after_help = "\
-Leftovers are what a write left that broke off; they do no harm. Repairing removes them, and writes what \
-follows from the index again. It never changes an index line, nor an archive that one leads to.
+Problems end it with status 1. Leftovers are what a write left that broke off; they do no harm. Repairing \
+removes them, and writes what follows from the index again. It never changes an index line, nor an \
+archive that one leads to.
 
 Examples:
   mu hub check /srv/hub

@@ -21,10 +21,24 @@ Examples:
   mu hub token revoke /srv/hub ci")]
 pub(crate) enum Command {
     /// Make a token and print it; it is shown only now
+    #[command(after_help = "\
+Whoever has the token stores it with `mu login`, or sets MU_TOKEN_<HOST>.
+
+Examples:
+  mu hub token add /srv/hub ada --namespace acme
+  mu hub token add /srv/hub ci --namespace acme/web --can publish --expires \"90 days\"
+  mu hub token add s3://acme-packages/hub admin --namespace '*' > token")]
     Add(AddArguments),
     /// List the tokens: their names, and what they allow
+    #[command(after_help = "\
+Examples:
+  mu hub token list /srv/hub
+  mu hub token list /srv/hub --json")]
     List(ListArguments),
     /// End a token at once
+    #[command(after_help = "\
+Examples:
+  mu hub token revoke /srv/hub ci")]
     Revoke(RevokeArguments),
 }
 
