@@ -1,10 +1,8 @@
 //! A request: built, held against the rules, sent, followed through redirects, and judged by its status.
 
-use std::io::Read;
 use std::time::Duration;
 
 pub use reqwest::Method;
-use reqwest::blocking::Body as WireBody;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::{Authorization, Failure, Http, Response, rules, token_variable};
@@ -16,13 +14,6 @@ const REDIRECTS: usize = 10;
 /// The slowest sending that still counts as progress, in bytes a second.
 const SLOWEST_SENDING: u64 = 16 << 10;
 
-/// What a request sends.
-enum Body {
-    Nothing,
-    Bytes(Vec<u8>),
-    Stream(Option<(Box<dyn Read + Send>, u64)>),
-}
-
 /// A request in the making.
 pub struct Request<'http> {
     http: &'http Http,
@@ -32,7 +23,8 @@ pub struct Request<'http> {
     authorization: Authorization,
     insecure: bool,
     allowed: Vec<u16>,
-    body: Body,
+    /// What it sends.
+    body: Vec<u8>,
 }
 
 impl<'http> Request<'http> {
@@ -45,7 +37,7 @@ impl<'http> Request<'http> {
             authorization: Authorization::default(),
             insecure: false,
             allowed: Vec::new(),
-            body: Body::Nothing,
+            body: Vec::new(),
         }
     }
 
@@ -80,14 +72,7 @@ impl<'http> Request<'http> {
     /// Sends these bytes.
     #[must_use]
     pub fn body(mut self, bytes: Vec<u8>) -> Self {
-        self.body = Body::Bytes(bytes);
-        self
-    }
-
-    /// Sends `length` bytes from `reader`. They can be sent once, so there is no second attempt.
-    #[must_use]
-    pub fn stream(mut self, reader: impl Read + Send + 'static, length: u64) -> Self {
-        self.body = Body::Stream(Some((Box::new(reader), length)));
+        self.body = bytes;
         self
     }
 
@@ -100,9 +85,6 @@ impl<'http> Request<'http> {
     /// [`ErrorKind::Network`] when there is no answer; [`ErrorKind::Refused`] and
     /// [`ErrorKind::Offline`] when nothing may be sent.
     pub fn send(mut self, progress: &dyn Progress) -> Result<Response, ProviderError> {
-        if matches!(self.body, Body::Stream(_)) {
-            return self.attempt().map_err(Failure::into_error);
-        }
         self.http.retry(progress, || self.attempt())
     }
 
@@ -112,10 +94,6 @@ impl<'http> Request<'http> {
     ///
     /// As [`Request::send`], and when the answer is longer than `limit`.
     pub fn fetch(mut self, limit: u64, progress: &dyn Progress) -> Result<Vec<u8>, ProviderError> {
-        if matches!(self.body, Body::Stream(_)) {
-            let response = self.attempt().map_err(Failure::into_error)?;
-            return response.bytes(limit, progress).map_err(Failure::into_error);
-        }
         self.http.retry(progress, || self.attempt()?.bytes(limit, progress))
     }
 
@@ -171,7 +149,7 @@ impl<'http> Request<'http> {
         }
     }
 
-    fn send_to(&mut self, url: &SafeUrl) -> Result<Response, Failure> {
+    fn send_to(&self, url: &SafeUrl) -> Result<Response, Failure> {
         let options = &self.http.options;
         let client = self.http.client(url)?;
         let mut wire = url.as_url().clone();
@@ -187,12 +165,11 @@ impl<'http> Request<'http> {
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let (body, length) = self.take_body()?;
-        if length > 0 {
-            let sending = Duration::from_secs(length / SLOWEST_SENDING);
+        if !self.body.is_empty() {
+            let sending = Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
             *request.timeout_mut() = Some(options.read_timeout + sending);
+            *request.body_mut() = Some(self.body.clone().into());
         }
-        *request.body_mut() = body;
         match client.execute(request) {
             Ok(response) => Ok(Response::new(url.clone(), response)),
             Err(error) => Err(Failure::transport(&error.without_url(), url, options)),
@@ -205,22 +182,6 @@ impl<'http> Request<'http> {
             return None;
         }
         self.authorization.value(&self.url, self.http.options.credentials.as_ref())
-    }
-
-    fn take_body(&mut self) -> Result<(Option<WireBody>, u64), ProviderError> {
-        match &mut self.body {
-            Body::Nothing => Ok((None, 0)),
-            Body::Bytes(bytes) => Ok((Some(bytes.clone().into()), bytes.len() as u64)),
-            Body::Stream(stream) => {
-                let (reader, length) = stream.take().ok_or_else(|| {
-                    ProviderError::new(
-                        ErrorKind::Network,
-                        format!("the request to `{}` can be sent only once", self.url),
-                    )
-                })?;
-                Ok((Some(WireBody::sized(reader, length)), length))
-            }
-        }
     }
 
     /// An answer, or the error that its status stands for.

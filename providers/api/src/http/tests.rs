@@ -217,17 +217,6 @@ fn a_post_is_not_led_elsewhere() {
 
     let echo = http.post(&server.url("echo")).body(b"some bytes".to_vec()).fetch(100, &Silent);
     assert_eq!(echo.expect("answers"), b"some bytes");
-    let stream = http.post(&server.url("echo")).stream(&b"streamed"[..], 8).fetch(100, &Silent);
-    assert_eq!(stream.expect("answers"), b"streamed");
-}
-
-#[test]
-fn a_stream_is_sent_once() {
-    let server = TestServer::start(|_, _| Reply::status(503));
-    let http = Http::new(Notes::default().options());
-    let error = http.post(&server.url("a")).stream(&b"x"[..], 1).fetch(100, &Silent);
-    assert!(error.expect_err("answers 503").to_string().contains("503"));
-    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
