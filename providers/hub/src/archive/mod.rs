@@ -7,6 +7,7 @@
 //! ones has been settled before; this module hashes nothing and knows no network.
 
 mod header;
+mod inflate;
 mod pax;
 mod scratch;
 mod tar;
@@ -15,7 +16,6 @@ mod write;
 use std::io::{self, BufRead};
 
 use flate2::bufread::GzDecoder;
-use flate2::{Decompress, FlushDecompress, Status};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
 pub use self::scratch::Scratch;
@@ -23,9 +23,6 @@ pub use self::write::ArchiveWriter;
 
 /// Up to this size an archive is inflated as a whole, which is faster than piece by piece.
 const WHOLE: usize = 4 << 20;
-
-/// The window of gzip, as a power of two.
-const MAX_WINDOW: u8 = 15;
 
 /// Why an archive was refused.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +110,7 @@ pub fn unpack_with(
     match inflated_size(archive) {
         Some(size) if size <= WHOLE => {
             tree.set_archive_size(archive.len() as u64);
-            scratch.lend(|memory| tar::unpack(inflate(archive, size, memory)?, tree))
+            scratch.lend(|inflate| tar::unpack(inflate.whole(archive, size)?, tree))
         }
         _ => unpack_from(archive, archive.len() as u64, tree),
     }
@@ -139,31 +136,4 @@ pub fn unpack_from(
 fn inflated_size(archive: &[u8]) -> Option<usize> {
     let last = archive.last_chunk::<4>()?;
     usize::try_from(u32::from_le_bytes(*last)).ok()
-}
-
-/// Inflates one gzip member that is all of `archive`, and says itself that it is `size` bytes, into `memory`.
-fn inflate<'memory>(
-    archive: &[u8],
-    size: usize,
-    memory: &'memory mut Vec<u8>,
-) -> Result<&'memory [u8], ArchiveError> {
-    // One byte more, so that whatever is longer is seen.
-    if memory.len() <= size {
-        memory.resize(size + 1, 0);
-    }
-    let mut state = Decompress::new_gzip(MAX_WINDOW);
-    let status = state.decompress(archive, &mut memory[..=size], FlushDecompress::Finish);
-    let status = status.map_err(|error| {
-        let reason = error.message().unwrap_or("its content makes no sense").to_owned();
-        ArchiveError::Gzip(io::Error::new(io::ErrorKind::InvalidData, reason))
-    })?;
-    let length = usize::try_from(state.total_out()).expect("is no longer than the memory");
-    match status {
-        Status::StreamEnd if state.total_in() < archive.len() as u64 => Err(ArchiveError::Trailing),
-        Status::StreamEnd => Ok(&memory[..length]),
-        _ if length > size => {
-            Err(ArchiveError::Gzip(io::Error::other("its size is not the one it names")))
-        }
-        _ => Err(ArchiveError::Truncated),
-    }
 }

@@ -3,25 +3,27 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::inflate::Inflate;
+
 /// Larger pieces are given back to the system. Nearly all packages are smaller.
 const LARGEST: usize = 256 << 10;
 
 /// Memory for as many archives as are unpacked at once.
 #[derive(Debug, Default)]
-pub struct Scratch(Mutex<Vec<Vec<u8>>>);
+pub struct Scratch(Mutex<Vec<Inflate>>);
 
 impl Scratch {
-    /// Calls `work` with memory of any length, that holds anything.
-    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        let mut memory = self.lock().pop().unwrap_or_default();
-        let result = work(&mut memory);
-        if memory.capacity() <= LARGEST {
-            self.lock().push(memory);
+    /// Calls `work` with what inflates one archive.
+    pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Inflate) -> T) -> T {
+        let mut inflate = self.lock().pop().unwrap_or_default();
+        let result = work(&mut inflate);
+        if inflate.capacity() <= LARGEST {
+            self.lock().push(inflate);
         }
         result
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Inflate>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
