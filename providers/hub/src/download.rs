@@ -9,7 +9,9 @@ use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
 use mu_provider::http::{Failure, Http, Response};
-use mu_provider::{ArchiveDigest, ErrorKind, Progress, ProviderError, SafeUrl, TreeWriter};
+use mu_provider::{
+    ArchiveDigest, ErrorKind, FileDigest, Progress, ProviderError, SafeUrl, TreeWriter,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::archive::{self, ArchiveError, Scratch};
@@ -341,5 +343,5 @@ fn done(mut partial: Partial) -> Archive {
 
 /// The name of a partial download.
 fn name(bytes: &[u8; 32]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    FileDigest::from_bytes(*bytes).to_string()
 }

@@ -75,7 +75,7 @@ impl Tree {
     /// The content digest: SHA-256 over a line `MODE SHA256HEX  PATH` for every entry, in order.
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new();
-        let mut lines = String::new();
+        let mut lines = String::with_capacity(LINES_AT_ONCE);
         for entry in &self.entries {
             lines.push(entry.mode.letter());
             lines.push(' ');

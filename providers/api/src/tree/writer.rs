@@ -49,8 +49,8 @@ pub struct TreeWriter {
     limits: Limits,
     entries: Vec<Entry>,
     links: Vec<(String, String)>,
-    /// Folded path → (path as written, whether it is a folder).
-    seen: HashMap<String, (String, bool)>,
+    /// What was claimed, by its folded path.
+    seen: HashMap<String, Claimed>,
     /// The folder of the last claimed path, which has been claimed with all folders above it.
     claimed: Option<String>,
     /// The folder that was last made on disk, with all folders above it.
@@ -287,15 +287,17 @@ impl TreeWriter {
         }
         match self.seen.entry(folded) {
             Slot::Vacant(slot) => {
-                slot.insert((path.to_owned(), folder));
+                let claimed = Claimed::new(path, slot.key(), folder);
+                slot.insert(claimed);
                 Ok(())
             }
-            Slot::Occupied(slot) => match slot.get() {
-                (earlier, true) if folder && earlier == path => Ok(()),
-                (earlier, _) => {
-                    Err(TreeError::Collision { first: escape(earlier), second: escape(path) })
+            Slot::Occupied(slot) => {
+                let earlier = slot.get().spelling(slot.key());
+                if folder && slot.get().folder && earlier == path {
+                    return Ok(());
                 }
-            },
+                Err(TreeError::Collision { first: escape(earlier), second: escape(path) })
+            }
         }
     }
 
@@ -303,21 +305,36 @@ impl TreeWriter {
     fn claim_parents(&mut self, path: &str, folded: &str) -> Result<(), TreeError> {
         // Folding keeps the slashes, so each parent's folded form ends at the same one.
         for ((end, _), (folded_end, _)) in path.match_indices('/').zip(folded.match_indices('/')) {
-            let parent = &path[..end];
-            match self.seen.get(&folded[..folded_end]) {
-                Some((earlier, true)) if earlier == parent => {}
-                Some((earlier, _)) => {
-                    return Err(TreeError::Collision {
-                        first: escape(earlier),
-                        second: escape(path),
-                    });
-                }
-                None => {
-                    self.seen.insert(folded[..folded_end].to_owned(), (parent.to_owned(), true));
-                }
+            let (parent, folded) = (&path[..end], &folded[..folded_end]);
+            let Some(claimed) = self.seen.get(folded) else {
+                self.seen.insert(folded.to_owned(), Claimed::new(parent, folded, true));
+                continue;
+            };
+            let earlier = claimed.spelling(folded);
+            if !claimed.folder || earlier != parent {
+                return Err(TreeError::Collision { first: escape(earlier), second: escape(path) });
             }
         }
         Ok(())
+    }
+}
+
+/// A path that was claimed.
+struct Claimed {
+    /// How it was written, if that is not its folded form.
+    spelling: Option<String>,
+    /// Whether it is a folder.
+    folder: bool,
+}
+
+impl Claimed {
+    fn new(path: &str, folded: &str, folder: bool) -> Self {
+        Self { spelling: (path != folded).then(|| path.to_owned()), folder }
+    }
+
+    /// How it was written.
+    fn spelling<'claimed>(&'claimed self, folded: &'claimed str) -> &'claimed str {
+        self.spelling.as_deref().unwrap_or(folded)
     }
 }
 

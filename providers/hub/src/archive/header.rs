@@ -1,5 +1,7 @@
 //! The 512 bytes before each entry of a tar: fields, checksum, and what kind of entry follows.
 
+use std::borrow::Cow;
+
 /// The size of a header, and what everything in a tar is padded to.
 pub(super) const BLOCK: usize = 512;
 
@@ -36,12 +38,12 @@ impl<'block> Header<'block> {
     }
 
     /// The path.
-    pub(super) fn path(&self) -> Vec<u8> {
+    pub(super) fn path(&self) -> Cow<'block, [u8]> {
         let name = text(&self.block[..100]);
         // Old GNU headers have other things where POSIX has the beginning of a long path.
         let is_posix = &self.block[257..263] == b"ustar\0";
         let prefix = if is_posix { text(&self.block[345..500]) } else { b"" };
-        if prefix.is_empty() { name.to_vec() } else { [prefix, name].join(&b'/') }
+        if prefix.is_empty() { name.into() } else { [prefix, name].join(&b'/').into() }
     }
 
     /// Where a link leads.

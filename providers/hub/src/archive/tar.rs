@@ -1,5 +1,6 @@
 //! The entries of a tar, one after the other, into a tree.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read};
 
@@ -118,8 +119,8 @@ impl<R: Source> Archive<'_, R> {
         if extension.size.is_some_and(|other| other != size) {
             return Err(self.malformed("its two sizes differ"));
         }
-        let path = extension.path.unwrap_or_else(|| header.path());
-        if kind == b'5' && matches!(path.as_slice(), b"." | b"./") {
+        let path = extension.path.map_or_else(|| header.path(), Cow::Owned);
+        if kind == b'5' && matches!(&*path, b"." | b"./") {
             return Ok(());
         }
         let path = without_dot(&path);
