@@ -9,9 +9,14 @@ use mu_provider::{Entry, Mode, Tree};
 
 const HEADER: &str = "mu-tree 1";
 
+/// Bytes that lines seldom exceed.
+const USUAL_LINE: usize = 128;
+
 /// The text of a tree's list.
 pub(super) fn print(tree: &Tree) -> String {
-    let mut text = format!("{HEADER}\n");
+    let mut text = String::with_capacity(HEADER.len() + 1 + tree.entries().len() * USUAL_LINE);
+    text.push_str(HEADER);
+    text.push('\n');
     for entry in tree.entries() {
         text.push(entry.mode.letter());
         text.push(' ');
