@@ -57,11 +57,18 @@ pub(crate) struct Narrowing {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let opened =
+        if arguments.dry_run { context.open(scope) } else { context.open_to_change(scope) };
+    let mut session = opened.or_else(|error| {
+        // Where nothing can be written there may be nothing to get either, which says more.
+        if arguments.references.is_empty() {
+            check_not_empty(&context.open(scope)?)?;
+        }
+        Err(error)
+    })?;
     if arguments.references.is_empty() {
-        check_not_empty(&context.open(scope)?)?;
+        check_not_empty(&session)?;
     }
-    let mut session =
-        if arguments.dry_run { context.open(scope)? } else { context.open_to_change(scope)? };
     let request = GetRequest {
         references: arguments.references.clone(),
         save: arguments.save.then(Save::default),

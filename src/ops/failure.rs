@@ -72,7 +72,7 @@ fn complete(session: &Session, conflict: &mut Conflict) {
     for clash in &mut conflict.clashes {
         if clash.tried.is_some() {
             let lock = session.lockfile().ok().flatten().unwrap_or_default();
-            let locked = lock.packages.into_iter().map(|package| package.id);
+            let locked = lock.packages.iter().map(|package| package.id.clone());
             let members = session.workspace.members.iter().map(|member| member.id.clone());
             let known = std::mem::take(&mut clash.similar).into_iter().chain(members).chain(locked);
             clash.similar = nearest(&clash.id, known);

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use mu_provider::{Digest, Location, Release, SafeUrl, TreeWriter};
 
@@ -79,8 +79,9 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
     if let Some(error) = guard::into_inner(failure) {
         return Err(error);
     }
+    let lock = Arc::make_mut(&mut resolved.lock);
     for (index, (stored, was_here)) in guard::into_inner(results) {
-        resolved.lock.packages[index].digest = Some(stored.digest);
+        lock.packages[index].digest = Some(stored.digest);
         if was_here {
             counts.reused += 1;
         } else {

@@ -3,6 +3,7 @@
 //! Made of manifests and lock alone; no registry is asked.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::requirements::{COMMAND_LINE, Requirements};
@@ -49,7 +50,7 @@ impl Graph {
     /// # Errors
     ///
     /// When the lock cannot be read.
-    pub fn load(session: &Session) -> Result<(Self, Lockfile), CommandError> {
+    pub fn load(session: &Session) -> Result<(Self, Arc<Lockfile>), CommandError> {
         let lock = session.lockfile()?.unwrap_or_default();
         let requirements = Requirements::collect(session, lock.extra.clone())?;
         let mut graph = Self::default();

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
-use crate::lock::Lockfile;
 use crate::ops::failure::unavailable;
 use crate::ops::publish::{Target, Upload, full_version};
 use crate::ops::requirements::Requirements;
@@ -79,7 +78,7 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     for asked in &mut requirements.asked {
         asked.by = "mu mirror".to_owned();
     }
-    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Lockfile::default());
+    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
     let resolved = resolved.map_err(CommandError::without_ways_out)?;
     let mut versions: BTreeMap<PackageId, BTreeSet<String>> = BTreeMap::new();
     for package in &resolved.lock.packages {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use crate::workspace::Resolution;
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// The lock after the operation.
-    pub lock: Lockfile,
+    pub lock: Arc<Lockfile>,
     /// What moved, came or went, by id.
     pub changes: Vec<Change>,
     /// What the manifests and the command line ask for, as `ID#SPEC`.
@@ -57,7 +58,7 @@ pub struct Change {
 
 impl Outcome {
     /// The answer that `lock` is, seen from `previous`.
-    pub fn new(lock: Lockfile, previous: &Lockfile, requirements: &Requirements) -> Self {
+    pub fn new(lock: Arc<Lockfile>, previous: &Lockfile, requirements: &Requirements) -> Self {
         let mut asked: Vec<String> = requirements
             .asked
             .iter()

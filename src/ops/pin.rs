@@ -125,7 +125,7 @@ fn change(
     let mut editing = Editing::default();
     let meant = Meant { names: &request.packages, mark: MARK };
     dependencies::change(session, &mut editing, &meant, decide)?;
-    let extra = session.lockfile()?.unwrap_or_default().extra;
+    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let plan = Plan { editing, extra, ..Plan::default() };
     carry_out(session, plan, Update::Nothing, Idle::Stay, request.dry_run)
 }

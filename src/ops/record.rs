@@ -26,7 +26,7 @@ const MANY: usize = 64;
 pub(super) fn record(
     session: &Session,
     requirements: &Requirements,
-    previous: Lockfile,
+    previous: Arc<Lockfile>,
     other: &Lockfile,
     selection: &Selection,
 ) -> Result<Resolved, CommandError> {
@@ -98,7 +98,7 @@ pub(super) fn record(
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
         .collect();
-    Ok(Resolved { lock, previous, releases, warnings, ways })
+    Ok(Resolved { lock: lock.into(), previous, releases, warnings, ways })
 }
 
 /// What there is to say, again at every run, of the workspace's packages that are not what a lock's requests ask for.

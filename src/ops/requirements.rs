@@ -202,8 +202,8 @@ impl Requirements {
         let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
         let mut provided: BTreeSet<Requested> = BTreeSet::new();
         for (id, requested) in lock.all_requested() {
-            let is_package = PackageId::parse(&requested.by)
-                .is_ok_and(|by| packages.contains(&by) && !roots.contains(&*requested.by));
+            let is_package = !roots.contains(&*requested.by)
+                && PackageId::parse(&requested.by).is_ok_and(|by| packages.contains(&by));
             if !is_package && requested.spec.starts_with(CAPABILITY) {
                 provided.insert(requested.clone());
             } else if !is_package {

@@ -4,6 +4,7 @@
 //! told it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use mu_provider::Release;
 
@@ -25,9 +26,9 @@ use crate::workspace::{Cutoff, Resolution};
 #[derive(Debug, Default)]
 pub struct Resolved {
     /// The lock as it should be.
-    pub lock: Lockfile,
+    pub lock: Arc<Lockfile>,
     /// The lock as it was.
-    pub previous: Lockfile,
+    pub previous: Arc<Lockfile>,
     /// Where the packages are that were asked for in this run, by their place in `lock.packages`.
     pub releases: HashMap<usize, (Route, Release)>,
     /// What the user should know.
@@ -74,7 +75,7 @@ pub fn resolve_from(
     session: &Session,
     requirements: &Requirements,
     update: Update,
-    previous: Lockfile,
+    previous: Arc<Lockfile>,
 ) -> Result<Resolved, CommandError> {
     let differences = requirements.differences(session, &previous);
     let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
@@ -84,8 +85,11 @@ pub fn resolve_from(
         && (session.resolution() == Resolution::Highest
             || is_settled(session, requirements, &previous));
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
-        let lock = Lockfile { extra: requirements.extra.clone(), ..previous.clone() };
-        let warnings = unsatisfied(session, requirements, &lock);
+        let warnings = unsatisfied(session, requirements, &previous);
+        let mut lock = previous.clone();
+        if lock.extra != requirements.extra {
+            Arc::make_mut(&mut lock).extra.clone_from(&requirements.extra);
+        }
         return Ok(Resolved { lock, previous, warnings, ..Resolved::default() });
     }
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
@@ -97,9 +101,11 @@ pub fn resolve_from(
             choose_least(session, requirements, previous, update, differences.is_empty())?
         }
     };
-    for replaced in &mut resolved.lock.replaced {
-        if requirements.discarded.contains(&replaced.id) {
-            replaced.kept = None;
+    if !requirements.discarded.is_empty() {
+        for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {
+            if requirements.discarded.contains(&replaced.id) {
+                replaced.kept = None;
+            }
         }
     }
     if session.options.locked && !resolved.is_unchanged() {
@@ -139,7 +145,7 @@ fn has_excluded(session: &Session, lock: &Lockfile) -> bool {
 fn choose(
     session: &Session,
     requirements: &Requirements,
-    previous: Lockfile,
+    previous: Arc<Lockfile>,
     update: Update,
 ) -> Result<Resolved, CommandError> {
     requirements.declare(session);
@@ -197,7 +203,7 @@ pub(super) fn ask_installed_too<T>(
 fn choose_least(
     session: &Session,
     requirements: &Requirements,
-    previous: Lockfile,
+    previous: Arc<Lockfile>,
     update: Update,
     is_known: bool,
 ) -> Result<Resolved, CommandError> {

@@ -76,7 +76,7 @@ pub struct Session {
     http: OnceLock<Arc<Http>>,
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
-    lockfile: Mutex<Option<Option<Lockfile>>>,
+    lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,
 }
@@ -203,12 +203,12 @@ impl Session {
     /// # Errors
     ///
     /// When it cannot be read.
-    pub fn lockfile(&self) -> Result<Option<Lockfile>, CommandError> {
+    pub fn lockfile(&self) -> Result<Option<Arc<Lockfile>>, CommandError> {
         let mut known = guard::lock(&self.lockfile);
         if let Some(lockfile) = &*known {
             return Ok(lockfile.clone());
         }
-        let lockfile = Lockfile::read(&self.lock_folder())?;
+        let lockfile = Lockfile::read(&self.lock_folder())?.map(Arc::new);
         *known = Some(lockfile.clone());
         Ok(lockfile)
     }

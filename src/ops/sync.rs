@@ -122,7 +122,7 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
                 // The workspace may have been moved since its packs were made.
                 session.store.note_linked(packs.path())?;
             }
-            let reused = self::wanted(&resolved.lock).count();
+            let reused = resolved.lock.packages.iter().filter(|one| one.digest.is_some()).count();
             return Ok((Fetched { fetched: 0, reused }, 0));
         }
     }
@@ -209,12 +209,13 @@ fn lost(session: &Session, lock: &Lockfile, made: &[Wanted]) -> BTreeSet<String>
 fn place(lock: &Lockfile, index: usize) -> String {
     let package = &lock.packages[index];
     let place = folder_of(&package.id);
+    let mut others = lock.find(&package.id).filter(|other| other.version != package.version);
+    let Some(first) = others.next() else { return place };
     let version = package.parsed_version();
-    let is_highest = lock
-        .find(&package.id)
-        .all(|other| other.version == package.version || other.parsed_version() < version);
-    match version {
-        Some(version) if !is_highest => format!("{place}@{}", version.major()),
+    match &version {
+        Some(own) if !others.chain([first]).all(|other| other.parsed_version() < version) => {
+            format!("{place}@{}", own.major())
+        }
         _ => place,
     }
 }

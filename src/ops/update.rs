@@ -1,6 +1,7 @@
 //! `update`: moves versions, up or down, within what the manifests ask for.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
@@ -82,7 +83,8 @@ fn update_least(
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let mut plan = Plan { extra: session.lockfile()?.unwrap_or_default().extra, ..Plan::default() };
+    let mut plan =
+        Plan { extra: session.lockfile()?.unwrap_or_default().extra.clone(), ..Plan::default() };
     if texts.is_empty() {
         update_everything(session, &mut plan)?;
         return conclude(session, plan, Update::Everything, dry_run);
@@ -168,7 +170,7 @@ pub fn downgrade(
 }
 
 /// What is in use according to the manifests, or to the lock where they contradict themselves.
-pub(super) fn current(session: &Session, extra: &[String]) -> Result<Lockfile, CommandError> {
+pub(super) fn current(session: &Session, extra: &[String]) -> Result<Arc<Lockfile>, CommandError> {
     let requirements = Requirements::collect(session, extra.to_vec())?;
     match resolve(session, &requirements, Update::Nothing) {
         Ok(resolved) => Ok(resolved.lock),

@@ -34,7 +34,7 @@ pub fn upgrade(
     if least::is_in_force(session) {
         return upgrade_least(session, names, dry_run);
     }
-    let extra = session.lockfile()?.unwrap_or_default().extra;
+    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
     // First without bounds, to learn how far everything can go together.
@@ -78,7 +78,7 @@ fn upgrade_least(
     names: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let extra = session.lockfile()?.unwrap_or_default().extra;
+    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
     let known = current(session, &extra)?;

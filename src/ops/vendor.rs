@@ -18,7 +18,7 @@ use crate::workspace::MU_FOLDER;
 ///
 /// For all that [`sync`] fails for.
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
-    let extra = session.lockfile()?.unwrap_or_default().extra;
+    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = Requirements::collect(session, extra)?;
     let packs = session.packs();
     if !dry_run && !packs.is_vendored() {

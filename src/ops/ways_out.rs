@@ -209,8 +209,8 @@ impl Wording<'_> {
             (by, _) if is_move(by) => true,
             _ if asked.reference.local().is_some() => false,
             (COMMAND_LINE, _) => {
-                let known = session.lockfile().ok().flatten().unwrap_or_default().extra;
-                !known.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
+                let known = session.lockfile().ok().flatten().unwrap_or_default();
+                !known.extra.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
             }
             (_, Some(member)) => {
                 let path = &member.manifest_path;

@@ -1,5 +1,7 @@
 //! `resolve`: what would be chosen if other things were asked for. Writes nothing.
 
+use std::sync::Arc;
+
 use crate::lock::{LockedPackage, Source};
 use crate::manifest;
 use crate::ops::get::{id_of, with_newest};
@@ -47,7 +49,7 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     let previous = session.lockfile()?.unwrap_or_default();
     let mut supposed = previous.clone();
     for text in &request.installed {
-        suppose_installed(session, &mut supposed.packages, text)?;
+        suppose_installed(session, &mut Arc::make_mut(&mut supposed).packages, text)?;
     }
     for text in &request.runtime {
         let (name, value) = text.split_once('=').ok_or_else(|| {

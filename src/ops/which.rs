@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::lock::Lockfile;
 use crate::ops::failure::misplaced;
@@ -141,7 +142,7 @@ fn search(session: &Session) -> Result<SearchPath, CommandError> {
     let mut installed = BTreeMap::new();
     let mut replaced = BTreeMap::new();
     let home = &session.environment.mu_home;
-    let global = (Lockfile::read(home)?, PacksFolder::new(home.join("packs")));
+    let global = (Lockfile::read(home)?.map(Arc::new), PacksFolder::new(home.join("packs")));
     for (lock, packs) in [global, (session.lockfile()?, session.packs())] {
         let Some(lock) = lock else { continue };
         installed.extend(known(&lock, &packs));

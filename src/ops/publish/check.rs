@@ -1,8 +1,8 @@
 //! What is looked at before anything is published: what is wrong for others, or probably not meant.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::lock::Lockfile;
 use crate::manifest;
 use crate::ops::requirements::{OVERRIDES, Requirements, print_extra};
 use crate::ops::resolve::resolve_from;
@@ -181,7 +181,7 @@ pub(super) fn dependencies(
     for asked in &mut requirements.asked {
         asked.by = member.manifest.name.to_string();
     }
-    let resolved = resolve_from(&elsewhere, &requirements, Update::Nothing, Lockfile::default());
+    let resolved = resolve_from(&elsewhere, &requirements, Update::Nothing, Arc::default());
     elsewhere.save_index();
     resolved.map(|_| ()).map_err(|error| {
         error
