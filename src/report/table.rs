@@ -105,7 +105,7 @@ mod tests {
         let mut table = Table::new(&["a", "b"]);
         table.row([(Style::new(), "1\n2\t\u{1b}[2J".to_owned()), (Style::new(), "3".to_owned())]);
         let text = anstream::adapter::strip_str(&table.render()).to_string();
-        assert_eq!(text, "a               b\n1 2 \\u{1b}[2J  3\n");
+        assert_eq!(text, "a              b\n1 2 \\u{1b}[2J  3\n");
     }
 
     #[test]
