@@ -87,8 +87,12 @@ pub(crate) async fn check(
         check.package(&name).await?;
     }
     if !pending.is_empty() {
-        let names = pending.names.join(", ");
-        check.leftover("pending/", format!("a change was not completed, of {names}"));
+        let what = match pending.names.join(", ").as_str() {
+            // A repair is of all packages.
+            "" => "a repair was not completed".to_owned(),
+            names => format!("a change was not completed, of {names}"),
+        };
+        check.leftover("pending/", what);
     }
     check.log().await?;
     check.capabilities().await?;
