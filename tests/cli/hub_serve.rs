@@ -270,6 +270,24 @@ fn changes_need_a_token_that_allows_them() {
 }
 
 #[test]
+fn why_a_token_is_refused_is_told() {
+    let mut sandbox = sandbox();
+    sandbox.asks_for(&[]);
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let publish = ["publish", "--to", &served.url()];
+    let only_yank = token_for(&sandbox, "ci", &["--namespace", "acme", "--can", "yank"]);
+    for (token, expected) in [
+        ("mu_unknown", "this hub does not know the token"),
+        (only_yank.as_str(), "the token `ci` does not allow to publish `acme/web`"),
+    ] {
+        sandbox.set("MU_TOKEN_127_0_0_1", token);
+        let run = sandbox.mu(&publish).fails().says(&[expected, "mu login"]);
+        run.does_not_say(&[token]);
+        sandbox.mu(&[&publish[..], &["--json"]].concat()).fails_with("auth");
+    }
+}
+
+#[test]
 fn tokens_are_listed_without_what_they_are() {
     let sandbox = sandbox();
     let token = token_for(&sandbox, "ada", &["--namespace", "acme", "--can", "yank"]);

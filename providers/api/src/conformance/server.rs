@@ -48,6 +48,12 @@ impl Reply {
         Self { body: body.into(), ..Self::status(200) }
     }
 
+    /// The same with a body.
+    #[must_use]
+    pub fn saying(self, body: impl Into<Vec<u8>>) -> Self {
+        Self { body: body.into(), ..self }
+    }
+
     /// The part of `body` that the request asks for by `Range`, else all of it.
     pub fn ranged(request: &Seen, body: &[u8]) -> Self {
         let range = request.header("range").and_then(|range| range.strip_prefix("bytes="));

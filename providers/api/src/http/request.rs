@@ -5,11 +5,17 @@ use std::time::Duration;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::{Authorization, Failure, Http, Response, rules, token_variable};
-use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
+use super::{Authorization, Failure, Http, Response, Secret, rules, token_variable};
+use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
 /// How many redirects are followed.
 const REDIRECTS: usize = 10;
+
+/// The longest answer that is read for why a request was refused, in bytes.
+const LONGEST_PROBLEM: u64 = 16 << 10;
+
+/// How much of that is told, in characters.
+const LONGEST_REASON: usize = 300;
 
 /// The slowest sending that still counts as progress, in bytes a second.
 const SLOWEST_SENDING: u64 = 16 << 10;
@@ -177,7 +183,7 @@ impl<'http> Request<'http> {
     }
 
     /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere.
-    fn token_for(&self, url: &SafeUrl) -> Option<super::Secret> {
+    fn token_for(&self, url: &SafeUrl) -> Option<Secret> {
         if !rules::is_confidential(url) || !rules::same_origin(url, &self.url) {
             return None;
         }
@@ -193,11 +199,40 @@ impl<'http> Request<'http> {
         let url = response.url();
         let text = format!("`{url}` answered {}", response.status_text());
         Err(match status {
-            401 | 403 => self.unauthorized(url, text).into(),
+            401 | 403 => {
+                let url = url.clone();
+                let error = self.unauthorized(&url, text);
+                match self.said(&url, response) {
+                    Some(reason) => error.because(reason),
+                    None => error,
+                }
+                .into()
+            }
             404 | 410 => ProviderError::new(ErrorKind::NotFound, text).into(),
             408 | 429 | 500..=599 => Failure::unavailable(&response),
             _ => ProviderError::new(ErrorKind::Protocol, text).into(),
         })
+    }
+
+    /// Why the server refuses, where it says so in problem details (RFC 9457), and does not give away the token.
+    fn said(&self, url: &SafeUrl, response: Response) -> Option<String> {
+        let kind = response.header("content-type")?;
+        if !kind.starts_with("application/problem+json") {
+            return None;
+        }
+        let bytes = response.bytes(LONGEST_PROBLEM, &Silent).ok()?;
+        let problem: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+        let detail = problem.get("detail")?.as_str()?;
+        let tells = |shown: Secret| match shown.expose().strip_prefix("Bearer ") {
+            Some(token) => detail.contains(token),
+            // A password is not to be seen in what is shown, so it would not be found.
+            None => true,
+        };
+        if self.token_for(url).is_some_and(tells) {
+            return None;
+        }
+        let words: Vec<&str> = detail.split_whitespace().collect();
+        Some(words.join(" ").chars().take(LONGEST_REASON).collect())
     }
 
     fn unauthorized(&self, url: &SafeUrl, text: String) -> ProviderError {

@@ -170,6 +170,32 @@ fn statuses_have_their_kinds() {
 }
 
 #[test]
+fn a_server_says_why_it_refuses_and_never_the_token() {
+    let server = TestServer::start(|request, _| {
+        let problem = |detail: &str| {
+            let reply = Reply::status(403).saying(format!("{{\"detail\": \"{detail}\"}}"));
+            reply.header("content-type", "application/problem+json")
+        };
+        match request.path.as_str() {
+            "/expired" => problem("the token\\n has expired"),
+            "/echo" => problem("`hunter2` is not known"),
+            "/odd" => problem(&"x".repeat(20_000)),
+            _ => Reply::status(403).saying("{\"detail\": \"no such kind\"}"),
+        }
+    });
+    let credentials = Arc::new(One { host: server.host() });
+    let http = Http::new(HttpOptions { credentials, ..Notes::default().options() });
+    for (path, expected) in
+        [("expired", Some("the token has expired")), ("echo", None), ("odd", None), ("other", None)]
+    {
+        let error = get(&http, &server, path).expect_err("is refused");
+        assert_eq!(error.kind(), ErrorKind::Auth, "{path}");
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(cause.as_deref(), expected, "{path}");
+    }
+}
+
+#[test]
 fn the_token_goes_to_its_own_host_only() {
     let other = TestServer::start(|_, _| Reply::body("fine"));
     let elsewhere = other.url("b").to_string();
