@@ -300,6 +300,28 @@ fn an_upgrade_lowers_nothing() {
 }
 
 #[test]
+fn what_requires_what_nothing_provides_is_not_moved_to() {
+    let make = || {
+        let sandbox = sandbox(&["x/a#>=1.0"], "a 1.0:");
+        let requires = serde_json::json!(["store.mu.com/v1/Disk"]);
+        sandbox.publish(&[Package::new("x/a", "1.1.0"), Package::new("x/b", "1.0.0")]);
+        for name in ["x/a", "x/b"] {
+            sandbox.publish(&[Package::new(name, "2.0.0").key("requires", requires.clone())]);
+        }
+        run(&sandbox, &["get"]);
+        sandbox
+    };
+    for command in [&["upgrade"][..], &["update"], &["update", "x/a"]] {
+        let sandbox = make();
+        run(&sandbox, command);
+        assert_eq!(chosen(&sandbox), "a1.1", "{command:?}");
+    }
+    let sandbox = make();
+    run(&sandbox, &["add", "x/b"]);
+    assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/a#>=1.0", "x/b#^1.0.0"]);
+}
+
+#[test]
 fn an_upgrade_goes_on_where_another_one_made_room() {
     let world = "
         a 1.0:

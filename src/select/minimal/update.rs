@@ -73,8 +73,7 @@ impl Minimal {
         let releases = world.package(place).releases().len();
         let releases = accepted.intersection(&PositionSet::between(0, releases));
         for position in releases.iter().rev() {
-            let tried = BuildList::build(&mut world, &[(place, position, By::Command)])?;
-            if check::conflict(&mut world, &tried)?.is_none() {
+            if providers::complete(&mut world, &[(place, position, By::Command)])?.is_ok() {
                 return Ok(Some(compatible(world.package(place), position)));
             }
         }
@@ -205,8 +204,7 @@ fn higher(
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
     for position in newer.iter().rev() {
         wanted.push((line.0, position, By::Command));
-        let tried = BuildList::build(world, wanted)?;
-        if check::conflict(world, &tried)?.is_none() {
+        if let Ok(tried) = providers::complete(world, wanted)? {
             return Ok(Some(tried));
         }
         wanted.pop();
