@@ -86,7 +86,7 @@ fn told_by_root(world: &World<'_>, capability: usize, set: &PositionSet) -> Fact
             capability: name,
         };
     }
-    let by = world.request().own.requires.get(&name);
+    let by = world.own_requires().get(&name);
     let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
     Fact::RequiresCapability { by: Requirer::Roots(by), capability: name }
 }

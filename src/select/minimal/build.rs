@@ -86,7 +86,14 @@ impl BuildList {
 
     fn walk(world: &mut World<'_>, wanted: &[Wanted]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
+        let mut met = AskSet::default();
         let mut wave: Vec<(By, Ask)> = Vec::new();
+        for (index, root) in world.roots().to_vec().iter().enumerate() {
+            let asks = root.requirements.iter().map(|one| (By::Root(index), world.ask_for(one)));
+            wave.extend(asks);
+        }
+        // What the roots lead to, and what was wanted before, is told to come from there, whatever else leads there.
+        list.follow(world, wave, &mut met)?;
         for &(place, position, by) in wanted {
             let package = world.package(place);
             let label = package.label(position);
@@ -95,14 +102,20 @@ impl BuildList {
             let requirement = Arc::new(requirement);
             if let Some(visit) = list.note(world, by, requirement, place, position) {
                 let asks = world.asks_of(place, position)?;
-                wave.extend(asks.iter().map(|&ask| (By::Visit(visit), ask)));
+                let wave = asks.iter().map(|&ask| (By::Visit(visit), ask)).collect();
+                list.follow(world, wave, &mut met)?;
             }
         }
-        for (index, root) in world.roots().to_vec().iter().enumerate() {
-            let asks = root.requirements.iter().map(|one| (By::Root(index), world.ask_for(one)));
-            wave.extend(asks);
-        }
-        let mut met = AskSet::default();
+        Ok(list)
+    }
+
+    /// Visits everything that a wave leads to and that was not met before.
+    fn follow(
+        &mut self,
+        world: &mut World<'_>,
+        mut wave: Vec<(By, Ask)>,
+        met: &mut AskSet,
+    ) -> Result<(), Unavailable> {
         while !wave.is_empty() {
             // Who asks for the same again, and later, adds nothing.
             wave.retain(|&(_, ask)| !world.is_own(ask) && met.insert(ask));
@@ -112,11 +125,11 @@ impl BuildList {
             world.expect(wave.iter().map(|&(_, ask)| &world.requirement(ask).id));
             let mut fresh = Vec::new();
             for (by, ask) in wave {
-                fresh.extend(list.visit(world, by, ask)?);
+                fresh.extend(self.visit(world, by, ask)?);
             }
             let candidates: Vec<_> = fresh
                 .iter()
-                .map(|&visit| (list.visits[visit].place, list.visits[visit].position))
+                .map(|&visit| (self.visits[visit].place, self.visits[visit].position))
                 .collect();
             world.expect_requirements(&candidates);
             wave = Vec::new();
@@ -125,7 +138,7 @@ impl BuildList {
                 wave.extend(asks.iter().map(|&ask| (By::Visit(visit), ask)));
             }
         }
-        Ok(list)
+        Ok(())
     }
 
     /// Visits what a requirement needs at least; gives the visit if it is the first of that version.

@@ -15,7 +15,7 @@ use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, least, l
 use crate::select::minimal::{providers, replaced};
 use crate::select::positions::PositionSet;
 use crate::select::stand_ins;
-use crate::select::world::{Ask, World};
+use crate::select::world::{Ask, OwnRequires, World};
 
 /// What facts call the command that wants a version; whoever knows its name puts it there.
 pub const COMMAND: &str = "this command";
@@ -99,20 +99,34 @@ fn first_flaw(
 /// could be met.
 pub(super) fn smallest(world: &mut World<'_>, conflict: Conflict) -> Result<Conflict, Unavailable> {
     let mut smallest = conflict;
-    let mut needed = 0;
+    let mut needed: usize = 0;
     loop {
         let mut roots = named(world, &smallest);
-        if needed >= roots.len() || roots.len() == 1 {
-            return Ok(smallest);
+        let mut required = named_capabilities(world, &smallest);
+        if let Some(capability) = needed.checked_sub(roots.len()) {
+            let Some(name) = required.keys().nth(capability).cloned() else { return Ok(smallest) };
+            required.remove(&name);
+        } else {
+            roots.remove(needed);
         }
-        roots.remove(needed);
         world.ask(roots);
-        let list = BuildList::build(world, &[])?;
-        match self::conflict(world, &list)? {
-            Some(smaller) => (smallest, needed) = (smaller, 0),
-            None => needed += 1,
+        world.require_of_own(required);
+        match providers::complete(world, &[])? {
+            Err(smaller) => (smallest, needed) = (*smaller, 0),
+            Ok(_) => needed += 1,
         }
     }
+}
+
+/// What the workspace's own packages require of the capabilities that a conflict names.
+fn named_capabilities(world: &World<'_>, conflict: &Conflict) -> OwnRequires {
+    let mut required = world.request().own.requires.clone();
+    required.retain(|name, _| {
+        conflict.facts.iter().any(|fact| {
+            matches!(fact, Fact::RequiresCapability { by: Requirer::Roots(_), capability } if capability == name)
+        })
+    });
+    required
 }
 
 /// What roots ask for that a conflict names, each alone.
@@ -206,7 +220,7 @@ fn broken(
 }
 
 /// Adds the facts that are not there yet.
-fn add(conflict: &mut Conflict, facts: Vec<Fact>) {
+pub(super) fn add(conflict: &mut Conflict, facts: Vec<Fact>) {
     for fact in facts {
         if !conflict.facts.contains(&fact) {
             conflict.facts.push(fact);

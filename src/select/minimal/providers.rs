@@ -19,27 +19,48 @@ pub(in crate::select) fn complete(
     world: &mut World<'_>,
     wanted: &[Wanted],
 ) -> Result<Result<BuildList, Box<Conflict>>, Unavailable> {
+    Ok(attempt(world, wanted)?.map_err(|dead_end| dead_end.conflict))
+}
+
+/// Where an attempt ended, and why.
+struct DeadEnd {
+    /// How many providers had been added, those that led there among them only if nothing spoke against them.
+    depth: usize,
+    conflict: Box<Conflict>,
+}
+
+fn attempt(
+    world: &mut World<'_>,
+    wanted: &[Wanted],
+) -> Result<Result<BuildList, DeadEnd>, Unavailable> {
+    let dead_end = |conflict| Err(DeadEnd { depth: wanted.len().saturating_sub(1), conflict });
     let list = BuildList::build(world, wanted)?;
     if let Some(conflict) = check::conflict(world, &list)? {
-        return Ok(Err(Box::new(conflict)));
+        return Ok(dead_end(Box::new(conflict)));
     }
     let Some(missing) = missing(world, &list)? else {
         return Ok(match doubled(world, &list)? {
-            Some(conflict) => Err(Box::new(conflict)),
+            Some(conflict) => dead_end(Box::new(conflict)),
             None => Ok(list),
         });
     };
-    let mut first = None;
+    // Of several dead ends the deepest tells most: what stands in the way further up was got round.
+    let mut deepest: Option<DeadEnd> = None;
     for provider in candidates(world, &list, missing.capability) {
         let wanted: Vec<Wanted> = wanted.iter().copied().chain([provider]).collect();
-        match complete(world, &wanted)? {
+        match attempt(world, &wanted)? {
             Ok(list) => return Ok(Ok(list)),
-            Err(conflict) => {
-                first.get_or_insert(conflict);
-            }
+            Err(other) if deepest.as_ref().is_some_and(|known| known.depth >= other.depth) => {}
+            Err(other) => deepest = Some(other),
         }
     }
-    Ok(Err(first.unwrap_or_else(|| Box::new(unprovided(world, &list, &missing)))))
+    Ok(match deepest {
+        Some(deepest) => Err(deepest),
+        None => {
+            let conflict = Box::new(unprovided(world, &list, &missing));
+            Err(DeadEnd { depth: wanted.len(), conflict })
+        }
+    })
 }
 
 /// A capability that nothing chosen provides.
@@ -50,9 +71,8 @@ struct Missing {
 
 /// The first capability that a root or a chosen version requires and nothing provides.
 fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, Unavailable> {
-    let own = &world.request().own.requires;
     let mut required = Vec::new();
-    for (name, by) in own {
+    for (name, by) in world.own_requires() {
         required.extend(by.values().map(|near| (name.clone(), near.clone(), By::Command)));
     }
     let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
@@ -131,7 +151,7 @@ pub(super) fn required(
         let details = world.package(visit.place).details(visit.position);
         details.is_some_and(|details| details.requires.iter().any(|one| one == name))
     });
-    let by = match (world.request().own.requires.get(name), asker) {
+    let by = match (world.own_requires().get(name), asker) {
         (None, Some(asker)) => requirer(world, &list.visits[asker]),
         (by, _) => {
             let asker = None;
@@ -160,7 +180,7 @@ fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflic
             requirer(world, visit)
         }
         By::Root(_) | By::Command | By::Capability(_) => {
-            let by = world.request().own.requires.get(&capability);
+            let by = world.own_requires().get(&capability);
             Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect())
         }
     };
@@ -196,10 +216,7 @@ fn doubled(world: &mut World<'_>, list: &BuildList) -> Result<Option<Conflict>, 
         if one.0 == two.0 && (one.1 != two.1 || one.1.is_none()) {
             let mut conflict = check::begin(world);
             for (_, _, fact, chain) in [one, two] {
-                let new = chain.iter().filter(|fact| !conflict.facts.contains(fact));
-                let mut new: Vec<Fact> = new.cloned().collect();
-                new.push(fact.clone());
-                conflict.facts.extend(new);
+                check::add(&mut conflict, chain.iter().chain([fact]).cloned().collect());
             }
             conflict.capabilities = vec![supply::describe(world, &one.0, true)];
             return Ok(Some(conflict));

@@ -281,6 +281,42 @@ proptest! {
     }
 
     #[test]
+    fn without_any_one_line_the_others_can_be_met(case in case()) {
+        let (memory, request) = (case.memory(), case.request());
+        for is_minimal in [false, true] {
+            let strategy: &dyn Selecting = if is_minimal { &Minimal } else { &Highest };
+            let Err(Failure::Conflict(conflict)) = strategy.select(&memory, &request) else { continue };
+            let lines: Vec<&Fact> = conflict.facts.iter().filter(|fact| matches!(
+                fact,
+                Fact::Requires { by: Requirer::Roots(_), .. }
+                    | Fact::RequiresCapability { by: Requirer::Roots(_), .. }
+            )).collect();
+            let only = |lines: &[&Fact]| {
+                let mut only = request.clone();
+                only.roots[0].requirements.retain(|one| lines.iter().any(|line| {
+                    matches!(line, Fact::Requires { id, asked, .. }
+                        if *id == one.id && asked.contains(&one.to_string()))
+                }));
+                only.own.requires.retain(|name, _| lines.iter().any(|line| {
+                    matches!(line, Fact::RequiresCapability { capability, .. } if capability == name)
+                }));
+                strategy.select(&memory, &only)
+            };
+            prop_assert!(!lines.is_empty(), "{conflict}");
+            // By the minimal strategy one of the providers that were tried is told of, not why no other one would do; and
+            // two that no registry lists may come to be each other's reason to be there.
+            let is_told_whole = only(&lines).is_err();
+            prop_assert!(is_told_whole || is_minimal || !case.lists_all(), "{conflict}");
+            // A provider that no registry lists counts only because something asks for it, and so is told with that.
+            for dropped in (0..lines.len()).filter(|_| is_told_whole && case.lists_all()) {
+                let mut others = lines.clone();
+                let line = others.remove(dropped);
+                prop_assert!(only(&others).is_ok(), "{line:?} is not needed: {conflict}");
+            }
+        }
+    }
+
+    #[test]
     fn every_way_out_leads_out(case in case(), excluded in proptest::option::of(0..NAMES.len())) {
         let mut request = case.request();
         let exclude = excluded.map(|name| Exclusion { id: id(NAMES[name]), spec: None });

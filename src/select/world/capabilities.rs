@@ -174,9 +174,9 @@ impl World<'_> {
 
     /// What the root needs besides its requirements: what the workspace's packages require.
     pub(super) fn edges_of_own(&mut self) -> Result<Vec<Edge>, Unavailable> {
-        let required = &self.request.own.requires;
+        let required = self.own_requires.clone();
         let mut edges = Vec::new();
-        for (name, by) in required {
+        for (name, by) in required.iter() {
             for near in by.values() {
                 edges.push(self.edge_to_provider(name, near, Node::ROOT, 0)?);
             }

@@ -32,11 +32,15 @@ use self::capabilities::Capabilities;
 pub(super) use self::capabilities::Provider;
 use self::replacements::Replacements;
 
+/// Capability → who requires it: the name for people, and the id.
+pub(super) type OwnRequires = BTreeMap<String, BTreeMap<String, PackageId>>;
+
 /// The graph, as far as it was walked.
 pub(super) struct World<'a> {
     universe: &'a dyn Universe,
     request: &'a Request,
     roots: Cow<'a, [Root]>,
+    own_requires: Cow<'a, OwnRequires>,
     locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
     direct: BTreeSet<&'a PackageId>,
     kinds: Vec<Kind>,
@@ -75,6 +79,7 @@ impl<'a> World<'a> {
             universe,
             request,
             roots: Cow::Borrowed(&request.roots),
+            own_requires: Cow::Borrowed(&request.own.requires),
             locked,
             direct: required.map(|requirement| &requirement.id).collect(),
             kinds: vec![Kind::Root],
@@ -116,6 +121,16 @@ impl<'a> World<'a> {
     /// Who asks for what from outside.
     pub(super) fn roots(&self) -> &[Root] {
         &self.roots
+    }
+
+    /// Which capabilities the workspace's own packages require, and who does.
+    pub(super) fn own_requires(&self) -> &OwnRequires {
+        &self.own_requires
+    }
+
+    /// Makes the workspace's own packages require other capabilities.
+    pub(super) fn require_of_own(&mut self, required: OwnRequires) {
+        self.own_requires = Cow::Owned(required);
     }
 
     /// Makes other things be asked for from outside; all that was found out stays.
