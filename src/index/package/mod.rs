@@ -383,8 +383,8 @@ impl Package {
         shared: &Shared,
         position: Position,
     ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
-        let mut release = self.line(position)?;
-        let dependencies = match release.dependencies.take() {
+        let release = self.line(position)?;
+        let dependencies = match release.dependencies.clone() {
             Some(dependencies) => dependencies,
             None => {
                 let seen = self.seen(shared, &release)?.unwrap_or_default();
