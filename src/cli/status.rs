@@ -48,6 +48,7 @@ pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
         context.line(&format!("  {name} {version} {FAINT}{place}{FAINT:#}"))?;
     }
     for (id, place) in &status.placed {
+        let place = if place.is_empty() { "." } else { place };
         context.line(&format!(
             "{NOTICE}used from the workspace{NOTICE:#}: {id} {FAINT}{place}{FAINT:#}"
         ))?;

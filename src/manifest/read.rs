@@ -156,8 +156,8 @@ fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
 
 /// A name, or base and name: neither protocol nor version.
 pub(crate) fn unversioned(text: &str) -> Result<Reference, Problem> {
-    let reference = Reference::parse(text)?;
     let expected = "expected a name such as `acmecorp/elk`, or base and name";
+    let reference = Reference::parse(text).map_err(|error| Problem::from(error).help(expected))?;
     if let Some(at) = text.find('#') {
         return Err(Problem::new("no version belongs here").at(at..text.len()).help(expected));
     }

@@ -158,6 +158,11 @@ fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
 
 /// A base; its last slash may be missing.
 fn base(text: &str) -> Result<Base, Problem> {
+    if let Some(colon) = text.find("://") {
+        let end = colon + "://".len();
+        let help = format!("write the host alone: `{}`", &text[end..]);
+        return Err(Problem::new("no protocol belongs here").at(0..end).help(help));
+    }
     let with_slash = if text.ends_with('/') { text.to_owned() } else { format!("{text}/") };
     Ok(Base::parse(&with_slash)?)
 }

@@ -90,6 +90,8 @@ fn workspace() {
     let sandbox = Sandbox::new();
     sandbox.write(".mu/workspace.yaml", "registrys: {}\n");
     check(&sandbox, &["list"], "workspace", &["workspace.yaml", "registries"]);
+    sandbox.write(".mu/workspace.yaml", "base: https://hub.mu.com/\n");
+    check(&sandbox, &["list"], "workspace", &["no protocol belongs here", "the host alone"]);
     sandbox.write(".mu/workspace.yaml", "");
     sandbox.place("work/a", &Package::new("acme/x", "1.0.0"));
     sandbox.place("work/b", &Package::new("acme/x", "1.0.0"));

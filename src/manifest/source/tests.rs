@@ -111,6 +111,12 @@ fn mistakes_are_said_with_their_place() {
         "a:\n\tb: c\n",
         "a.yaml:2:2: this is not YAML: tabs disallowed within this context (block indentation)",
     );
+    check_error("a.yaml", "a: b\n\tc: d\n", "a.yaml:2:1: this is not YAML: a tab cannot indent");
+    check_error(
+        "a.yaml",
+        "a:\n - b\n \t- c\n",
+        "a.yaml:3:2: this is not YAML: a tab cannot indent",
+    );
     check_error("a.yaml", "? [a]\n: b\n", "a.yaml:1:3: a key must be text");
     check_error("a.yaml", "a: !secret x\n", "a.yaml:1:4: the tag `!secret` means nothing here");
     check_error(

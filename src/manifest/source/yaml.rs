@@ -232,8 +232,24 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
     if *error.kind() == yaml::ErrorKind::RecursionLimitExceeded {
         return Fault::new(at..at + 1, format!("nested more than {MAX_DEPTH} levels deep"));
     }
-    let fault = Fault::new(at..at + 1, format!("this is not YAML: {}", error.info()));
-    let tab =
-        text[..at.min(text.len())].ends_with('\t') || text[at.min(text.len())..].starts_with('\t');
-    if tab { fault.help("indent with spaces; YAML does not take tabs there") } else { fault }
+    let rest = &text[at.min(text.len())..];
+    let message = format!("this is not YAML: {}", error.info());
+    let is_tab = error.info().contains("tab");
+    if rest.starts_with('\t') || text[..at.min(text.len())].ends_with('\t') {
+        return Fault::new(at..at + 1, message).help(NO_TABS);
+    }
+    // The parser points at the value before.
+    let indents = rest.match_indices('\n').map(|(line, _)| {
+        let indent = rest[line + 1..].len() - rest[line + 1..].trim_start_matches(' ').len();
+        line + 1 + indent
+    });
+    match indents.into_iter().find(|tab| is_tab && rest[*tab..].starts_with('\t')) {
+        Some(tab) => {
+            let tab = at + tab;
+            Fault::new(tab..tab + 1, "this is not YAML: a tab cannot indent").help(NO_TABS)
+        }
+        None => Fault::new(at..at + 1, message),
+    }
 }
+
+const NO_TABS: &str = "indent with spaces; YAML does not take tabs there";
