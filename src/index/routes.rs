@@ -321,8 +321,11 @@ impl Routes {
         let provider = match (registry.provider.as_deref(), root.scheme()) {
             (Some(provider), _) => provider,
             (None, _) if is_git => "git",
-            (None, "oci") => "oci",
-            (None, _) => "hub",
+            (None, _) => match registry.url.as_ref().map(SafeUrl::scheme) {
+                None | Some("http" | "https" | "file") => "hub",
+                // As the protocol of a reference, a scheme that is no provider's is told as such.
+                Some(scheme) => scheme,
+            },
         };
         Ok((provider, root))
     }

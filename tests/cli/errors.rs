@@ -277,8 +277,10 @@ fn a_place_that_no_provider_serves_yet_is_named() {
         let message = error["message"].as_str().expect("is text");
         assert!(message.contains(&format!("no provider for `{provider}` yet")), "{message}");
     }
-    sandbox.write(".mu/workspace.yaml", "registries: {acme.co/: {provider: svn}}\n");
-    let error = sandbox.mu(&["get", "acme.co/elk", "--json"]).fails_with("reference");
-    assert!(error["message"].as_str().is_some_and(|text| text.contains("`svn`")), "{error}");
+    for registry in ["{provider: svn}", "svn://acme.co/"] {
+        sandbox.write(".mu/workspace.yaml", &format!("registries: {{acme.co/: {registry}}}\n"));
+        let error = sandbox.mu(&["get", "acme.co/elk", "--json"]).fails_with("reference");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("`svn`")), "{error}");
+    }
     assert!(!sandbox.has("work/Mu.lock"));
 }
