@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn folders_are_called_by_where_they_are_from_here() {
         let mut lock = example();
-        let folder = PackageId::local(Path::new("/work/shared"));
+        let folder = PackageId::local(Path::new("/home/ada/shared"));
         let package = &mut lock.packages[0];
         package.dependencies = vec![folder.clone()];
         package.requested[0].by = Arc::from(&folder);
@@ -343,7 +343,7 @@ mod tests {
         lock.packages.push(LockedPackage::new(folder, "1.0.0".to_owned(), source));
         let text = lock.print();
         assert!(!text.contains("localhost"), "{text}");
-        let read = read::parse(Path::new("/work/here/Mu.lock"), &text).expect("reads its own text");
+        let read = read::parse(Path::new("/home/ada/here/Mu.lock"), &text).expect("reads its own text");
         assert_eq!(read, lock);
         let moved =
             read::parse(Path::new("/else/where/Mu.lock"), &text).expect("reads its own text");
