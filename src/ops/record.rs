@@ -1,6 +1,6 @@
 //! From a selection to a lock: old entries for what did not move, new ones for what did.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,10 +75,7 @@ pub(super) fn record(
                     package.digest = before.and_then(|before| before.digest);
                 }
                 if let Some(to) = moved_to(&chosen.id, &release) {
-                    warnings.push(format!(
-                        "`{}` has moved to `{to}`, where its new versions will be: depend on that instead",
-                        chosen.id,
-                    ));
+                    warnings.push(moved(chosen, &to.to_string()));
                 }
                 releases.insert(lock.packages.len(), (route, release));
                 package
@@ -170,6 +167,24 @@ fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageI
     let mut all: Vec<PackageId> = own.map(|dependency| dependency.id.clone()).collect();
     all.extend(replaced.iter().map(|replaced| replaced.id.clone()));
     all
+}
+
+/// That a package has moved, and whose matter that is.
+fn moved(chosen: &Chosen, to: &str) -> String {
+    let id = &chosen.id;
+    let packages = chosen.requested.iter().map(|demand| match &demand.by {
+        Asker::Package(by) => Some(format!("`{by}`")),
+        Asker::Root(_) => None,
+    });
+    match packages.collect::<Option<BTreeSet<String>>>() {
+        Some(by) if !by.is_empty() => {
+            let by = by.into_iter().collect::<Vec<_>>().join(" and ");
+            format!("`{id}`, needed by {by}, has moved to `{to}`, where its new versions will be")
+        }
+        _ => format!(
+            "`{id}` has moved to `{to}`, where its new versions will be: depend on that instead"
+        ),
+    }
 }
 
 /// What something else is used for, with what was locked of it before.

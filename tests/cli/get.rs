@@ -240,11 +240,27 @@ fn inside_a_pack_is_inside_the_workspace() {
 }
 
 #[test]
+fn who_needs_a_package_that_moved_is_named() {
+    let sandbox = Sandbox::with_dependencies(&["acme/app"]);
+    sandbox.publish(&[
+        Package::new("acme/app", "1.0.0").needs("old/kafka"),
+        Package::new("old/kafka", "1.0.0").key("movedTo", "hub.mu.com/ops/kafka".into()),
+    ]);
+    sandbox.mu(&["get"]).ok().says(&[
+        "`hub.mu.com/old/kafka`, needed by `hub.mu.com/acme/app`, has moved to `hub.mu.com/ops/kafka`",
+        "where its new versions will be\n",
+    ]);
+}
+
+#[test]
 fn a_package_that_moved_says_where_to() {
     let sandbox = Sandbox::with_dependencies(&["old/kafka"]);
     let moved = Package::new("old/kafka", "1.0.0").key("movedTo", "hub.mu.com/ops/kafka".into());
     sandbox.hub().publish(&moved);
-    sandbox.mu(&["get"]).ok().says(&["`hub.mu.com/old/kafka` has moved to `hub.mu.com/ops/kafka`"]);
+    sandbox.mu(&["get"]).ok().says(&[
+        "`hub.mu.com/old/kafka` has moved to `hub.mu.com/ops/kafka`",
+        "depend on that instead\n",
+    ]);
     sandbox.mu(&["get"]).ok().does_not_say(&["has moved"]);
     let outdated = sandbox.mu(&["outdated", "--json"]).ok().json();
     assert_eq!(outdated["packages"][0]["movedTo"], "hub.mu.com/ops/kafka");
