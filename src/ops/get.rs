@@ -69,7 +69,9 @@ fn get_noting(
     let mut editing = Editing::default();
     let mut dependencies = Vec::new();
     let target = match &request.save {
-        Some(save) => Some(member::target(session, save.package.as_deref())?),
+        Some(save) => {
+            Some(member::target(session, save.package.as_deref(), "mu add REF -p PACKAGE")?)
+        }
         None => None,
     };
     for text in &request.references {

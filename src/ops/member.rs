@@ -11,12 +11,16 @@ use crate::reference::Reference;
 use crate::workspace::Workspace;
 
 /// The place in the workspace's members of the package called `name` (by name, id or folder), or of
-/// the one around the current folder.
+/// the one around the current folder. `example` is how the command names one, for hints.
 ///
 /// # Errors
 ///
 /// When there is none, or it is not clear which is meant.
-pub(super) fn target(session: &Session, name: Option<&str>) -> Result<usize, CommandError> {
+pub(super) fn target(
+    session: &Session,
+    name: Option<&str>,
+    example: &str,
+) -> Result<usize, CommandError> {
     let members = &session.workspace.members;
     if let Some(name) = name {
         let id = Reference::parse(name).ok().map(|reference| reference.id(&session.defaults()));
@@ -43,7 +47,7 @@ pub(super) fn target(session: &Session, name: Option<&str>) -> Result<usize, Com
                 session.workspace.root.display()
             ),
         )
-        .hint(format!("name one with `-p`: {}", names(session)))),
+        .hint(format!("name one, as in `{example}`: {}", names(session)))),
     }
 }
 

@@ -185,6 +185,26 @@ fn a_workspace_is_published_in_the_order_of_its_dependencies() {
 }
 
 #[test]
+fn which_package_is_meant_has_to_be_clear() {
+    let sandbox = Sandbox::new();
+    for arguments in [&["publish"][..], &["publish", "--all"], &["pack"]] {
+        sandbox.mu(arguments).fails().says(&["there is no package in"]);
+    }
+    for name in ["one", "two"] {
+        sandbox.write(&format!("{name}/Mu.yaml"), &format!("name: acme/{name}\nversion: 1.0.0\n"));
+    }
+    for (command, hint) in [
+        ("publish", "as in `mu publish PACKAGE`: `acme/one`, `acme/two`"),
+        ("pack", "`mu pack PACKAGE`"),
+    ] {
+        let run = sandbox.mu(&[command]);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&[hint]);
+        sandbox.mu(&[command, "acme/two"]).ok();
+    }
+}
+
+#[test]
 fn pins_are_published_on_request() {
     let sandbox = Sandbox::with_dependencies(&[]);
     sandbox.publish(&[Package::new("aws/vpc", "1.3.0")]);

@@ -72,7 +72,7 @@ pub struct Packed {
 /// When the manifest has no version, a file looks like a secret's, a reader would refuse the archive, or
 /// something cannot be read or written.
 pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
-    let index = member::target(session, request.package.as_deref())?;
+    let index = member::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
     let lock = session.lockfile()?.unwrap_or_default();
     let file_name = file_name(&session.workspace.members[index].manifest)?;
     let path = output(session, request.output.as_deref(), &file_name);

@@ -78,10 +78,10 @@ pub fn publish(
     request: &PublishRequest,
 ) -> Result<Vec<Publishing>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
-    let members = if request.all {
+    let members = if request.all && !session.workspace.members.is_empty() {
         in_order(session)
     } else {
-        vec![member::target(session, request.package.as_deref())?]
+        vec![member::target(session, request.package.as_deref(), "mu publish PACKAGE")?]
     };
     let moved_to = request.moved_to.as_deref().map(|to| check::moved_to(session, to));
     let moved_to = moved_to.transpose()?;
