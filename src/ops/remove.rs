@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::lock::LockedPackage;
 use crate::manifest::edit::Section;
 use crate::ops::get::id_of;
 use crate::ops::least::{Idle, Plan, carry_out};
@@ -58,8 +59,26 @@ pub fn remove(
             return Err(not_asked_for(session, text, &id, &extra));
         }
     }
+    let removed = discarded.clone();
     let plan = Plan { editing, extra, discarded, ..Plan::default() };
-    carry_out(session, plan, Update::Nothing, Idle::Go, dry_run)
+    let outcome = carry_out(session, plan, Update::Nothing, Idle::Go, dry_run)?;
+    for package in removed.iter().filter_map(|id| outcome.lock.find(id).next()) {
+        if let Some(needed) = needed(package) {
+            session.events.warning(&format!("`{}` stays, because {needed}", package.id));
+        }
+    }
+    Ok(outcome)
+}
+
+/// Who still asks for a package, as a sentence.
+fn needed(package: &LockedPackage) -> Option<String> {
+    let by: Vec<String> =
+        package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
+    match &by[..] {
+        [] => None,
+        [one] => Some(format!("{one} needs it")),
+        [most @ .., last] => Some(format!("{} and {last} need it", most.join(", "))),
+    }
 }
 
 /// The reference of the dependency that `text` means: by its local name, or by the package it names.
@@ -100,16 +119,10 @@ pub(super) fn not_asked_for(
     let error = CommandError::new(Code::NotFound, format!("nothing here asks for `{text}`"));
     let locked = session.lockfile().ok().flatten().unwrap_or_default();
     if let Some(package) = locked.find(id).next() {
-        let by: Vec<String> =
-            package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
-        let hint = match &by[..] {
-            [] => return error,
-            [one] => format!("it is installed because {one} needs it"),
-            [most @ .., last] => {
-                format!("it is installed because {} and {last} need it", most.join(", "))
-            }
+        return match needed(package) {
+            Some(needed) => error.hint(format!("it is installed because {needed}")),
+            None => error,
         };
-        return error.hint(hint);
     }
     if let Some(replaced) = locked.replacement(id) {
         return error.hint(format!("`{}` is used for it, and nothing is left of it", replaced.by));

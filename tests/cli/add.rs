@@ -182,3 +182,14 @@ fn a_package_that_is_no_member_is_not_taken_for_the_one_around_it() {
     }
     assert_eq!(sandbox.read("Mu.yaml"), "name: acme/web\n");
 }
+
+#[test]
+fn what_others_need_stays_and_is_told() {
+    let sandbox = sandbox("name: acme/web\ndependencies: [aws/ec2, aws/elk]\n");
+    sandbox.publish(&[Package::new("aws/elk", "1.0.0").needs("aws/ec2#^1")]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["remove", "aws/ec2"]).ok();
+    run.says(&["`hub.mu.com/aws/ec2` stays, because `hub.mu.com/aws/elk` needs it"]);
+    let gone = sandbox.mu(&["remove", "aws/elk"]).ok();
+    gone.says(&["- hub.mu.com/aws/ec2 1.3.0"]).does_not_say(&["stays"]);
+}
