@@ -343,7 +343,8 @@ mod tests {
         lock.packages.push(LockedPackage::new(folder, "1.0.0".to_owned(), source));
         let text = lock.print();
         assert!(!text.contains("localhost"), "{text}");
-        let read = read::parse(Path::new("/home/ada/here/Mu.lock"), &text).expect("reads its own text");
+        let read =
+            read::parse(Path::new("/home/ada/here/Mu.lock"), &text).expect("reads its own text");
         assert_eq!(read, lock);
         let moved =
             read::parse(Path::new("/else/where/Mu.lock"), &text).expect("reads its own text");
