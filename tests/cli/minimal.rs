@@ -8,12 +8,8 @@ use crate::support::{Package, Sandbox};
 fn publish(sandbox: &Sandbox, lines: &str) {
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (package, needs) = line.split_once(':').expect("has a colon");
-        let (name, version) = package.split_once(' ').expect("has a version");
-        let package = Package::new(&format!("x/{name}"), &format!("{version}.0"));
-        let package = needs
-            .split_whitespace()
-            .fold(package, |package, need| package.needs(&format!("x/{need}")));
-        sandbox.publish(&[package]);
+        let needs: String = needs.split_whitespace().map(|need| format!(" x/{need}")).collect();
+        sandbox.offer(&format!("x/{package}.0:{needs}"));
     }
 }
 

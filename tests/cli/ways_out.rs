@@ -61,14 +61,21 @@ fn edit(sandbox: &Sandbox, way: &Value) {
 /// `aws/app` 1 needs `aws/vpc` 2, an older one needed 1.
 fn conflicting(dependencies: &[&str]) -> Sandbox {
     let sandbox = Sandbox::with_dependencies(dependencies);
-    sandbox.publish(&[
-        Package::new("aws/app", "0.9.0").needs("aws/vpc#^1"),
-        Package::new("aws/app", "1.0.0").needs("aws/vpc#^2"),
-        Package::new("aws/vpc", "1.0.0"),
-        Package::new("aws/vpc", "1.4.0"),
-        Package::new("aws/vpc", "2.0.0"),
-        Package::new("aws/vpc", "2.3.0"),
-    ]);
+    sandbox.offer(
+        "aws/app 0.9.0: aws/vpc#^1
+         aws/app 1.0.0: aws/vpc#^2
+         aws/vpc 1.0.0:
+         aws/vpc 1.4.0:
+         aws/vpc 2.0.0:
+         aws/vpc 2.3.0:",
+    );
+    sandbox
+}
+
+/// The same, installed.
+fn installed(dependencies: &[&str]) -> Sandbox {
+    let sandbox = conflicting(dependencies);
+    sandbox.mu(&["get"]).ok();
     sandbox
 }
 
@@ -267,12 +274,12 @@ fn settings_that_override_are_told() {
     // What the packages of others disagree about is nobody's requirement here.
     let make = || {
         let sandbox = Sandbox::with_dependencies(&["aws/one#^1", "aws/two#^1"]);
-        sandbox.publish(&[
-            Package::new("aws/one", "1.0.0").needs("aws/vpc#^1"),
-            Package::new("aws/two", "1.0.0").needs("aws/vpc#^2"),
-            Package::new("aws/vpc", "1.0.0"),
-            Package::new("aws/vpc", "2.0.0"),
-        ]);
+        sandbox.offer(
+            "aws/one 1.0.0: aws/vpc#^1
+             aws/two 1.0.0: aws/vpc#^2
+             aws/vpc 1.0.0:
+             aws/vpc 2.0.0:",
+        );
         sandbox
     };
     insta::assert_snapshot!(told(make, &["get"]).shown(), @"
@@ -293,11 +300,11 @@ fn settings_that_override_are_told() {
 fn several_requirements_are_relaxed_together() {
     let make = || {
         let sandbox = conflicting(&["aws/app#^1", "aws/vpc#^1", "aws/log#^1", "aws/net#^1"]);
-        sandbox.publish(&[
-            Package::new("aws/log", "1.0.0").needs("aws/net#^2"),
-            Package::new("aws/net", "1.0.0"),
-            Package::new("aws/net", "2.0.0"),
-        ]);
+        sandbox.offer(
+            "aws/log 1.0.0: aws/net#^2
+             aws/net 1.0.0:
+             aws/net 2.0.0:",
+        );
         sandbox
     };
     insta::assert_snapshot!(told(make, &["get"]).shown(), @"
@@ -315,11 +322,7 @@ fn several_requirements_are_relaxed_together() {
 
 #[test]
 fn what_a_command_asks_for_is_relaxed_too() {
-    let make = || {
-        let sandbox = conflicting(&["aws/vpc#^1"]);
-        sandbox.mu(&["get"]).ok();
-        sandbox
-    };
+    let make = || installed(&["aws/vpc#^1"]);
     insta::assert_snapshot!(told(make, &["get", "aws/app#^1"]).shown(), @"
     $ mu get aws/app#^1
     error: no versions fit together
@@ -372,13 +375,13 @@ fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
     let make = || {
         let sandbox = Sandbox::with_dependencies(&["aws/app#^1", "aws/log#^1"]);
         sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
-        sandbox.publish(&[
-            Package::new("aws/app", "1.0.0").needs("aws/net#>=1 <2"),
-            Package::new("aws/app", "1.5.0").needs("aws/net#>=1 <3"),
-            Package::new("aws/log", "1.0.0").needs("aws/net#>=2"),
-            Package::new("aws/net", "1.0.0"),
-            Package::new("aws/net", "2.0.0"),
-        ]);
+        sandbox.offer(
+            "aws/app 1.0.0: aws/net#1
+             aws/app 1.5.0: aws/net#>=1
+             aws/log 1.0.0: aws/net#>=2
+             aws/net 1.0.0:
+             aws/net 2.0.0:",
+        );
         sandbox
     };
     insta::assert_snapshot!(told(make, &["get"]).shown(), @"
@@ -387,8 +390,8 @@ fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
       acme/web requires aws/log ^1
       aws/log 1.0.0 requires aws/net >=2
       acme/web requires aws/app ^1
-      aws/app 1.0.0 requires aws/net >=1 <2
-      aws/net 2.0.0 is needed at least, and is not >=1 <2
+      aws/app 1.0.0 requires aws/net 1
+      aws/net 2.0.0 is needed at least, and is not 1
 
     hint: ask for aws/app ^1.5.0 instead of ^1: `mu add aws/app#^1.5.0`
     hint: choose newer versions, which fit together: `mu get --resolution highest`
@@ -411,11 +414,7 @@ fn a_yanked_pin_gives_way_to_another_one() {
 
 #[test]
 fn what_is_only_supposed_is_supposed_otherwise() {
-    let make = || {
-        let sandbox = conflicting(&["aws/vpc#^1"]);
-        sandbox.mu(&["get"]).ok();
-        sandbox
-    };
+    let make = || installed(&["aws/vpc#^1"]);
     insta::assert_snapshot!(told(make, &["resolve", "--with", "aws/app#^1"]).shown(), @r"
     $ mu resolve --with aws/app#^1
     error: no versions fit together
@@ -529,11 +528,7 @@ fn what_the_command_was_to_change_is_still_changed() {
 
 #[test]
 fn a_downgrade_is_called_so() {
-    let make = || {
-        let sandbox = conflicting(&["aws/app#^1"]);
-        sandbox.mu(&["get"]).ok();
-        sandbox
-    };
+    let make = || installed(&["aws/app#^1"]);
     told(make, &["downgrade", "aws/vpc#1.4.0"]).says(&[
         "mu downgrade requires aws/vpc 1.4.0",
         "`mu add aws/app#^0.9.0 && mu downgrade aws/vpc#1.4.0`",

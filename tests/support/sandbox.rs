@@ -96,6 +96,16 @@ impl Sandbox {
         }
     }
 
+    /// Publishes versions with what they need, a line each: `aws/app 1.0.0: aws/vpc#^2 aws/log`.
+    pub(crate) fn offer(&self, lines: &str) {
+        for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let (package, needs) = line.split_once(':').expect("has a colon");
+            let (name, version) = package.split_once(' ').expect("has a version");
+            let needs = needs.split_whitespace();
+            self.publish(&[needs.fold(Package::new(name, version), Package::needs)]);
+        }
+    }
+
     /// Says in `~/.mu/config.yaml` where `hub.mu.com/` is.
     pub(crate) fn hub_is_at(&self, url: &str) {
         let text = format!("registries:\n  hub.mu.com/: \"{url}\"\n");
