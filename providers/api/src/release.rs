@@ -4,8 +4,10 @@
 //! are ignored, because newer hubs may know more.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// One published version of a package.
@@ -106,7 +108,7 @@ pub struct Release {
 }
 
 /// One dependency, as a manifest and an index line write it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Dependency {
     /// A reference alone.
@@ -122,6 +124,32 @@ impl Dependency {
             Self::Reference(reference) => reference,
             Self::Detailed(detailed) => &detailed.reference,
         }
+    }
+}
+
+/// Looks at what is there, where `untagged` would first copy it: index lines hold hundreds of thousands.
+impl<'de> Deserialize<'de> for Dependency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Dependency;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a reference, or a dependency with `ref`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Dependency, E> {
+                Ok(Dependency::Reference(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Dependency, A::Error> {
+                let detailed = DetailedDependency::deserialize(MapAccessDeserializer::new(map));
+                detailed.map(Dependency::Detailed)
+            }
+        }
+
+        deserializer.deserialize_any(Either)
     }
 }
 
