@@ -1,5 +1,7 @@
 //! How a change of versions is printed: one line a package, and a summary.
 
+use std::collections::BTreeSet;
+
 use anstyle::Style;
 
 use crate::cli::{Context, Ending};
@@ -18,9 +20,10 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         [FAINT, GOOD, BAD, NOTICE].map(|style| context.shell.style(style));
     let line = |change: &Change| line(change, [faint, good, bad, notice]);
     let mut lines = String::new();
+    let own = outcome.lock.packages.iter().filter(|package| package.source.is_workspace());
+    let own: BTreeSet<&PackageId> = own.map(|package| &package.id).collect();
     for change in &outcome.changes {
-        let is_here = outcome.lock.find(&change.id).any(|package| package.source.is_workspace());
-        let mark = if is_here { " (workspace)" } else { "" };
+        let mark = if own.contains(&change.id) { " (workspace)" } else { "" };
         let lowered = outcome.lowered.iter().find(|lowered| lowered.id == change.id);
         let reason = lowered.map(reason).unwrap_or_default();
         let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);

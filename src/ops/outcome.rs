@@ -207,15 +207,13 @@ fn lowered_json(lowered: &Lowered) -> Value {
 /// What differs between two locks, by id.
 pub(super) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
     let mut changes = Vec::new();
-    let ids: BTreeSet<&PackageId> =
-        before.packages.iter().chain(&after.packages).map(|package| &package.id).collect();
-    for id in ids {
-        let old: Vec<&LockedPackage> = before.find(id).collect();
-        let new: Vec<&LockedPackage> = after.find(id).collect();
+    let (mut before, mut after) = (before.packages.as_slice(), after.packages.as_slice());
+    while let Some(id) = before.first().into_iter().chain(after.first()).map(|one| &one.id).min() {
+        let (old, new) = (take(&mut before, id), take(&mut after, id));
         let gone: Vec<&LockedPackage> =
-            old.iter().copied().filter(|old| !new.iter().any(|new| is_same(old, new))).collect();
+            old.iter().filter(|old| !new.iter().any(|new| is_same(old, new))).collect();
         let come: Vec<&LockedPackage> =
-            new.iter().copied().filter(|new| !old.iter().any(|old| is_same(old, new))).collect();
+            new.iter().filter(|new| !old.iter().any(|old| is_same(old, new))).collect();
         for index in 0..gone.len().max(come.len()) {
             let (from, to) = (gone.get(index), come.get(index));
             let same_version = from.zip(to).is_some_and(|(from, to)| from.version == to.version);
@@ -237,6 +235,14 @@ pub(super) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
         }
     }
     changes
+}
+
+/// Takes the packages with this id, if it is the first.
+fn take<'lock>(packages: &mut &'lock [LockedPackage], id: &PackageId) -> &'lock [LockedPackage] {
+    let end = packages.iter().take_while(|package| package.id == *id).count();
+    let (taken, rest) = packages.split_at(end);
+    *packages = rest;
+    taken
 }
 
 fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
