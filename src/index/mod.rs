@@ -5,6 +5,7 @@
 //! threads want it; what will be wanted soon is fetched ahead by a small pool. Which version to choose
 //! is not decided here.
 
+mod ahead;
 mod cache;
 mod error;
 mod hints;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Found, Progress, Provider, Release, SafeUrl};
+use mu_provider::{Found, Progress, Release, SafeUrl};
 use rustc_hash::FxHashMap;
 
 use crate::fs::FileError;
@@ -215,7 +216,7 @@ impl Index {
         &self,
         id: &PackageId,
         candidate: Candidate<'_>,
-    ) -> Result<(Route, Release), Unavailable> {
+    ) -> Result<(Route, Box<Release>), Unavailable> {
         let package = self.shared.package(id)?;
         package.release(candidate).map_err(|error| unavailable(id, error))
     }
@@ -257,22 +258,6 @@ impl Index {
         self.shared.uses_installed.store(true, Ordering::SeqCst);
         // Whoever could not be asked is looked for again.
         lock(&self.shared.packages).retain(|_, slot| !matches!(slot.get(), Some(Err(_))));
-    }
-
-    /// Asks for the releases of packages without waiting for the answers; returns those that somebody had to be
-    /// asked about in this run.
-    pub fn ask_ahead<'id>(&self, ids: &'id [PackageId]) -> Vec<&'id PackageId> {
-        let shared = &self.shared;
-        // What is on this disk and fresh is read when it is needed, by whoever needs it.
-        let is_distant = |id: &&PackageId| !(shared.options.is_local)(id) && !shared.is_at_hand(id);
-        let distant: Vec<&PackageId> = ids.iter().filter(is_distant).collect();
-        let asked: Vec<&PackageId> =
-            distant.iter().copied().filter(|id| !shared.is_known(id)).collect();
-        shared.announce(&asked);
-        for id in asked {
-            self.pool.ask(pool::Question::Releases(id.clone()));
-        }
-        distant
     }
 
     /// Asks no more for what was only hinted at: the choice is made.
@@ -340,6 +325,10 @@ impl Universe for Index {
         }
     }
 
+    fn expect_chosen(&self, versions: &[(Arc<Releases>, releases::Position)]) {
+        self.read_ahead(versions);
+    }
+
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {
         self.shared.similar(id)
     }
@@ -389,34 +378,6 @@ impl Shared {
     /// The package, if it was asked for and has answered.
     fn loaded(&self, id: &PackageId) -> Option<Arc<Package>> {
         lock(&self.packages).get(id)?.get()?.as_ref().ok().cloned()
-    }
-
-    /// Whether all that can be known of a package is in the cache, and fresh.
-    fn is_at_hand(&self, id: &PackageId) -> bool {
-        let Some(route) = self.routes.known(id, &|provider, root| self.is_cached(provider, root))
-        else {
-            return false;
-        };
-        let name = &route.location.path;
-        self.cache(route.provider.name(), &route.location.root).is_ok_and(|cache| {
-            cache.times(name).is_some_and(|(checked, max_age)| {
-                self.options.offline || self.is_fresh(checked, max_age)
-            })
-        })
-    }
-
-    /// Tells each provider how many packages it will be asked for of which nothing is in the cache.
-    fn announce(&self, ids: &[&PackageId]) {
-        let mut unknown: HashMap<(String, SafeUrl), (Arc<dyn Provider>, usize)> = HashMap::new();
-        for id in ids {
-            if let Some(route) = self.unknown_route(id) {
-                let place = (route.provider.name().to_owned(), route.location.root);
-                unknown.entry(place).or_insert((route.provider, 0)).1 += 1;
-            }
-        }
-        for ((_, root), (provider, packages)) in unknown {
-            provider.expect(&root, packages);
-        }
     }
 
     /// Where a package most likely is, if nothing of it is in the cache.

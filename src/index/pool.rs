@@ -19,6 +19,10 @@ use crate::reference::PackageId;
 pub(super) enum Question {
     Releases(PackageId),
     Requirements(Arc<Releases>, Position),
+    /// Packages that are at hand, in the order in which they will be wanted.
+    AtHand(Vec<PackageId>),
+    /// The lines of versions.
+    Lines(Vec<(Arc<Releases>, Position)>),
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +122,18 @@ impl Desk {
     fn answer(&self, question: &Question) {
         match question {
             Question::Releases(id) => drop(self.shared.package(id)),
+            // Begun with the last, for whoever wants them begins with the first; where the two meet, all are read.
+            Question::AtHand(ids) => {
+                let unread = ids.iter().rev().take_while(|id| !self.shared.is_known(id));
+                unread.for_each(|id| drop(self.shared.package(id)));
+            }
+            Question::Lines(versions) => {
+                for (releases, position) in versions {
+                    if let Some(package) = self.shared.loaded(releases.id()) {
+                        package.read_ahead(*position);
+                    }
+                }
+            }
             Question::Requirements(releases, position) => {
                 if let Ok(package) = self.shared.package(releases.id()) {
                     drop(package.requirements(&self.shared, Candidate::Release(*position)));

@@ -18,9 +18,9 @@ pub struct Releases {
     id: PackageId,
     source: Source,
     versions: Vec<Version>,
-    /// When each was published; empty if that is told of none.
+    /// When each was published, up to the last of which that is told.
     published: Vec<Option<i64>>,
-    /// The commit of each; empty if none has one.
+    /// The commit of each, up to the last that has one.
     commits: Vec<Option<Arc<str>>>,
     /// Of the versions that have some, ascending.
     details: Vec<(Position, Arc<Details>)>,
@@ -130,21 +130,23 @@ impl Releases {
             entries.sort_by(|one, two| one.version.cmp(&two.version));
             entries.dedup_by(|later, first| later.version == first.version);
         }
-        let is_plain = entries
-            .iter()
-            .all(|entry| entry.version.as_semver().is_some_and(|version| version.pre.is_empty()));
-        let mut releases = Self { is_plain, ..Self::empty(id, source) };
-        if entries.iter().any(|entry| entry.published.is_some()) {
-            releases.published = entries.iter().map(|entry| entry.published).collect();
-        }
-        if entries.iter().any(|entry| entry.commit.is_some()) {
-            releases.commits = entries.iter_mut().map(|entry| entry.commit.take()).collect();
-        }
-        let details =
-            (0..).zip(&mut entries).filter_map(|(at, entry)| Some((at, entry.details.take()?)));
-        releases.details.extend(details);
+        let mut releases = Self::empty(id, source);
         releases.versions.reserve_exact(entries.len());
-        releases.versions.extend(entries.into_iter().map(|entry| entry.version));
+        for entry in entries {
+            let at = releases.versions.len();
+            if let Some(published) = entry.published {
+                put(&mut releases.published, at, published);
+            }
+            if let Some(commit) = entry.commit {
+                put(&mut releases.commits, at, commit);
+            }
+            if let Some(details) = entry.details {
+                releases.details.push((at as Position, details));
+            }
+            let semver = entry.version.as_semver();
+            releases.is_plain &= semver.is_some_and(|version| version.pre.is_empty());
+            releases.versions.push(entry.version);
+        }
         releases
     }
 
@@ -239,6 +241,11 @@ impl Releases {
     pub fn app_versioning(&self) -> AppVersioning {
         AppVersioning::of((0..self.len()).filter_map(|position| self.app_version(position)))
     }
+}
+
+fn put<T: Clone>(column: &mut Vec<Option<T>>, at: usize, value: T) {
+    column.resize(at, None);
+    column.push(Some(value));
 }
 
 #[cfg(test)]

@@ -78,6 +78,9 @@ pub trait Universe: Sync {
     /// Says that the requirements of these versions will be asked for soon.
     fn expect_requirements(&self, _versions: &[(Arc<Releases>, Position)]) {}
 
+    /// Says that these versions were chosen, so that everything about them will be asked for.
+    fn expect_chosen(&self, _versions: &[(Arc<Releases>, Position)]) {}
+
     /// Whether answers come without waiting for anybody, so that looking ahead is of no use.
     fn is_at_hand(&self) -> bool {
         false

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mu_provider::{Dependency, Found, Release};
 
-use crate::index::cache::{Head, Label, Line, Lines, Listing, Needs};
+use crate::index::cache::{Head, Label, Line, Lines, Needs};
 use crate::index::releases::{Details, Entry, Upgrade};
 use crate::index::universe::Requirement;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
@@ -76,17 +76,18 @@ pub(super) fn release(lines: &Lines, line: Line) -> Result<Release, serde_json::
     serde_json::from_slice(&lines.read(line).map_err(serde::de::Error::custom)?)
 }
 
-/// What selection sees of the listing's versions: the heads up to the first that is none.
-pub(super) fn entries(id: &PackageId, listing: &Listing) -> Vec<Entry> {
-    let mut entries = Vec::with_capacity(listing.heads.len());
-    for head in &listing.heads {
+/// What selection sees of the listing's versions: the heads up to the first that is none. When they were published is left
+/// out unless it matters.
+pub(super) fn entries(id: &PackageId, heads: &[Head], lines: &Lines, dated: bool) -> Vec<Entry> {
+    let mut entries = Vec::with_capacity(heads.len());
+    for head in heads {
         let Some(version) = parse_head(head) else {
             break;
         };
-        let details = head.detailed.then(|| Arc::new(details_at(id, &listing.lines, head.line)));
+        let details = head.detailed.then(|| Arc::new(details_at(id, lines, head.line)));
         entries.push(Entry {
             version,
-            published: head.published,
+            published: head.published.filter(|_| dated),
             commit: head.commit.as_deref().map(Arc::from),
             details,
         });
@@ -249,9 +250,7 @@ mod tests {
         assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
         assert_eq!(heads[0].published, Some(7));
         let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
-        let listing =
-            Listing { location: found.location.clone(), heads, lines: Lines::fetched(found.lines) };
-        let entries = entries(&id, &listing);
+        let entries = entries(&id, &heads, &Lines::fetched(found.lines), false);
         assert_eq!(entries.len(), 3);
         let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());
         assert_eq!(yanked.as_deref(), Some("bad"));

@@ -113,7 +113,7 @@ pub(super) fn fetch_release(
 fn fetch_one(
     session: &Session,
     package: &LockedPackage,
-    known: Option<&(Route, Release)>,
+    known: Option<&(Route, Box<Release>)>,
     folders: &KnownFolders,
 ) -> Result<(Stored, bool), CommandError> {
     // A folder's content is what it is now; the lock only records it.
@@ -125,7 +125,7 @@ fn fetch_one(
     }
     let (route, release) = match known {
         Some((route, release)) => (route.clone(), release.clone()),
-        None => (route_of(session, package)?, release_of(package)),
+        None => (route_of(session, package)?, Box::new(release_of(package))),
     };
     let what = format!("{} {}", package.id, package.version);
     session.events.detail(&format!("fetching {what} from {}", route.location.describe()));

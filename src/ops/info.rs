@@ -83,7 +83,7 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
     };
     let failed = |error: Unavailable| unavailable(session, error);
     let (route, release) = session.index().release(&id, candidate).map_err(failed)?;
-    let release = in_full(&route, release);
+    let release = in_full(&route, *release);
     let manifest = manifest(session, &id, candidate)?;
     let version = match &chosen {
         Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,

@@ -57,6 +57,13 @@ impl<'a> LockedUniverse<'a> {
         Self { index: session.index(), replaced: replaced.collect(), packages }
     }
 
+    /// The versions that the index must be asked about.
+    fn unknown(&self, versions: &[(Arc<Releases>, Position)]) -> Vec<(Arc<Releases>, Position)> {
+        let is_unknown =
+            |(releases, _): &&(Arc<Releases>, Position)| !self.packages.contains_key(releases.id());
+        versions.iter().filter(is_unknown).cloned().collect()
+    }
+
     /// Whether the index need not be asked about a package.
     fn has(&self, id: &PackageId) -> bool {
         self.packages.contains_key(id) || self.replaced.contains_key(id)
@@ -219,11 +226,10 @@ impl Universe for LockedUniverse<'_> {
     }
 
     fn expect_requirements(&self, versions: &[(Arc<Releases>, Position)]) {
-        let unknown: Vec<_> = versions
-            .iter()
-            .filter(|(releases, _)| !self.packages.contains_key(releases.id()))
-            .cloned()
-            .collect();
-        self.index.expect_requirements(&unknown);
+        self.index.expect_requirements(&self.unknown(versions));
+    }
+
+    fn expect_chosen(&self, versions: &[(Arc<Releases>, Position)]) {
+        self.index.expect_chosen(&self.unknown(versions));
     }
 }

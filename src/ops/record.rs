@@ -3,11 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mu_provider::{Release, SafeUrl};
 
-use crate::index::{Index, Requirement, Route, Unavailable, moved_to};
+use crate::index::{Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::ops::failure::unavailable;
 use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
@@ -17,9 +16,6 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
 use crate::workspace::Resolution;
-
-/// Fewer releases than this are read without another thread.
-const MANY: usize = 64;
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
 /// that `other` knows.
@@ -41,33 +37,18 @@ pub(super) fn record(
     let mut releases = HashMap::new();
     let mut warnings: Vec<String> =
         selection.warnings.iter().map(|warning| describe(session, warning)).collect();
-    let kept: Vec<Option<&LockedPackage>> = selection
-        .packages
-        .iter()
-        .map(|chosen| {
-            let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
-            known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package))
-        })
-        .collect();
-    let new = selection.packages.iter().zip(&kept);
-    let new = new.filter(|(chosen, kept)| kept.is_none() && !chosen.is_local());
-    let new: Vec<&Chosen> = new.map(|(chosen, _)| chosen).collect();
-    let edges_of = |chosen: &Chosen| {
-        let overridden = overrides.get(&chosen.id).map(String::as_str);
-        (requests(chosen, overridden), dependencies(session, selection, chosen))
-    };
-    let edges = || selection.packages.iter().map(edges_of).collect::<Vec<_>>();
-    let (edges, read) = read_beside(session.index(), &new, edges);
-    let mut read = read.into_iter();
-    for ((chosen, kept), (requested, dependencies)) in
-        selection.packages.iter().zip(kept).zip(edges)
-    {
+    for chosen in &selection.packages {
+        let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
+        let kept =
+            known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package));
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),
             None => {
-                let release = read.next().expect("what is new was asked for");
-                let (route, release) = release.map_err(|error| unavailable(session, error))?;
+                let candidate = chosen.candidate();
+                let candidate = candidate.expect("what is not the workspace's own is a candidate");
+                let found = session.index().release(chosen.source(), candidate);
+                let (route, release) = found.map_err(|error| unavailable(session, error))?;
                 let mut package = new_entry(session, chosen, &route, &release)?;
                 if package.source.is_folder() {
                     // Taken for unchanged until it is read again.
@@ -87,8 +68,8 @@ pub(super) fn record(
             package.requires = chosen.requires.clone();
             package.replaces = chosen.replaces.clone();
         }
-        package.requested = requested;
-        package.dependencies = dependencies;
+        package.requested = requests(chosen, overrides.get(&chosen.id).map(String::as_str));
+        package.dependencies = dependencies(session, selection, chosen);
         lock.packages.push(package);
     }
     let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
@@ -260,43 +241,6 @@ fn local_entry(session: &Session, requirements: &Requirements, chosen: &Chosen) 
 
 fn version_text(version: Option<&Version>) -> String {
     version.map_or_else(|| "0.0.0".to_owned(), ToString::to_string)
-}
-
-/// Where a chosen package is, and what is known of it.
-type Read = Result<(Route, Release), Unavailable>;
-
-/// What is known of each of what was chosen, and what comes of `meanwhile`: where there is much to read, another thread
-/// begins with that, and this one helps with what is left.
-fn read_beside<T>(
-    index: &Index,
-    chosen: &[&Chosen],
-    meanwhile: impl FnOnce() -> T,
-) -> (T, Vec<Read>) {
-    let next = AtomicUsize::new(0);
-    let read = || -> Vec<(usize, Read)> {
-        let rest = std::iter::from_fn(|| {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let chosen = chosen.get(place)?;
-            let candidate = chosen.candidate();
-            let candidate = candidate.expect("what is not the workspace's own is a candidate");
-            Some((place, index.release(chosen.source(), candidate)))
-        });
-        rest.collect()
-    };
-    let (answer, mut all) = std::thread::scope(|scope| {
-        let other = (chosen.len() >= MANY).then(|| scope.spawn(read));
-        let answer = meanwhile();
-        let mut all = read();
-        let other = other.map(|other| other.join());
-        all.extend(
-            other
-                .into_iter()
-                .flat_map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
-        );
-        (answer, all)
-    });
-    all.sort_unstable_by_key(|(place, _)| *place);
-    (answer, all.into_iter().map(|(_, read)| read).collect())
 }
 
 fn new_entry(

@@ -30,7 +30,7 @@ pub struct Resolved {
     /// The lock as it was.
     pub previous: Arc<Lockfile>,
     /// Where the packages are that were asked for in this run, by their place in `lock.packages`.
-    pub releases: HashMap<usize, (Route, Release)>,
+    pub releases: HashMap<usize, (Route, Box<Release>)>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// The versions that packages move over, step by step.

@@ -57,6 +57,12 @@ fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
     match solve(world, usize::MAX)? {
         Answer::Chosen(chosen) => {
             let chosen = raise::raise(world, chosen)?;
+            let packages = chosen.iter().filter_map(|(&node, &position)| {
+                let kind = world.kind(node);
+                let is_package = matches!(kind, Kind::Package(_) | Kind::Line(..));
+                is_package.then_some((world.place(node)?, position))
+            });
+            world.expect_chosen(packages);
             Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
         }
         Answer::Refuted(proof) if world.explore(&core::reached(&proof))? => answer(world),

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use self::mistake::About;
 use crate::guard::lock;
-use crate::index::cache::{Line, Lines, Listing, Needs, Record};
+use crate::index::cache::{Head, Line, Lines, Listing, Needs, Record};
 use crate::index::error::PackageError;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::routes::Route;
@@ -40,6 +40,8 @@ pub(super) struct Package {
     /// What manifests say besides, of the versions whose manifests were read and say something.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
+    /// Lines that were read ahead of need, until somebody asks for them.
+    ahead: Mutex<Vec<(Position, Box<Release>)>>,
 }
 
 /// What the listing has of a release, or of a tag or branch that is none.
@@ -48,6 +50,16 @@ struct Held {
     line: Line,
     /// Where its dependencies are, if they are told without the line.
     needs: Option<Range<u32>>,
+}
+
+impl From<Head> for Held {
+    fn from(head: Head) -> Self {
+        let needs = match head.needs {
+            Needs::At(at) => Some(at),
+            Needs::Unread | Needs::References(_) => None,
+        };
+        Self { line: head.line, needs }
+    }
 }
 
 /// A revision without a version tag that was looked into.
@@ -69,39 +81,30 @@ struct Seen {
 
 impl Package {
     pub(super) fn new(id: &PackageId, mut route: Route, record: Record) -> Self {
-        let releases = match &record.listing {
-            None => Releases::absent(id.clone(), record.tried),
-            Some(listing) => {
-                route.location = listing.location.clone();
-                let entries = wire::entries(id, listing);
-                if route.provider.name() == "git" {
-                    Releases::repository(id.clone(), entries)
-                } else {
-                    Releases::registry(id.clone(), entries)
-                }
+        let mut held = Vec::new();
+        let (releases, lines) = match record.listing {
+            None => (Releases::absent(id.clone(), record.tried), None),
+            Some(Listing { location, heads, lines }) => {
+                let entries = wire::entries(id, &heads, &lines, route.location.dated);
+                route.location = location;
+                held.reserve_exact(heads.len());
+                held.extend(heads.into_iter().map(Held::from));
+                let is_git = route.provider.name() == "git";
+                let of = if is_git { Releases::repository } else { Releases::registry };
+                (of(id.clone(), entries), Some(lines))
             }
         };
-        let (heads, lines) = match record.listing {
-            Some(Listing { heads, lines, .. }) => (heads, Some(lines)),
-            None => (Vec::new(), None),
-        };
-        let held = heads.into_iter().map(|head| Held {
-            line: head.line,
-            needs: match head.needs {
-                Needs::At(at) => Some(at),
-                Needs::Unread | Needs::References(_) => None,
-            },
-        });
         Self {
             releases: Arc::new(releases),
             route,
             lines,
-            held: held.collect(),
+            held,
             is_remembered: false,
             is_recalled: false,
             requirements: Mutex::default(),
             declared: Mutex::default(),
             untagged: Mutex::default(),
+            ahead: Mutex::default(),
         }
     }
 
@@ -164,18 +167,32 @@ impl Package {
     pub(super) fn release(
         &self,
         candidate: Candidate<'_>,
-    ) -> Result<(Route, Release), Arc<PackageError>> {
+    ) -> Result<(Route, Box<Release>), Arc<PackageError>> {
         let release = match candidate {
-            Candidate::Release(position) => self.line(position)?,
+            Candidate::Release(position) => match self.take_ahead(position) {
+                Some(release) => release,
+                None => Box::new(self.line(position)?),
+            },
             Candidate::Revision(untagged) => {
                 let known = lock(&self.untagged).get(&*untagged.commit).cloned();
-                known.map(|looked| looked.release.clone()).unwrap_or_else(|| Release {
-                    commit: Some(untagged.commit.to_string()),
-                    ..Release::default()
-                })
+                let bare =
+                    || Release { commit: Some(untagged.commit.to_string()), ..Release::default() };
+                Box::new(known.map_or_else(bare, |looked| looked.release.clone()))
             }
         };
         Ok((self.route.clone(), release))
+    }
+
+    /// Reads a line before anybody asks for it. Why it cannot be read is told to whoever does.
+    pub(super) fn read_ahead(&self, position: Position) {
+        let release = self.line(position).ok().map(|release| (position, Box::new(release)));
+        lock(&self.ahead).extend(release);
+    }
+
+    fn take_ahead(&self, position: Position) -> Option<Box<Release>> {
+        let mut ahead = lock(&self.ahead);
+        let found = ahead.iter().position(|(at, _)| *at == position)?;
+        Some(ahead.swap_remove(found).1)
     }
 
     fn line(&self, position: Position) -> Result<Release, PackageError> {

@@ -20,8 +20,10 @@ use crate::index::{Unavailable, Universe};
 use crate::select::minimal::build::BuildList;
 use crate::select::node::{Kind, Node};
 use crate::select::outcome::{self, Asked};
-use crate::select::world::{Ask, AskSet, World};
-use crate::select::{Asker, Conflict, Failure, Request, Selection, Strategy, WayOut, ways_out};
+use crate::select::world::{Ask, World};
+use crate::select::{
+    Asker, Conflict, Failure, Majors, Request, Selection, Strategy, WayOut, ways_out,
+};
 
 /// The least versions that everything reachable asks for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +40,8 @@ impl Strategy for Minimal {
                 return Err(Failure::Conflict(Box::new(smallest)));
             }
         };
+        let chosen = list.chosen.values().map(|&visit| &list.visits[visit]);
+        world.expect_chosen(chosen.map(|visit| (visit.place, visit.position)));
         Ok(gather(&mut world, &list)?)
     }
 
@@ -69,60 +73,46 @@ pub(super) fn without_lock(request: &Request) -> Request {
 
 /// The selection that a build list is.
 fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavailable> {
-    let mut required: Vec<Ask> = Vec::new();
-    let mut met = AskSet::default();
-    let mut besides: Vec<Asked> = Vec::new();
-    for root in &world.request().roots {
-        let asks = root.requirements.iter().map(|requirement| world.ask_for(requirement));
-        required.extend(asks.filter(|&ask| met.insert(ask)));
-    }
     let mut is_chosen = vec![false; list.visits.len()];
     list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
-    for (index, visit) in list.visits.iter().enumerate() {
+    let mut besides: Vec<Asked> = Vec::new();
+    for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
         for &ask in world.asks_of(visit.place, visit.position)?.iter() {
-            if met.insert(ask) {
-                required.push(ask);
-            }
             // What an older version asks for and nothing meets binds nobody.
-            if !is_chosen[index] && is_met(world, ask)? {
+            if world.is_own(ask) || build::least(world, ask)?.is_some() {
                 let id = world.package(visit.place).id().clone();
                 besides.push((Asker::Package(id), ask));
             }
         }
     }
-    let choices = choices(world, list, &required)?;
+    let choices = choices(world, list)?;
     outcome::gather(world, &|node| choices.get(&node).copied(), &besides)
-}
-
-fn is_met(world: &mut World<'_>, ask: Ask) -> Result<bool, Unavailable> {
-    Ok(world.is_own(ask) || build::least(world, ask)?.is_some())
 }
 
 /// The build list, by the nodes that requirements lead to.
 fn choices(
     world: &mut World<'_>,
     list: &BuildList,
-    required: &[Ask],
 ) -> Result<FxHashMap<Node, Position>, Unavailable> {
     let mut choices = FxHashMap::default();
-    // What nothing requires was chosen because it provides something.
     for (&(place, major), &visit) in &list.chosen {
         let node = world.line_node(place, major);
         choices.insert(node, list.visits[visit].position);
     }
-    for &ask in required {
-        let Some(mut edge) = world.edge_for(ask)? else { continue };
-        if let Kind::Majors(place, set) = world.kind(edge.node).clone() {
+    if world.request().settings.majors == Majors::One {
+        return Ok(choices);
+    }
+    let roots = world.request().roots.iter().flat_map(|root| &root.requirements);
+    let mut required: Vec<Ask> = roots.map(|requirement| world.ask_for(requirement)).collect();
+    for visit in &list.visits {
+        required.extend_from_slice(&world.asks_of(visit.place, visit.position)?);
+    }
+    for ask in required {
+        let Some(edge) = world.edge_for(ask)? else { continue };
+        if let Kind::Majors(..) = world.kind(edge.node) {
             // Of several majors the lowest is meant.
             choices.insert(edge.node, 0);
-            edge = world.choice_edge(place, &set, 0);
         }
-        let line = match world.kind(edge.node) {
-            Kind::Package(place) => (*place, 0),
-            Kind::Line(place, major) => (*place, *major),
-            _ => continue,
-        };
-        choices.extend(list.position(line).map(|position| (edge.node, position)));
     }
     Ok(choices)
 }

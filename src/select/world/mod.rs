@@ -6,6 +6,7 @@
 
 mod asked;
 mod capabilities;
+mod expect;
 mod explore;
 mod replacements;
 
@@ -18,7 +19,7 @@ use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
-use crate::index::{Candidate, Requirement, Unavailable, Universe};
+use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version};
 use crate::select::candidates::{Candidates, Inquiry};
 use crate::select::namers::{Namers, Topic, Way};
@@ -559,31 +560,5 @@ impl<'a> World<'a> {
             self.edges.clear();
         }
         is_outdated
-    }
-
-    /// Hints to the universe which packages come next.
-    pub(super) fn expect<'r>(&self, ids: impl Iterator<Item = &'r PackageId>) {
-        if self.universe.is_at_hand() {
-            return;
-        }
-        let overrides = &self.request.settings.overrides;
-        let places = ids.filter(|&id| !self.places.contains_key(id));
-        let actual = places.map(|id| overrides.get(id).map_or(id, |instead| &instead.id));
-        let mut ids: Vec<PackageId> = actual.cloned().collect();
-        ids.sort_unstable();
-        ids.dedup();
-        if !ids.is_empty() {
-            self.universe.expect(&ids);
-        }
-    }
-
-    /// Hints to the universe which requirements come next.
-    pub(super) fn expect_requirements(&self, candidates: &[(usize, Position)]) {
-        let releases = candidates.iter().filter_map(|&(place, position)| {
-            let package = &self.packages[place];
-            matches!(package.candidate(position), Candidate::Release(_))
-                .then(|| (Arc::clone(package.releases()), position))
-        });
-        self.universe.expect_requirements(&releases.collect::<Vec<_>>());
     }
 }
