@@ -29,7 +29,8 @@ pub struct Host {
 /// When `base` is no base, or leads to a place that takes no token.
 pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
     let place = base.split_once("://").map_or(base, |(_, rest)| rest);
-    let prefix = format!("{}/", place.trim_end_matches('/'));
+    let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let prefix = format!("{}{}/", host.to_ascii_lowercase(), path.trim_end_matches('/'));
     let registries = &session.workspace.settings.registries;
     let registry = registries.iter().find(|registry| registry.prefix == prefix);
     let host = match registry.and_then(|registry| registry.url.as_ref()) {

@@ -72,6 +72,7 @@ fn what_is_no_token_is_refused() {
         ("acme.example", "two words", "one word of visible ASCII"),
         ("acme.example", "ümläut", "one word of visible ASCII"),
         ("hub.mu.com", "hunter2", "which takes no token"),
+        ("https://HUB.mu.com/", "hunter2", "which takes no token"),
     ] {
         let run = send(&sandbox, &["login", base], text);
         assert_eq!(run.status, 2, "{}", run.shown());
