@@ -44,7 +44,7 @@ pub(super) fn next(
 /// What stands in for what.
 pub(super) type StandIns = BTreeMap<PackageId, PackageId>;
 
-/// What chosen versions replace of what is asked for.
+/// What chosen versions replace of what is asked for, or chosen because it stands in for something or provides it.
 fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unavailable> {
     let mut replacers = Replacers::new();
     for &visit in list.chosen.values() {
@@ -60,6 +60,7 @@ fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unava
     each(world, list, &mut |_, requirement| {
         asked.insert(requirement.id.clone());
     })?;
+    asked.extend(list.chosen.keys().map(|line| world.package(line.0).id().clone()));
     replacers.retain(|id, _| asked.contains(id));
     for visits in replacers.values_mut() {
         visits.sort_unstable();

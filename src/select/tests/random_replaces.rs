@@ -202,8 +202,9 @@ impl Case {
                 *highest = at.max(*highest);
             }
             let by = |name: usize| self.replacers(&chosen, name);
-            let replaced: BTreeSet<usize> =
-                asked.iter().copied().filter(|&name| !by(name).is_empty()).collect();
+            // What stands in for something is in use as well as what is asked for.
+            let in_use = asked.iter().chain(chosen.keys()).copied();
+            let replaced: BTreeSet<usize> = in_use.filter(|&name| !by(name).is_empty()).collect();
             let mut more = stand_ins.clone();
             for &name in &replaced {
                 let active = by(name).into_iter().find(|by| !replaced.contains(by));
@@ -218,10 +219,12 @@ impl Case {
                 stand_ins = more;
                 continue;
             }
-            let is_plain =
-                |&name: &usize| stand_ins.get(&name).map(|&one| vec![one]) == Some(by(name));
-            let has_ended = |&name: &usize| asked.contains(&name) && !replaced.contains(&name);
-            if !replaced.iter().all(is_plain) || stand_ins.keys().any(has_ended) {
+            // Where the one that was to stand in is not chosen after all, nothing that counts is left to be replaced.
+            let is_plain = |&name: &usize| by(name).len() == 1 && stand_ins.contains_key(&name);
+            let has_ended = |(name, one): (&usize, &usize)| {
+                asked.contains(name) && !by(*name).contains(one) && chosen.contains_key(one)
+            };
+            if !replaced.iter().all(is_plain) || stand_ins.iter().any(has_ended) {
                 return None;
             }
             let is_kept = |need: &&Need| {
@@ -262,6 +265,23 @@ fn named(facts: &[Fact]) -> Vec<Vec<usize>> {
         _ => None,
     });
     named.collect()
+}
+
+#[test]
+fn what_is_replaced_stands_in_for_nothing() {
+    let one = |needs: &[Need], replaced: &[usize]| -> Release {
+        (needs.to_vec(), replaced.iter().copied().collect())
+    };
+    // d needs c ^1.1 or more, which replaces d; the lowest c needs the e that replaces c.
+    let packages = vec![
+        vec![],
+        vec![],
+        vec![one(&[(4, 4)], &[3]), one(&[], &[3])],
+        vec![one(&[(2, 2)], &[])],
+        vec![one(&[], &[]), one(&[], &[]), one(&[], &[2])],
+    ];
+    let case = Case { packages, roots: vec![(3, 0)], tells: false };
+    assert!(Minimal.select(&case.memory(), &case.request()).is_err());
 }
 
 proptest! {
