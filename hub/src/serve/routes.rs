@@ -150,7 +150,7 @@ async fn observe(
     if let Some(Cause(cause)) = response.extensions().get() {
         put("error", cause.chars().take(LOGGED_ERROR).collect::<String>().into());
     }
-    (server.serving.log)(&Value::Object(line).to_string());
+    (server.serving.log)(&printed(&Value::Object(line)));
     response
 }
 
@@ -170,9 +170,32 @@ fn shortened(text: &str) -> String {
     text.chars().take(LOGGED).collect()
 }
 
+/// A JSON document without any control character: JSON lets some stand in texts, and terminals obey them.
+fn printed(value: &Value) -> String {
+    let mut printed = String::new();
+    for character in value.to_string().chars() {
+        if character.is_control() {
+            printed.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            printed.push(character);
+        }
+    }
+    printed
+}
+
 #[cfg(test)]
 mod tests {
-    use super::decoded;
+    use serde_json::{Value, json};
+
+    use super::{decoded, printed};
+
+    #[test]
+    fn logs_hold_no_control_characters() {
+        let value = json!({ "path": "/a\u{9b}31m\u{7f}\u{85}\n\u{1b}ä" });
+        let line = printed(&value);
+        assert_eq!(line, "{\"path\":\"/a\\u009b31m\\u007f\\u0085\\n\\u001bä\"}");
+        assert_eq!(serde_json::from_str::<Value>(&line).expect("is JSON"), value);
+    }
 
     #[test]
     fn percent_signs_are_decoded_or_refused() {
