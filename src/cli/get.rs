@@ -57,9 +57,7 @@ pub(crate) struct Narrowing {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
-    let opened =
-        if arguments.dry_run { context.open(scope) } else { context.open_to_change(scope) };
-    let mut session = opened.or_else(|error| {
+    let mut session = context.open_for(scope, arguments.dry_run).or_else(|error| {
         // Where nothing can be written there may be nothing to get either, which says more.
         if arguments.references.is_empty() {
             check_not_empty(&context.open(scope)?)?;

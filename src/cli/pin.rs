@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::cli::{Context, Ending, change};
+use crate::ops::Scope;
 use crate::ops::pin::{self, PinRequest};
-use crate::ops::{CommandError, Scope, Session};
 
 /// Write the locked versions into Mu.yaml, as pins
 #[derive(Debug, Args)]
@@ -46,17 +46,13 @@ pub(crate) struct UnpinArguments {
     dry_run: bool,
 }
 
-fn open(context: &Context, dry_run: bool) -> Result<Session, CommandError> {
-    if dry_run { context.open(Scope::Workspace) } else { context.open_to_change(Scope::Workspace) }
-}
-
 pub(crate) fn pin(context: &Context, arguments: &PinArguments) -> Ending {
     let request = PinRequest {
         packages: arguments.packages.clone(),
         commits: arguments.commits,
         dry_run: arguments.dry_run,
     };
-    let mut session = open(context, arguments.dry_run)?;
+    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
     change::print(context, &pin::pin(&mut session, &request)?)
 }
 
@@ -66,6 +62,6 @@ pub(crate) fn unpin(context: &Context, arguments: &UnpinArguments) -> Ending {
         commits: false,
         dry_run: arguments.dry_run,
     };
-    let mut session = open(context, arguments.dry_run)?;
+    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
     change::print(context, &pin::unpin(&mut session, &request)?)
 }

@@ -35,7 +35,6 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
-    let mut session =
-        if arguments.dry_run { context.open(scope)? } else { context.open_to_change(scope)? };
+    let mut session = context.open_for(scope, arguments.dry_run)?;
     change::print(context, &update(&mut session, &arguments.packages, arguments.dry_run)?)
 }
