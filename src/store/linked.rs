@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-use mu_provider::Digest;
+use mu_provider::{Digest, FileDigest};
 use sha2::{Digest as _, Sha256};
 
 use super::Store;
@@ -21,7 +21,7 @@ impl Store {
     /// When the note cannot be made.
     pub fn note_linked(&self, packs: &Path) -> Result<(), FileError> {
         let hash = Sha256::digest(packs.as_os_str().as_encoded_bytes());
-        let name: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = FileDigest::from_bytes(hash.into()).to_string();
         let note = self.folder().join(LINKED).join(name);
         if std::fs::read_link(&note).is_ok_and(|noted| noted == packs) {
             return Ok(());

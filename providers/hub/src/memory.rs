@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mu_provider::SafeUrl;
+use mu_provider::{FileDigest, SafeUrl};
 use sha2::{Digest as _, Sha256};
 
 use crate::document::{Document, Validator};
@@ -16,8 +16,7 @@ pub(crate) struct Memory(PathBuf);
 impl Memory {
     /// The place for the hub at `url`, in `folder`.
     pub(crate) fn new(folder: &Path, url: &SafeUrl) -> Self {
-        let name: String =
-            Sha256::digest(url.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = FileDigest::from_bytes(Sha256::digest(url.to_string()).into());
         Self(folder.join(format!("hub-{name}.json")))
     }
 

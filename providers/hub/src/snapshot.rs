@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use mu_provider::{ArchiveDigest, Digest};
+use mu_provider::{ArchiveDigest, Digest, FileDigest};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -70,8 +70,7 @@ impl Root {
         let text = inflate(read(path)?)?;
         let head: SnapshotHead = serde_json::from_str(text.lines().next()?).ok()?;
         let rows = read(&digests_path(path))?;
-        let hash = Sha256::digest(&rows);
-        let digest: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = FileDigest::from_bytes(Sha256::digest(&rows).into()).to_string();
         if !head.digests.trim_start_matches("sha256:").eq_ignore_ascii_case(&digest) {
             return None;
         }
