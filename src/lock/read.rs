@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 
 use crate::env::absolute;
 use crate::lock::{FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
-use crate::manifest::source::{Document, SourceError, Value};
+use crate::manifest::source::{Document, SourceError, Value, conflict};
 use crate::reference::PackageId;
 
 const LOCK_KEYS: &[&str] = &["version", "resolution", "packages", "extra"];
@@ -177,6 +177,9 @@ fn read_requested(folder: &Path, text: &str) -> Option<Requested> {
 const DAMAGED: &str =
     "the lock was damaged, perhaps by a merge: restore it, or delete it and run `mu get`";
 
+const IN_CONFLICT: &str = "keep either side (`git checkout --ours Mu.lock`, or `--theirs`) and run `mu get`: it \
+    adds what the other side's manifests need";
+
 /// Reads any layout of the YAML.
 fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     let read = || {
@@ -193,7 +196,10 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
             extra: table.strings("extra")?,
         })
     };
-    read().map_err(|error: SourceError| error.help(DAMAGED))
+    read().map_err(|error: SourceError| match conflict(path, text) {
+        Some(conflict) => conflict.help(IN_CONFLICT),
+        None => error.help(DAMAGED),
+    })
 }
 
 fn read_package(value: Value<'_>) -> Result<WirePackage, SourceError> {

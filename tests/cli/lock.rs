@@ -1,6 +1,7 @@
 //! `Mu.lock`: what is in it, the same bytes everywhere, merges, and formats of the future.
 
 use std::fs;
+use std::process::Command;
 
 use crate::support::{Package, Sandbox, git};
 
@@ -140,9 +141,53 @@ fn a_broken_lock_is_pointed_at() {
     let sandbox = sandbox(&["a/one"]);
     sandbox.write("Mu.lock", "version: 1\npackages:\n- id: [\n");
     sandbox.mu(&["get"]).fails().says(&["Mu.lock:"]);
-    let ours = "<<<<<<< ours\nversion: 1\n=======\n";
-    sandbox.write("Mu.lock", ours);
-    sandbox.mu(&["get", "--json"]).fails_with("workspace");
+}
+
+#[test]
+fn a_conflict_that_a_merge_left_is_told_with_what_to_do() {
+    let sandbox = sandbox(&["a/one"]);
+    sandbox.mu(&["get"]).ok();
+    let base = sandbox.read("Mu.lock");
+    sandbox.mu(&["get", "c/four"]).ok();
+    let ours = sandbox.read("Mu.lock");
+    sandbox.write("Mu.lock", &base);
+    sandbox.asks_for(&["a/one", "z/three"]);
+    sandbox.mu(&["get", "s/five"]).ok();
+    let theirs = sandbox.read("Mu.lock");
+    let folder = sandbox.path("sides");
+    fs::create_dir(&folder).expect("is new");
+    for (name, text) in [("ours", &ours), ("theirs", &theirs), ("base", &base)] {
+        fs::write(folder.join(name), text).expect("is ours");
+    }
+    let merge = Command::new("git")
+        .args(["merge-file", "--stdout", "ours", "base", "theirs"])
+        .current_dir(&folder)
+        .output()
+        .expect("git runs");
+    let merged = String::from_utf8(merge.stdout).expect("is text");
+    sandbox.write("Mu.lock", &merged);
+    let line = merged.lines().position(|line| line == "<<<<<<< ours").expect("is there") + 1;
+    let place = format!("Mu.lock:{line}:1");
+    sandbox.mu(&["get"]).fails().says(&[
+        "a merge left a conflict",
+        &place,
+        "to here",
+        "git checkout --ours Mu.lock",
+        "run `mu get`",
+    ]);
+    assert_eq!(sandbox.read("Mu.lock"), merged, "it is not touched");
+    let error = sandbox.mu(&["list", "--json"]).fails_with("workspace");
+    assert_eq!(error["details"]["line"], line, "{error}");
+    // Either side will do: what the manifests need comes to it.
+    for side in [&ours, &theirs] {
+        sandbox.write("Mu.lock", side);
+        sandbox.mu(&["get"]).ok();
+        let locked = sandbox.locked();
+        assert!(locked.contains(&"hub.mu.com/z/three 1.0.0".to_owned()), "{locked:?}");
+    }
+    sandbox.write("Mu.yaml", "name: acme/web\n<<<<<<< ours\nversion: 1.0.0\n=======\n>>>>>>> x\n");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["a merge left a conflict", "Mu.yaml:2:1", "keep what should stand there"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! One reader for YAML and JSON, one error type that points into the file. Everything that comes
 //! in is limited: size, depth, and what aliases may repeat.
 
+mod conflict;
 mod error;
 mod json;
 pub(crate) mod layout;
@@ -17,6 +18,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
+pub(crate) use self::conflict::conflict;
 pub use self::error::{SourceError, line_of};
 pub use self::node::Node;
 pub use self::value::{Problem, Table, Text, Value};
@@ -75,7 +77,8 @@ impl<'t> Document<'t> {
             Format::Yaml => yaml::parse(text),
             Format::Json => json::parse(text),
         };
-        let Parsed { root, comments } = parsed.map_err(|fault| fault.in_file(path, text))?;
+        let Parsed { root, comments } = parsed
+            .map_err(|fault| conflict(path, text).unwrap_or_else(|| fault.in_file(path, text)))?;
         Ok(Self { path, text, format, root, comments, breaks: OnceCell::new() })
     }
 

@@ -1,0 +1,68 @@
+//! Files that a merge left with both sides in them.
+//!
+//! Their markers are looked for only where a file cannot be read, so that they cost nothing elsewhere and no text that
+//! merely holds such a line is refused.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::SourceError;
+
+/// What to do about a conflict in a file that people write.
+const HELP: &str = "keep what should stand there, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
+
+/// The error of a file in which a merge left a conflict; `None` where there is none.
+pub(crate) fn conflict(path: &Path, text: &str) -> Option<SourceError> {
+    let (begin, end) = (marker(text, "<<<<<<<"), marker(text, ">>>>>>>"));
+    let message = "a merge left a conflict in this file";
+    let error = |span| SourceError::new(path, text, span, message).help(HELP);
+    match (begin, end) {
+        (Some(begin), Some(end)) => Some(error(begin).related(end, "to here")),
+        (begin, end) => begin.or(end).map(error),
+    }
+}
+
+/// The first line that begins with `mark` and a space, or is nothing else.
+fn marker(text: &str, mark: &str) -> Option<Range<usize>> {
+    let mut places = text.match_indices(mark).map(|(place, _)| place..place + mark.len());
+    places.find(|place| {
+        let is_first = place.start == 0 || text[..place.start].ends_with('\n');
+        is_first && text[place.end..].chars().next().is_none_or(char::is_whitespace)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Document;
+    use super::*;
+
+    fn check(name: &str, text: &str, expected: Option<usize>) {
+        let error = Document::read(Path::new(name), text).err();
+        let line = error.filter(|error| error.help_text() == Some(HELP)).map(|error| error.line());
+        assert_eq!(line, expected, "{text}");
+    }
+
+    #[test]
+    fn finds_what_a_merge_left() {
+        let both = |head: &str, rest: &str| {
+            format!("{head}<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> other\n{rest}")
+        };
+        check("Mu.yaml", &both("", ""), Some(1));
+        check("Mu.yaml", &both("name: a/b\nlist:\n- x\n", "- y\n"), Some(4));
+        check(
+            "Mu.yaml",
+            "a: 1\r\n<<<<<<< HEAD\r\nb: 1\r\n||||||| base\r\n=======\r\n>>>>>>> x\r\n",
+            Some(2),
+        );
+        check("Mu.yaml", "a: [\n<<<<<<<\n1\n=======\n", Some(2));
+        check("Mu.yaml", "a: 1\n>>>>>>> x\n", Some(2));
+        check("Mu.json", "{\n<<<<<<< HEAD\n\"a\": 1\n=======\n\"a\": 2\n>>>>>>> x\n}\n", Some(2));
+    }
+
+    #[test]
+    fn leaves_other_texts_and_mistakes_alone() {
+        check("Mu.yaml", "a: |\n  <<<<<<< HEAD\n  =======\n  >>>>>>> x\n", None);
+        check("Mu.yaml", "a: [\n<<<<<<<<<\n >>>>>>> x\n=======\n", None);
+        check("Mu.yaml", "a: [\n", None);
+    }
+}
