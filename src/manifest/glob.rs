@@ -86,6 +86,16 @@ impl Globs {
         self.patterns.iter().map(|pattern| pattern.text.as_str())
     }
 
+    /// The places in the list of the patterns that choose none of `paths`, though they are to choose some in particular.
+    pub(crate) fn idle(&self, paths: &[&str]) -> Vec<usize> {
+        let paths: Vec<Vec<&str>> = paths.iter().map(|path| split(path)).collect();
+        let is_idle = |pattern: &Pattern| {
+            let is_particular = !pattern.negated && !pattern.matches(&[]);
+            is_particular && !paths.iter().any(|path| pattern.matches(path))
+        };
+        (0..self.patterns.len()).filter(|index| is_idle(&self.patterns[*index])).collect()
+    }
+
     /// Whether the path itself is chosen. The empty path is the folder that the patterns are about.
     pub fn matches(&self, path: &str) -> bool {
         let segments = split(path);

@@ -8,12 +8,48 @@ use std::path::{Path, PathBuf};
 use walkdir::{DirEntry, WalkDir};
 
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
+use crate::manifest::source::{SourceError, Value};
 use crate::manifest::{
-    Globs, JSON_NAME, ManifestError, Warning, YAML_NAME, manifest_name, misspelt_name,
+    Globs, JSON_NAME, ManifestError, Warning, YAML_NAME, globs, manifest_name, misspelt_name,
 };
 
 /// Folders of other tools, in which no packages of the workspace are.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
+
+/// `members`: patterns of the folders that are searched, and the line of each.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    globs: Globs,
+    lines: Vec<usize>,
+}
+
+impl Default for Patterns {
+    fn default() -> Self {
+        Self { globs: Globs::all(), lines: Vec::new() }
+    }
+}
+
+impl Patterns {
+    pub(super) fn read(value: Value<'_>) -> Result<Self, SourceError> {
+        let line = |pattern: Value<'_>| pattern.document().line_of(pattern.span().start);
+        Ok(Self { globs: globs(value)?, lines: value.list()?.map(line).collect() })
+    }
+
+    /// A warning for each pattern that none of the `places` matches.
+    fn warnings(&self, root: &Path, places: &[&str]) -> Vec<Warning> {
+        let file = root.join(MU_FOLDER).join(WORKSPACE_FILE);
+        let warning = |index: usize| {
+            let pattern = self.globs.patterns().nth(index)?;
+            let mut message = format!("no folder with a {YAML_NAME} matches `{pattern}`");
+            let inner = pattern.trim_matches('/');
+            if root.join(inner).is_dir() {
+                message.push_str(&format!("; `{inner}/*` would be the folders in it"));
+            }
+            Some(Warning::new(&file, self.lines.get(index).copied(), message))
+        };
+        self.globs.idle(places).into_iter().filter_map(warning).collect()
+    }
+}
 
 /// The files found in one folder.
 #[derive(Debug, Default)]
@@ -26,9 +62,10 @@ struct Found {
 pub(super) fn find(
     root: &Path,
     mu_home: &Path,
-    globs: &Globs,
+    patterns: &Patterns,
     warnings: &mut Vec<Warning>,
 ) -> Result<Vec<(String, PathBuf)>, ManifestError> {
+    let globs = &patterns.globs;
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     let walk = WalkDir::new(root).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| is_searched(entry, root, mu_home, globs)) {
@@ -63,6 +100,8 @@ pub(super) fn find(
             None => {}
         }
     }
+    let places: Vec<&str> = found.keys().map(String::as_str).collect();
+    warnings.extend(patterns.warnings(root, &places));
     found.into_iter().map(|(place, found)| Ok((place, found.manifest(root)?))).collect()
 }
 

@@ -16,15 +16,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 pub use self::cutoff::Cutoff;
+use self::members::Patterns;
 use self::read::{Kind, Layer};
 pub use self::registry::Registry;
 pub use self::root::{CONFIG_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
 pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use crate::manifest::source::{Document, SourceError};
-use crate::manifest::{
-    Globs, Loaded, Manifest, ManifestError, Requirement, Warning, read_text_if_there,
-};
+use crate::manifest::{Loaded, Manifest, ManifestError, Requirement, Warning, read_text_if_there};
 use crate::reference::{Defaults, PackageId, Version};
 
 /// A workspace: its settings and its own packages.
@@ -88,9 +87,9 @@ impl Workspace {
     ///
     /// When one of these files is wrong, or two members are the same package.
     pub fn open(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
-        let (mut workspace, globs) = Self::read_settings(root, mu_home)?;
+        let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
         let found = if is_searched(root, mu_home) {
-            members::find(root, mu_home, &globs, &mut workspace.warnings)?
+            members::find(root, mu_home, &patterns, &mut workspace.warnings)?
         } else {
             Manifest::locate(root)?.map(|path| (String::new(), path)).into_iter().collect()
         };
@@ -121,7 +120,7 @@ impl Workspace {
         self.members.iter().find(|member| member.id == *id)
     }
 
-    fn read_settings(root: &Path, mu_home: &Path) -> Result<(Self, Globs), WorkspaceError> {
+    fn read_settings(root: &Path, mu_home: &Path) -> Result<(Self, Patterns), WorkspaceError> {
         let mut warnings = Vec::new();
         let mu_folder = root.join(MU_FOLDER);
         let path = mu_folder.join(WORKSPACE_FILE);
@@ -134,7 +133,7 @@ impl Workspace {
         let below =
             read_layer(&mu_home.join(CONFIG_FILE), Kind::Config, mu_home)?.unwrap_or_default();
         let namespace = above.namespace.take();
-        let globs = above.members.take().unwrap_or_else(Globs::all);
+        let patterns = above.members.take().unwrap_or_default();
         let workspace = Self {
             root: root.to_owned(),
             settings: above.over(below),
@@ -142,7 +141,7 @@ impl Workspace {
             members: Vec::new(),
             warnings,
         };
-        Ok((workspace, globs))
+        Ok((workspace, patterns))
     }
 
     fn add_member(&mut self, place: String, path: PathBuf) -> Result<(), WorkspaceError> {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::members::Patterns;
 use super::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use super::{Cutoff, Registry, registry};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
@@ -36,7 +37,7 @@ pub(super) const TRUST_KEYS: &[&str] = &["build"];
 #[derive(Debug, Default)]
 pub(super) struct Layer {
     pub(super) namespace: Option<Namespace>,
-    pub(super) members: Option<Globs>,
+    pub(super) members: Option<Patterns>,
     base: Option<Base>,
     resolution: Option<Resolution>,
     pub(super) registries: Vec<Registry>,
@@ -78,7 +79,7 @@ pub(super) fn layer(
     let workspace_only = |key| is_workspace.then(|| table.get(key)).flatten();
     Ok(Layer {
         namespace: workspace_only("namespace").map(namespace).transpose()?,
-        members: workspace_only("members").map(globs).transpose()?,
+        members: workspace_only("members").map(Patterns::read).transpose()?,
         base: table.text("base")?.map(|text| text.parse(base)).transpose()?,
         resolution: choice(table, "resolution", &Resolution::ALL, Resolution::as_str)?,
         registries: registries(table, folder)?,

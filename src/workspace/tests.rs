@@ -314,6 +314,29 @@ fn globs_choose_members() {
 }
 
 #[test]
+fn patterns_that_choose_nothing_are_told_with_their_line() {
+    let file = "members:\n- p/*\n- P/*\n- '**'\n- '!drafts/*'\n- q\n- q/*/c\n";
+    let folder = tree(&[
+        (".mu/workspace.yaml", file),
+        ("p/a/Mu.yaml", "name: p/a\n"),
+        ("q/b/Mu.yaml", "name: q/b\n"),
+    ]);
+    let warnings: Vec<String> = opened(&folder)
+        .warnings
+        .iter()
+        .map(|warning| warning.to_string().replace(&*folder.path().to_string_lossy(), ""))
+        .collect();
+    let expected = [
+        "/.mu/workspace.yaml:3: no folder with a Mu.yaml matches `P/*`",
+        "/.mu/workspace.yaml:6: no folder with a Mu.yaml matches `q`; `q/*` would be the folders in it",
+        "/.mu/workspace.yaml:7: no folder with a Mu.yaml matches `q/*/c`",
+    ];
+    assert_eq!(warnings, expected);
+    let empty = tree(&[(".mu/workspace.yaml", "members: ['**']\n")]);
+    assert!(opened(&empty).warnings.is_empty());
+}
+
+#[test]
 fn two_members_of_one_id_are_named() {
     let folder = tree(&[
         (".mu/workspace.yaml", ""),
