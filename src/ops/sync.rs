@@ -104,7 +104,9 @@ fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
 /// Fetches and installs what `resolved` names; returns also how many packs were made.
 fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize), CommandError> {
     let packs = session.packs();
-    if packs.is_vendored() {
+    let link = session.workspace.settings.link;
+    let is_vendored = packs.is_vendored();
+    if is_vendored {
         // What a checkout brought needs neither store nor network.
         let locked: Vec<Wanted> = wanted(&resolved.previous).map(|(_, wanted)| wanted).collect();
         packs.adopt_vendored(&locked)?;
@@ -117,8 +119,10 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
             .packages
             .iter()
             .all(|package| package.digest.is_some() || package.source.is_workspace());
-        if is_known && packs.is_current(&packs.state()?, &wanted) {
-            if session.workspace.settings.link == Link::Symlink {
+        let state = packs.state()?;
+        let is_linked = is_vendored || state.is_linked_by(link);
+        if is_known && is_linked && packs.is_current(&state, &wanted) {
+            if link == Link::Symlink {
                 // The workspace may have been moved since its packs were made.
                 session.store.note_linked(packs.path())?;
             }
@@ -133,17 +137,16 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     let mut counts = fetch(session, resolved)?;
     for attempt in 0.. {
         let mut wanted = packs_of(session, &resolved.lock)?;
-        let mut plan = Installation::plan(&packs, wanted.clone())?;
+        let mut plan = Installation::plan(&packs, wanted.clone(), link)?;
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
             wanted.retain(|wanted| !lost.contains(&wanted.place));
-            plan = Installation::plan(&packs, wanted)?;
+            plan = Installation::plan(&packs, wanted, link)?;
         }
         let made = plan.installs().len() + plan.removals().count();
         events.progress(Stage::Installing, 0, made);
         let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
-        let mode = session.workspace.settings.link;
-        match plan.apply(&session.store, mode, session.disk_jobs(), &names) {
+        match plan.apply(&session.store, session.disk_jobs(), &names) {
             Ok(()) => return Ok((counts, made)),
             Err(PacksError::Store(StoreError::Corrupt { path })) if attempt == 0 => {
                 // The store dropped the tree; it is fetched again, and checked again.

@@ -47,16 +47,25 @@ pub struct Installation<'packs> {
     remove: BTreeSet<String>,
     /// Whether packs were found in place that the state did not know.
     adopted: bool,
+    /// How packs come out of the store.
+    link: Link,
 }
 
 impl<'packs> Installation<'packs> {
-    /// Compares what is wanted with what is installed.
+    /// Compares what is wanted with what is installed. Packs that came out of the store in another way than by `link`
+    /// are made again; vendored ones are files, whatever `link` is.
     ///
     /// # Errors
     ///
     /// When the state cannot be read, or a folder that mu did not make is in the way.
-    pub fn plan(packs: &'packs PacksFolder, mut wanted: Vec<Wanted>) -> Result<Self, PacksError> {
+    pub fn plan(
+        packs: &'packs PacksFolder,
+        mut wanted: Vec<Wanted>,
+        link: Link,
+    ) -> Result<Self, PacksError> {
         let mut state = packs.state()?;
+        let is_vendored = packs.is_vendored();
+        let is_linked = is_vendored || state.is_linked_by(link);
         wanted.sort_by(|left, right| left.place.cmp(&right.place));
         let known = state.packs.clone();
         adopt(packs, &mut state, &wanted)?;
@@ -68,7 +77,8 @@ impl<'packs> Installation<'packs> {
             .filter(|place| first_from(&wanted, place) != Some(place.as_str()))
             .cloned()
             .collect();
-        let changed = wanted.iter().filter(|wanted| !packs.is_installed(&state, wanted));
+        let changed =
+            wanted.iter().filter(|wanted| !is_linked || !packs.is_installed(&state, wanted));
         // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack
         // around one that comes or goes has other files than before.
         let touched: BTreeSet<&str> =
@@ -79,7 +89,8 @@ impl<'packs> Installation<'packs> {
                 || above.any(|folder| touched.contains(folder))
         };
         let install = wanted.iter().filter(|wanted| is_touched(&wanted.place)).cloned().collect();
-        Ok(Self { packs, state, wanted, install, remove, adopted })
+        let link = if is_vendored { Link::Copy } else { link };
+        Ok(Self { packs, state, wanted, install, remove, adopted, link })
     }
 
     /// Whether there is nothing to do.
@@ -108,13 +119,10 @@ impl<'packs> Installation<'packs> {
     pub fn apply(
         self,
         store: &Store,
-        mode: Link,
         threads: usize,
         generate: &(dyn Fn(&Wanted) -> String + Sync),
     ) -> Result<(), PacksError> {
-        let Self { packs, mut state, wanted, install, remove, adopted } = self;
-        let is_vendored = packs.is_vendored();
-        let mode = if is_vendored { Link::Copy } else { mode };
+        let Self { packs, mut state, wanted, install, remove, adopted, link } = self;
         let staging = packs.own_folder().join("staging");
         fs::remove_folder(&staging)?;
         if install.is_empty() && remove.is_empty() {
@@ -122,12 +130,12 @@ impl<'packs> Installation<'packs> {
         }
         fs::create_folder(&staging)?;
         packs.write_gitignore()?;
-        if mode == Link::Symlink {
+        if link == Link::Symlink {
             // Before there is such a link, so that pruning always knows.
             store.note_linked(packs.path())?;
         }
         let bases = NewBases::find(packs, &install, &staging);
-        let built = build(store, mode, threads, &bases, &install, &wanted, generate);
+        let built = build(store, link, threads, &bases, &install, &wanted, generate);
         let built = match built {
             Ok(built) => built,
             Err(error) => {
@@ -171,7 +179,8 @@ impl<'packs> Installation<'packs> {
             remove_empty_parents(packs.path(), place);
         }
         state.pending.clear();
-        if is_vendored {
+        state.link = Some(link);
+        if packs.is_vendored() {
             packs.write_record(&state)?;
         }
         packs.write_state(&state)?;

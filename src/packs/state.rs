@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fs::{self, FileError};
 use crate::packs::PacksError;
+use crate::workspace::Link;
 
 /// The newest format this program writes and reads.
 const FORMAT: u32 = 1;
@@ -21,6 +22,8 @@ pub struct State {
     pub packs: BTreeMap<String, Pack>,
     /// Places that a run was changing when it ended without saying so.
     pub pending: BTreeSet<String>,
+    /// What was asked for when they came out of the store; `None` if nobody knows.
+    pub link: Option<Link>,
 }
 
 /// One installed pack.
@@ -42,6 +45,8 @@ struct StateFile {
     packs: Vec<PackLine>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pending: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +60,11 @@ struct PackLine {
 }
 
 impl State {
+    /// Whether the packs came out of the store as `link` asks for.
+    pub fn is_linked_by(&self, link: Link) -> bool {
+        self.link.is_none_or(|known| known == link)
+    }
+
     pub(super) fn read(path: &Path) -> Result<Self, PacksError> {
         let Some(text) = fs::read_text_if_there(path)? else {
             return Ok(Self::default());
@@ -83,7 +93,8 @@ impl State {
             let partial = line.partial.and_then(|text| text.parse().ok());
             Some((line.place, Pack { id: line.id, version: line.version, digest, partial }))
         });
-        Ok(Self { packs: packs.collect(), pending: file.pending })
+        let link = Link::ALL.into_iter().find(|link| Some(link.as_str()) == file.link.as_deref());
+        Ok(Self { packs: packs.collect(), pending: file.pending, link })
     }
 
     pub(super) fn write(&self, path: &Path) -> Result<(), FileError> {
@@ -94,8 +105,12 @@ impl State {
             digest: pack.digest.to_string(),
             partial: pack.partial.map(|digest| digest.to_string()),
         });
-        let file =
-            StateFile { version: FORMAT, packs: packs.collect(), pending: self.pending.clone() };
+        let file = StateFile {
+            version: FORMAT,
+            packs: packs.collect(),
+            pending: self.pending.clone(),
+            link: self.link.map(|link| link.as_str().to_owned()),
+        };
         let text = serde_json::to_string(&file).expect("strings and numbers always serialise");
         fs::write_atomic(path, text.as_bytes())
     }

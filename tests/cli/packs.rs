@@ -94,6 +94,39 @@ fn packs_come_out_of_the_store_as_asked() {
 }
 
 #[test]
+fn packs_are_linked_anew_when_another_way_is_asked_for() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0").needs("aws/vpc"),
+        Package::new("aws/vpc", "1.0.0"),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    for link in ["symlink", "copy", "hardlink", "symlink", "hardlink", "auto"] {
+        sandbox.write(".mu/workspace.yaml", &format!("link: {link}\n"));
+        sandbox.mu(&["get", "--offline", "--locked"]).ok().does_not_say(&["nothing to do"]);
+        for name in ["ec2", "vpc"] {
+            let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws").join(name);
+            let is_link = pack.symlink_metadata().expect("is there").file_type().is_symlink();
+            assert_eq!(is_link, link == "symlink", "{name} {link}");
+            let names = fs::metadata(pack.join("Mu.yaml")).expect("is there").nlink();
+            match link {
+                "copy" => assert_eq!(names, 1, "{name}"),
+                "hardlink" => assert!(names > 1, "{name}"),
+                _ => {}
+            }
+        }
+        sandbox.mu(&["verify"]).ok();
+        sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    }
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    // What is vendored are files, whatever is asked for.
+    sandbox.mu(&["vendor"]).ok();
+    sandbox.write(".mu/workspace.yaml", "link: symlink\n");
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+}
+
+#[test]
 fn several_majors_have_folders_of_their_own() {
     let sandbox = Sandbox::with_dependencies(&["aws/app", "aws/vpc#^2"]);
     sandbox.write(".mu/workspace.yaml", "majors: many\n");
