@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::index::{Candidate, Cause, Unavailable, cause, nearest};
+use crate::ops::elsewhere::installed;
 use crate::ops::error::{code_of, place};
 use crate::ops::record::{relative, source_of};
 use crate::ops::requirements::Requirements;
@@ -50,6 +51,7 @@ pub(super) fn failed(
                 if let Some(member) = session.workspace.member(&clash.id) {
                     error = error.hint(misplaced(session, &clash.id, &member.place));
                 }
+                error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
             }
             if !missing && by.iter().any(|by| is_move(by)) && remedies.is_empty() {
                 let hint =
@@ -175,6 +177,7 @@ pub(super) fn unavailable(session: &Session, error: Unavailable) -> CommandError
     };
     match code {
         Code::Network if !session.options.offline => {
+            hints.extend(installed(session, &error.id));
             hints.push("`--offline` uses only what is already on this machine".to_owned());
         }
         Code::Offline => {

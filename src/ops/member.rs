@@ -72,11 +72,12 @@ pub(super) fn around(session: &Session) -> Result<Option<usize>, CommandError> {
 
 fn left_out(path: &Path, session: &Session) -> CommandError {
     let message = format!("`{}` is no package of this workspace", path.display());
-    let root = session.workspace.root.display();
-    CommandError::new(Code::Workspace, message).hint(format!(
-        "the packages of `{root}` are those that `members` in its `.mu/workspace.yaml` names, and none in \
-         hidden folders, `node_modules` or `target`"
-    ))
+    let error = CommandError::new(Code::Workspace, message);
+    let why = path.parent().and_then(|folder| session.workspace.left_out.why(folder));
+    match why {
+        Some(why) => error.hint(why.to_string()),
+        None => error.hint("packages are not looked for in hidden folders"),
+    }
 }
 
 fn no_such_member(session: &Session, name: &str) -> CommandError {

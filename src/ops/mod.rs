@@ -9,6 +9,7 @@ mod consent;
 mod credentials;
 mod dependencies;
 mod element;
+mod elsewhere;
 pub mod error;
 mod events;
 mod failure;

@@ -54,7 +54,8 @@ impl Places {
             namespace.as_ref(),
             &environment.mu_home,
             &environment.mu_root,
-        );
+        )
+        .with_left_out(Arc::clone(&workspace.left_out));
         let has_many = workspace.settings.majors == Majors::Many;
         Self {
             search: if has_many { search.with_many_majors() } else { search },

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::index::Universe as _;
 use crate::index::releases::Releases;
 use crate::ops::element::find_package;
+use crate::ops::elsewhere;
 use crate::ops::failure::unavailable;
 use crate::ops::get::id_of;
 use crate::ops::{Code, CommandError, Session};
@@ -62,6 +63,7 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
         let place = if member.place.is_empty() { "." } else { &member.place };
         error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
     }
+    error = elsewhere::installed(session, id).into_iter().fold(error, CommandError::hint);
     for other in session.index().similar(id) {
         error = error.hint(format!("there is `{other}`"));
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::ops::elsewhere;
 use crate::ops::requirements::Requirements;
 use crate::ops::sync::wanted;
 use crate::ops::{CommandError, Session};
@@ -42,6 +43,9 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
         .filter(|(_, wanted)| !packs.is_installed(&state, wanted))
         .map(|(_, wanted)| format!("{} {}", wanted.id, wanted.version))
         .collect();
+    for warning in elsewhere::left_out(session, &lock) {
+        session.events.warning(&warning);
+    }
     let mut placed: Vec<(String, String)> = requirements
         .asked
         .iter()

@@ -10,6 +10,7 @@ use crate::fs::{self, Sharing};
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::consent;
+use crate::ops::elsewhere;
 use crate::ops::fetch::{self, Fetched, fetch};
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::{Resolved, resolve};
@@ -43,7 +44,8 @@ pub fn sync(
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let mut resolved = resolve(session, requirements, update)?;
-    for warning in &resolved.warnings {
+    let left_out = elsewhere::left_out(session, &resolved.lock);
+    for warning in resolved.warnings.iter().chain(&left_out) {
         session.events.warning(warning);
     }
     consent::check(session, &resolved, dry_run)?;

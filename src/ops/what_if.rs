@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Source};
 use crate::manifest;
+use crate::ops::elsewhere;
 use crate::ops::get::{id_of, with_newest};
 use crate::ops::least;
 use crate::ops::remove::not_asked_for;
@@ -108,7 +109,8 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     // References that stand alone are answered as if nothing were installed.
     let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
-    for warning in &resolved.warnings {
+    let left_out = elsewhere::left_out(session, &resolved.lock);
+    for warning in resolved.warnings.iter().chain(&left_out) {
         session.events.warning(warning);
     }
     session.save_index();

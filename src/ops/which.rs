@@ -138,7 +138,7 @@ fn wanted_by(session: &Session, reference: &Reference) -> Wanted {
 }
 
 /// The search path, with what the locks know of installed packs.
-fn search(session: &Session) -> Result<SearchPath, CommandError> {
+pub(super) fn search(session: &Session) -> Result<SearchPath, CommandError> {
     let mut installed = BTreeMap::new();
     let mut replaced = BTreeMap::new();
     let home = &session.environment.mu_home;

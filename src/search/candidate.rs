@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::satisfy::{self, Installed, Reason};
 use super::{Place, SearchError, SearchPath, Wanted};
 use crate::manifest::{Head, Manifest};
-use crate::reference::Version;
+use crate::reference::{PackageId, Version, VersionSpec};
 
 /// A place, and what was found there.
 #[derive(Debug, Clone)]
@@ -67,6 +67,20 @@ impl fmt::Display for State {
 }
 
 impl SearchPath {
+    /// The package at one of the first two places that is none of the workspace's, though no package of the workspace
+    /// is at the other.
+    pub fn left_out(&self, id: &PackageId) -> Option<Candidate> {
+        if self.left_out.is_empty() {
+            return None;
+        }
+        let wanted = Wanted { id: id.clone(), spec: VersionSpec::Latest, prereleases: false };
+        let [first, second, ..] = self.places(id);
+        let candidates =
+            [first, second].into_iter().filter(|place| self.left_out.why(&place.folder).is_some());
+        let mut candidates = candidates.filter_map(|place| self.look(&wanted, place).ok());
+        candidates.find(|candidate| matches!(candidate.state, State::PassedOver(_)))
+    }
+
     /// All eight places with what is there, in order; more than one may be a hit.
     ///
     /// # Errors
@@ -78,7 +92,11 @@ impl SearchPath {
 
     pub(super) fn look(&self, wanted: &Wanted, place: Place) -> Result<Candidate, SearchError> {
         if place.is_workspace() {
-            let state = look_at_work(wanted, &place.folder)?;
+            let state = match self.left_out.why(&place.folder) {
+                None => look_at_work(wanted, &place.folder)?,
+                Some(_) if matches!(Manifest::locate(&place.folder), Ok(None)) => State::Miss,
+                Some(why) => State::PassedOver(Reason::LeftOut { why: why.clone() }),
+            };
             return Ok(Candidate { place, state });
         }
         let state = self.look_at_pack(wanted, &place.folder);

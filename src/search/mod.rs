@@ -6,7 +6,8 @@
 //! | name alone | 2 `w/n` | 4 `w/.mu/packs/n` | 6 `~/.mu/packs/n` | 8 `$MUROOT/lib/packs/n` |
 //!
 //! The lowest number with a manifest wins. A package in the workspace wins whatever version was asked
-//! for, with a warning; a pack must also satisfy the version, else it is passed over. Nothing here asks
+//! for, with a warning; a pack must also satisfy the version, else it is passed over. So is a folder of the workspace in
+//! which no packages of it are. Nothing here asks
 //! a registry, writes, or knows what a lock is: what is known of installed packs is handed in. Local
 //! folders (`./x`) are not searched for, they are where they say.
 
@@ -20,6 +21,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use self::candidate::{Candidate, Hit, State};
 pub use self::error::{MissingElement, SearchError};
@@ -27,6 +29,7 @@ pub use self::find::{Found, Note};
 pub use self::place::Place;
 pub use self::satisfy::{Installed, Reason};
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
+use crate::workspace::LeftOut;
 
 /// Where to search, and what is known beforehand.
 #[derive(Debug, Clone)]
@@ -38,6 +41,7 @@ pub struct SearchPath {
     has_many_majors: bool,
     installed: BTreeMap<PathBuf, Installed>,
     replaced: BTreeMap<PackageId, PackageId>,
+    left_out: Arc<LeftOut>,
 }
 
 /// What is searched for.
@@ -79,6 +83,7 @@ impl SearchPath {
             has_many_majors: false,
             installed: BTreeMap::new(),
             replaced: BTreeMap::new(),
+            left_out: Arc::default(),
         }
     }
 
@@ -86,6 +91,13 @@ impl SearchPath {
     #[must_use]
     pub fn with_many_majors(mut self) -> Self {
         self.has_many_majors = true;
+        self
+    }
+
+    /// Says which folders of the workspace hold none of its packages.
+    #[must_use]
+    pub fn with_left_out(mut self, left_out: Arc<LeftOut>) -> Self {
+        self.left_out = left_out;
         self
     }
 

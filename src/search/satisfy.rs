@@ -5,6 +5,7 @@ use std::fmt;
 use super::Wanted;
 use crate::manifest::source::printable;
 use crate::reference::{PackageId, Version, VersionSpec};
+use crate::workspace::Why;
 
 /// What is known of an installed pack beyond its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,6 +50,11 @@ pub enum Reason {
         /// The other package.
         by: PackageId,
     },
+    /// It is in a folder of the workspace that is not searched for packages.
+    LeftOut {
+        /// Why not.
+        why: Why,
+    },
     /// Its manifest cannot be read.
     Broken {
         /// Why not.
@@ -72,6 +78,7 @@ impl fmt::Display for Reason {
                 write!(formatter, "it is not known to come from `{wanted}`")
             }
             Self::Replaced { by } => write!(formatter, "replaced by `{by}`"),
+            Self::LeftOut { why } => why.fmt(formatter),
             Self::Broken { message } => {
                 write!(formatter, "its manifest cannot be read: {message}")
             }

@@ -2,11 +2,13 @@
 //!
 //! Symbolic links are not followed, so the walk never leaves the workspace.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
+use super::left_out::{LeftOut, Why};
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
 use crate::manifest::source::{SourceError, Value};
 use crate::manifest::{
@@ -58,17 +60,41 @@ struct Found {
     json: Option<PathBuf>,
 }
 
-/// Finds the manifests below `root`: pairs of the folder's place in the workspace and the file, sorted by place.
+/// What the walk found.
+pub(super) struct Members {
+    /// Pairs of a folder's place in the workspace and the manifest in it, sorted by place.
+    pub(super) manifests: Vec<(String, PathBuf)>,
+    /// Folders that are workspaces of their own, with their places.
+    pub(super) nested: Vec<(String, PathBuf)>,
+    /// The folders that were not searched.
+    pub(super) left_out: LeftOut,
+}
+
+/// Finds the manifests below `root`.
 pub(super) fn find(
     root: &Path,
     mu_home: &Path,
     patterns: &Patterns,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<(String, PathBuf)>, ManifestError> {
+) -> Result<Members, ManifestError> {
     let globs = &patterns.globs;
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
-    let walk = WalkDir::new(root).sort_by_file_name().into_iter();
-    for entry in walk.filter_entry(|entry| is_searched(entry, root, mu_home, globs)) {
+    let mut nested = Vec::new();
+    let left_out = RefCell::new(LeftOut::default());
+    let is_searched = |entry: &DirEntry| {
+        let why = match look_at(entry, root, mu_home, globs) {
+            Look::Search => return true,
+            Look::PassBy => return false,
+            Look::LeaveOut(why) => why,
+        };
+        if let Why::OwnWorkspace(folder) = &why {
+            let place = place(root, folder).filter(|place| globs.matches(place));
+            nested.extend(place.map(|place| (place, folder.clone())));
+        }
+        left_out.borrow_mut().note_all(entry.path(), why);
+        false
+    };
+    for entry in WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(is_searched) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -87,10 +113,12 @@ pub(super) fn find(
         let folder = entry.path().parent().unwrap_or(root);
         let Some(place) = place(root, folder) else { continue };
         if !place.is_empty() && !globs.matches(&place) {
+            left_out.borrow_mut().note(folder, Why::Unnamed);
             continue;
         }
         if let Some(message) = objection(&entry, root) {
             warnings.push(Warning::new(entry.path(), None, message));
+            left_out.borrow_mut().note(folder, Why::Link(entry.path().to_owned()));
             continue;
         }
         match entry.file_name().to_str() {
@@ -102,7 +130,9 @@ pub(super) fn find(
     }
     let places: Vec<&str> = found.keys().map(String::as_str).collect();
     warnings.extend(patterns.warnings(root, &places));
-    found.into_iter().map(|(place, found)| Ok((place, found.manifest(root)?))).collect()
+    let manifests: Result<_, ManifestError> =
+        found.into_iter().map(|(place, found)| Ok((place, found.manifest(root)?))).collect();
+    Ok(Members { manifests: manifests?, nested, left_out: left_out.into_inner() })
 }
 
 impl Found {
@@ -117,23 +147,41 @@ impl Found {
     }
 }
 
-/// Whether the walk looks at an entry: folders that may hold packages, and files named like a manifest.
-fn is_searched(entry: &DirEntry, root: &Path, mu_home: &Path, globs: &Globs) -> bool {
+/// What the walk does at an entry.
+enum Look {
+    /// It may be a manifest, or have one in it.
+    Search,
+    /// No reference leads there.
+    PassBy,
+    /// A reference could lead there, but packages in it are none of the workspace's.
+    LeaveOut(Why),
+}
+
+fn look_at(entry: &DirEntry, root: &Path, mu_home: &Path, globs: &Globs) -> Look {
     if entry.depth() == 0 {
-        return true;
+        return Look::Search;
     }
-    let Some(name) = entry.file_name().to_str() else { return false };
+    let Some(name) = entry.file_name().to_str() else { return Look::PassBy };
+    let path = || entry.path().to_owned();
     if !entry.file_type().is_dir() {
-        return manifest_name(name).is_some();
+        return match manifest_name(name) {
+            Some(_) => Look::Search,
+            None if entry.path_is_symlink() => Look::LeaveOut(Why::Link(path())),
+            None => Look::PassBy,
+        };
     }
-    if name.starts_with('.') || SKIPPED.contains(&name) || entry.path() == mu_home {
-        return false;
+    if name.starts_with('.') || entry.path() == mu_home {
+        return Look::PassBy;
     }
-    let Some(place) = place(root, entry.path()) else { return false };
+    if SKIPPED.contains(&name) {
+        return Look::LeaveOut(Why::OtherTool(path()));
+    }
+    let Some(place) = place(root, entry.path()) else { return Look::PassBy };
     if !globs.matches(&place) && !globs.may_match_below(&place) {
-        return false;
+        return Look::LeaveOut(Why::Unnamed);
     }
-    !entry.path().join(MU_FOLDER).join(WORKSPACE_FILE).is_file()
+    let is_workspace = entry.path().join(MU_FOLDER).join(WORKSPACE_FILE).is_file();
+    if is_workspace { Look::LeaveOut(Why::OwnWorkspace(path())) } else { Look::Search }
 }
 
 /// The folder relative to the root, with slashes; `None` for names that are no text.

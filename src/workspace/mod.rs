@@ -4,6 +4,7 @@
 
 mod cutoff;
 pub mod edit;
+mod left_out;
 mod members;
 mod read;
 mod registry;
@@ -14,9 +15,11 @@ mod settings;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use self::cutoff::Cutoff;
-use self::members::Patterns;
+pub use self::left_out::{LeftOut, Why};
+use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};
 pub use self::registry::Registry;
 pub use self::root::{CONFIG_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
@@ -37,6 +40,8 @@ pub struct Workspace {
     pub namespace: Option<Namespace>,
     /// The workspace's own packages, sorted by place.
     pub members: Vec<Member>,
+    /// The folders that were not searched for members.
+    pub left_out: Arc<LeftOut>,
     /// What is probably not meant.
     pub warnings: Vec<Warning>,
 }
@@ -88,13 +93,14 @@ impl Workspace {
     /// When one of these files is wrong, or two members are the same package.
     pub fn open(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
         let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
-        let found = if is_searched(root, mu_home) {
-            members::find(root, mu_home, &patterns, &mut workspace.warnings)?
+        if is_searched(root, mu_home) {
+            let members = members::find(root, mu_home, &patterns, &mut workspace.warnings)?;
+            workspace.add_members(members)?;
         } else {
-            Manifest::locate(root)?.map(|path| (String::new(), path)).into_iter().collect()
-        };
-        for (place, path) in found {
-            workspace.add_member(place, path)?;
+            if let Some(path) = Manifest::locate(root)? {
+                workspace.add_member(String::new(), path)?;
+            }
+            workspace.left_out = Arc::new(not_searched(root));
         }
         workspace.drop_hidden();
         workspace.refuse_repeated()?;
@@ -139,9 +145,34 @@ impl Workspace {
             settings: above.over(below),
             namespace,
             members: Vec::new(),
+            left_out: Arc::default(),
             warnings,
         };
         Ok((workspace, patterns))
+    }
+
+    fn add_members(&mut self, members: Members) -> Result<(), WorkspaceError> {
+        let Members { manifests, nested, mut left_out } = members;
+        for (place, path) in manifests {
+            self.add_member(place, path)?;
+        }
+        for (place, folder) in nested {
+            // A repository that was cloned to where references lead is meant to be found there.
+            if let Some(path) = self.manifest_at_its_place(&place, &folder) {
+                self.add_member(place, path)?;
+                left_out.take(&folder);
+            }
+        }
+        self.members.sort_by(|left, right| left.place.cmp(&right.place));
+        self.left_out = Arc::new(left_out);
+        Ok(())
+    }
+
+    /// The manifest in a folder, if references to the package that it names lead there.
+    fn manifest_at_its_place(&self, place: &str, folder: &Path) -> Option<PathBuf> {
+        let id = Manifest::load_head(folder).ok()??.name?.id(&self.defaults());
+        let is_there = place == in_base(&id) || place == self.unprefixed(&id);
+        is_there.then(|| Manifest::locate(folder).ok().flatten()).flatten()
     }
 
     fn add_member(&mut self, place: String, path: PathBuf) -> Result<(), WorkspaceError> {
@@ -165,10 +196,7 @@ impl Workspace {
     /// Drops members that no reference can lead to, because the search path finds the same package in the
     /// folder with its base first.
     fn drop_hidden(&mut self) {
-        let with_base = |member: &Member| {
-            let place = format!("{}/{}", member.id.base().folder_name(), member.id.name_str());
-            member.place == place
-        };
+        let with_base = |member: &Member| member.place == in_base(&member.id);
         let first: HashMap<PackageId, PathBuf> = self
             .members
             .iter()
@@ -215,6 +243,21 @@ impl Workspace {
         }
         Ok(())
     }
+}
+
+/// The place of a package in the folder of its base.
+fn in_base(id: &PackageId) -> String {
+    format!("{}/{}", id.base().folder_name(), id.name_str())
+}
+
+/// What is left out where nothing below `root` is searched.
+fn not_searched(root: &Path) -> LeftOut {
+    let mut left_out = LeftOut::default();
+    if root.parent().is_none() {
+        left_out.note_all(root, Why::Disk);
+        left_out.take(root);
+    }
+    left_out
 }
 
 /// Whether the folders below `root` are searched: not those of a whole disk or home folder that

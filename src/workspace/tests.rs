@@ -365,6 +365,51 @@ fn a_folder_with_the_base_hides_the_one_without() {
 }
 
 #[test]
+fn a_workspace_inside_is_a_member_where_its_name_leads() {
+    let folder = tree(&[
+        (".mu/workspace.yaml", "namespace: acme\nmembers: ['**', '!old/**']\n"),
+        ("x/.mu/workspace.yaml", ""),
+        ("x/Mu.yaml", "name: acme/x\n"),
+        ("x/below/Mu.yaml", "broken: ["),
+        ("git.co/a/y/.mu/workspace.yaml", ""),
+        ("git.co/a/y/Mu.json", "{\"name\": \"git.co/a/y\"}"),
+        ("copy/.mu/workspace.yaml", ""),
+        ("copy/Mu.yaml", "name: acme/x\n"),
+        ("old/z/.mu/workspace.yaml", ""),
+        ("old/z/Mu.yaml", "name: acme/old/z\n"),
+        ("wrong/.mu/workspace.yaml", ""),
+        ("wrong/Mu.yaml", "broken: ["),
+        ("a/Mu.yaml", "name: acme/a\n"),
+    ]);
+    let workspace = opened(&folder);
+    let places: Vec<&str> = workspace.members.iter().map(|member| &*member.place).collect();
+    assert_eq!(places, ["a", "git.co/a/y", "x"]);
+    let at = |place: &str| folder.path().join(place);
+    let own = |place: &str| Some(Why::OwnWorkspace(at(place)));
+    let why = |place: &str| workspace.left_out.why(&at(place)).cloned();
+    assert_eq!((why("x"), why("x/below")), (None, own("x")));
+    assert_eq!((why("copy"), why("copy/b/c")), (own("copy"), own("copy")));
+    assert_eq!((why("old/z"), why("wrong")), (own("old/z"), own("wrong")));
+}
+
+#[test]
+fn why_a_folder_is_not_searched_is_known() {
+    let folder = tree(&[
+        (".mu/workspace.yaml", "members: ['p/*/x', target]\n"),
+        ("p/a/Mu.yaml", "name: p/a\n"),
+        ("p/a/x/Mu.yaml", "name: p/a/x\n"),
+        ("q/b/Mu.yaml", "name: q/b\n"),
+        ("target/c/Mu.yaml", "name: target/c\n"),
+    ]);
+    let workspace = opened(&folder);
+    let at = |place: &str| folder.path().join(place);
+    let why = |place: &str| workspace.left_out.why(&at(place)).cloned();
+    assert_eq!((why(""), why("p/a/x"), why("p/b"), why("r")), (None, None, None, None));
+    assert_eq!((why("p/a"), why("q/b")), (Some(Why::Unnamed), Some(Why::Unnamed)));
+    assert_eq!(why("target/c"), Some(Why::OtherTool(at("target"))));
+}
+
+#[test]
 fn the_base_makes_dependencies_the_same() {
     let folder = tree(&[
         (".mu/workspace.yaml", "base: hub.acme.co/\n"),
@@ -404,6 +449,11 @@ fn links_are_not_followed_out() {
     link(folder.path(), "loop");
     link(&outside.path().join("Mu.yaml"), "a/Mu.yaml");
     link(Path::new("nowhere"), "b/Mu.yaml");
+    let left_out = opened(&folder).left_out;
+    let why = |place: &str| left_out.why(&folder.path().join(place)).cloned();
+    let linked = |place: &str| Some(Why::Link(folder.path().join(place)));
+    assert_eq!((why("linked"), why("loop/in")), (linked("linked"), linked("loop")));
+    assert_eq!((why("a"), why("a/b"), why("in")), (linked("a/Mu.yaml"), None, None));
     let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("c/Mu.yaml")).status();
     assert!(pipe.expect("is a program").success());
     let workspace = opened(&folder);

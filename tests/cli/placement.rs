@@ -56,6 +56,72 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
     assert_eq!(status["placed"], json!([{"id": "hub.mu.com/aws/ec2", "path": "aws/ec2"}]));
 }
 
+/// What `mu which` does not find in the workspace, `mu get` does not take from there either, and says why.
+fn check_left_out(sandbox: &Sandbox, why: &str) {
+    sandbox.mu(&["which", "aws/ec2"]).fails().says(&["2. [DIR]/work/aws/ec2: passed over", why]);
+    let warning = format!("`hub.mu.com/aws/ec2` is not taken from `[DIR]/work/aws/ec2`: {why}");
+    let outcome = sandbox.mu(&["get"]).ok();
+    outcome.says(&[&warning]);
+    sandbox.mu(&["get"]).ok().says(&["nothing to do", &warning]);
+    sandbox.mu(&["status"]).ok().says(&[&warning]);
+    let all = sandbox.mu(&["which", "aws/ec2", "--all", "--json"]).ok().json();
+    assert_eq!(all["places"][1]["state"], "passed over", "{all}");
+    assert_eq!(all["places"][2]["state"], "hit", "{all}");
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.0.6"]);
+}
+
+#[test]
+fn a_folder_that_members_does_not_name_is_told_and_not_used() {
+    let sandbox = sandbox();
+    sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.5.0"));
+    sandbox.write(".mu/workspace.yaml", "members: []\n");
+    check_left_out(&sandbox, "`members` in `.mu/workspace.yaml` does not name it");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_behind_a_link_is_told_and_not_used() {
+    let sandbox = sandbox();
+    sandbox.place("elsewhere/ec2", &Package::new("aws/ec2", "1.5.0"));
+    std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("work/aws"))
+        .expect("is new");
+    check_left_out(&sandbox, "`[DIR]/work/aws` is a link, which is not followed");
+}
+
+#[test]
+fn a_workspace_of_its_own_is_used_where_its_name_leads_and_else_told() {
+    let sandbox = sandbox();
+    sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.5.0"));
+    sandbox.write("aws/ec2/.mu/workspace.yaml", "namespace: aws\n");
+    sandbox.mu(&["get"]).ok().says(&["hub.mu.com/aws/ec2 1.5.0 (workspace)"]);
+    assert_eq!(sandbox.mu(&["which", "aws/ec2"]).ok().stdout, "[DIR]/work/aws/ec2\n");
+    std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was there");
+    std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.write("aws/.mu/workspace.yaml", "");
+    check_left_out(&sandbox, "`[DIR]/work/aws` is a workspace of its own");
+}
+
+#[test]
+fn a_package_that_is_only_installed_is_told_with_its_place_and_the_way_to_use_it() {
+    let sandbox = Sandbox::with_dependencies(&["std/core#^1"]);
+    sandbox.publish(&[Package::new("aws/app", "1.0.0")]);
+    for folder in ["runtime/lib/packs/std/core", "home/.mu/packs/hub.mu.com/std/core"] {
+        sandbox.place(folder, &Package::new("std/core", "1.2.0"));
+        let place = format!("[DIR]/{folder}");
+        assert_eq!(sandbox.mu(&["which", "std/core"]).ok().stdout, format!("{place}\n"));
+        let entry = format!("overrides: {{std/core: {place}}}");
+        let run = sandbox.mu(&["get"]).fails();
+        run.says(&[&format!("`hub.mu.com/std/core` 1.2.0 is in `{place}`"), &entry]);
+        sandbox.mu(&["info", "std/core"]).fails().says(&[&place]);
+        let settings = entry.replace("[DIR]", &sandbox.root().display().to_string());
+        sandbox.write(".mu/workspace.yaml", &settings);
+        sandbox.mu(&["get"]).ok().says(&["hub.mu.com/std/core 1.2.0"]);
+        std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("was written");
+        std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was made");
+    }
+}
+
 #[test]
 fn its_own_dependencies_count() {
     let sandbox = sandbox();

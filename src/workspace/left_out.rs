@@ -1,0 +1,88 @@
+//! The folders of a workspace that are not searched for its packages, and why.
+//!
+//! Collected on the walk that finds the packages, so that a package there can be told apart from none. The disk is not
+//! looked at again.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::root::{MU_FOLDER, WORKSPACE_FILE};
+
+/// Folders that may hold packages which are none of the workspace's.
+#[derive(Debug, Clone, Default)]
+pub struct LeftOut {
+    alone: HashMap<PathBuf, Why>,
+    with_all_below: HashMap<PathBuf, Why>,
+    taken: HashSet<PathBuf>,
+}
+
+/// Why a folder is not searched for packages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// `members` does not name it.
+    Unnamed,
+    /// It belongs to another tool.
+    OtherTool(PathBuf),
+    /// It is in a workspace of its own, with this root.
+    OwnWorkspace(PathBuf),
+    /// It is behind this link.
+    Link(PathBuf),
+    /// The workspace is a whole disk.
+    Disk,
+}
+
+impl LeftOut {
+    /// Notes a folder, but nothing of what is below it.
+    pub(super) fn note(&mut self, folder: &Path, why: Why) {
+        self.alone.insert(folder.to_owned(), why);
+    }
+
+    /// Notes a folder and all below it.
+    pub(super) fn note_all(&mut self, folder: &Path, why: Why) {
+        self.with_all_below.insert(folder.to_owned(), why);
+    }
+
+    /// Notes that the package in this folder is one of the workspace's all the same.
+    pub(super) fn take(&mut self, folder: &Path) {
+        self.taken.insert(folder.to_owned());
+    }
+
+    /// Whether every folder was searched.
+    pub fn is_empty(&self) -> bool {
+        self.alone.is_empty() && self.with_all_below.is_empty()
+    }
+
+    /// Why a package in `folder` is none of the workspace's; `None` if it was searched, or is in no folder that was
+    /// there.
+    pub fn why(&self, folder: &Path) -> Option<&Why> {
+        if self.taken.contains(folder) {
+            return None;
+        }
+        let above = || folder.ancestors().find_map(|folder| self.with_all_below.get(folder));
+        self.alone.get(folder).or_else(above)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unnamed => {
+                write!(formatter, "`members` in `{MU_FOLDER}/{WORKSPACE_FILE}` does not name it")
+            }
+            Self::OtherTool(folder) => {
+                write!(formatter, "packages are not looked for in `{}`", folder.display())
+            }
+            Self::OwnWorkspace(root) => {
+                write!(formatter, "`{}` is a workspace of its own", root.display())
+            }
+            Self::Link(path) => {
+                write!(formatter, "`{}` is a link, which is not followed", path.display())
+            }
+            Self::Disk => write!(
+                formatter,
+                "a whole disk is searched only if it has a `{MU_FOLDER}/{WORKSPACE_FILE}`"
+            ),
+        }
+    }
+}
