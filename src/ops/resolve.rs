@@ -17,8 +17,8 @@ use crate::ops::requirements::{Requirements, overrides, replaced_by_own};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override, OwnCapabilities,
-    Request, Selection, Settings, Strategy, Update,
+    CAPABILITY, Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override,
+    OwnCapabilities, Request, Selection, Settings, Strategy, Update,
 };
 use crate::workspace::{Cutoff, Resolution};
 
@@ -262,7 +262,7 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
         let begins = |one: &Requested| begins_at(package, &one.spec) == Some(true);
         let is_fine = |one: &Requested| match begins_at(package, &one.spec) {
             Some(begins) => begins || !roots.contains(&*one.by),
-            None => false,
+            None => one.spec.starts_with(CAPABILITY),
         };
         package.requested.iter().any(begins) && package.requested.iter().all(is_fine)
     })

@@ -14,7 +14,7 @@ use crate::ops::member::Editing;
 use crate::ops::requirements::{Asked, Requirements, print_extra};
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};
-use crate::select::{Asker, Change, Selection};
+use crate::select::{Asker, CAPABILITY, Change, Selection};
 
 /// A list of requirements: of a manifest, or (`None`) of what `mu get` was given.
 type List = Option<(usize, Section)>;
@@ -66,7 +66,7 @@ pub(super) fn rewrite(
     let mut kept: BTreeSet<&PackageId> = BTreeSet::new();
     let mut new = Vec::new();
     for requirement in &change.indirect {
-        let leading = leading(requirements, &change.selection, &requirement.id);
+        let leading = leading(session, requirements, &change.selection, &requirement.id);
         let fits = |asked: &&&Asked| {
             let is_led_to = leading.is_empty() || leading.contains(&asked.line);
             asked.requirement.id == requirement.id && is_led_to && lists.has(asked.line)
@@ -141,13 +141,24 @@ fn write(
     Ok(())
 }
 
-/// The lists whose own requirements lead to a package, those of development behind the others.
-fn leading(requirements: &Requirements, selection: &Selection, id: &PackageId) -> Vec<List> {
+/// The lists whose own requirements lead to a package, or whose manifests require what it provides; those of development
+/// behind the others.
+fn leading(
+    session: &Session,
+    requirements: &Requirements,
+    selection: &Selection,
+    id: &PackageId,
+) -> Vec<List> {
     let mut askers: BTreeMap<&PackageId, Vec<&PackageId>> = BTreeMap::new();
+    let mut requiring: BTreeMap<&PackageId, Vec<&str>> = BTreeMap::new();
     for chosen in &selection.packages {
         for demand in &chosen.requested {
-            if let Asker::Package(by) = &demand.by {
-                askers.entry(&chosen.id).or_default().push(by);
+            match &demand.by {
+                Asker::Package(by) => askers.entry(&chosen.id).or_default().push(by),
+                Asker::Root(by) if demand.asked.starts_with(CAPABILITY) => {
+                    requiring.entry(&chosen.id).or_default().push(by);
+                }
+                Asker::Root(_) => {}
             }
         }
     }
@@ -163,6 +174,11 @@ fn leading(requirements: &Requirements, selection: &Selection, id: &PackageId) -
     let own = requirements.asked.iter().filter(|asked| !asked.indirect);
     let mut lists: Vec<List> =
         own.filter(|asked| above.contains(&asked.requirement.id)).map(|asked| asked.line).collect();
+    let requiring: BTreeSet<&str> =
+        above.iter().filter_map(|id| requiring.get(id)).flatten().copied().collect();
+    let members = session.workspace.members.iter().enumerate();
+    let members = members.filter(|(_, member)| requiring.contains(member.manifest.name.as_str()));
+    lists.extend(members.map(|(index, _)| Some((index, Section::Dependencies))));
     lists.sort_by_key(|list| match list {
         Some((member, Section::Dependencies)) => (0, *member),
         Some((member, Section::DevDependencies)) => (1, *member),

@@ -82,7 +82,7 @@ struct Followed {
 impl Gathering<'_, '_> {
     /// Follows requirements from the roots to everything that is needed.
     fn walk(&mut self, besides: &[Asked]) -> Result<(), Unavailable> {
-        for root in &self.world.request().roots {
+        for root in &self.world.roots().to_vec() {
             for requirement in &root.requirements {
                 let ask = self.world.ask_for(requirement);
                 self.follow(Asker::Root(root.by.clone()), ask)?;

@@ -38,6 +38,13 @@ impl Request {
         })
     }
 
+    /// Whether a root only lists this because others need it.
+    pub fn lists(&self, by: &str, requirement: &Requirement) -> bool {
+        let asks = |root: &Root| root.by == by && root.requirements.contains(requirement);
+        let (own, lists) = self.roots.split_at(self.roots.len().saturating_sub(self.indirect));
+        lists.iter().any(asks) && !own.iter().any(asks)
+    }
+
     /// Whether the workspace itself has what is used for `id`.
     pub fn is_own(&self, id: &PackageId) -> bool {
         self.local.contains_key(id) || self.replaced.contains_key(id)

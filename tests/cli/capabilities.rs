@@ -133,6 +133,79 @@ fn of_two_providers_one_can_be_done_without() {
     ");
 }
 
+/// The list of dependencies in the manifest.
+fn listed(sandbox: &Sandbox) -> Vec<String> {
+    let text = sandbox.read("Mu.yaml");
+    text.lines().filter_map(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect()
+}
+
+/// Lists providers in the hub in this order.
+fn list(sandbox: &Sandbox, names: &[&str]) {
+    let listed = json!({ "packages": names });
+    let hub = sandbox.hub();
+    write(hub.folder(), "capabilities/net.mu.com/v1/Network.json", listed.to_string());
+}
+
+#[test]
+fn by_the_minimal_strategy_the_manifest_says_who_provides() {
+    let mut sandbox = depending("[]");
+    sandbox.set("MU_RESOLUTION", "minimal");
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies:\n  - acme/api\n");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#>=1.0.0 # indirect"]);
+    // Nothing has to be asked to see that.
+    sandbox.mu(&["get", "--offline", "--locked"]).ok();
+    let state = sandbox.state();
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.state() == state, "there was nothing to do");
+
+    // Whatever the hub lists first now, the manifest says it.
+    list(&sandbox, &["net/calico", "net/cilium"]);
+    let lock = sandbox.read("Mu.lock");
+    std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+
+    let newer = Package::new("net/cilium", "1.1.0").key("provides", json!([NETWORK]));
+    sandbox.hub().publish(&newer);
+    sandbox.hub().publish(&Package::new("net/cilium", "2.0.0"));
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#>=1.1.0 # indirect"]);
+    for command in ["get", "update", "get", "upgrade"] {
+        let run = sandbox.mu(&[command, "--json"]).ok();
+        assert_eq!(run.json()["changes"], json!([]), "{command}");
+        assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#>=1.1.0 # indirect"], "{command}");
+    }
+
+    // What somebody asks for takes the place of what is only listed.
+    sandbox.mu(&["add", "net/calico"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api", "net/calico#^1.0.0"]);
+    sandbox.mu(&["remove", "net/calico"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api", "net/calico#>=1.0.0 # indirect"]);
+    sandbox.mu(&["add", "net/cilium#^1"]).ok();
+    assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#^1"]);
+    sandbox.mu(&["remove", "acme/api"]).ok();
+    assert_eq!(listed(&sandbox), ["net/cilium#^1"]);
+}
+
+#[test]
+fn a_provider_is_listed_in_the_manifest_that_requires_one() {
+    let mut sandbox = sandbox();
+    sandbox.set("MU_RESOLUTION", "minimal");
+    sandbox.write("Mu.yaml", &format!("name: acme/shop\nrequires: [{NETWORK}]\n"));
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(listed(&sandbox), ["net/cilium#>=1.0.0 # indirect"]);
+    list(&sandbox, &["net/calico", "net/cilium"]);
+    for command in ["update", "get", "upgrade"] {
+        let run = sandbox.mu(&[command, "--json"]).ok();
+        assert_eq!(run.json()["changes"], json!([]), "{command}");
+    }
+    assert_eq!(listed(&sandbox), ["net/cilium#>=1.0.0 # indirect"]);
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies:\n  - net/cilium#>=1.0.0 # indirect\n");
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(listed(&sandbox), [""; 0]);
+}
+
 #[test]
 fn what_nothing_provides_is_told_with_who_would() {
     let missing = || {

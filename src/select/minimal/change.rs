@@ -23,6 +23,25 @@ pub struct Change {
     pub indirect: Vec<Requirement>,
     /// What the move of one package lowered or dropped besides it.
     pub lowered: Vec<Lowered>,
+    /// Whether there may be more to move, because what held it back is not there any more.
+    pub(super) may_go_on: bool,
+}
+
+impl Change {
+    /// The request that manifests make which were changed like this.
+    pub(in crate::select) fn rewritten(&self, request: &Request) -> Request {
+        let roots = rewritten(&request.roots, &self.asked, &self.indirect);
+        Request { roots, indirect: 1, ..request.clone() }
+    }
+
+    /// What both come to, the other one behind this one.
+    pub(super) fn then(self, next: Self) -> Self {
+        let asked = self.asked.into_iter().zip(next.asked).map(|(asked, next)| {
+            let mut next = next.into_iter();
+            asked.into_iter().map(|asked| asked.and_then(|_| next.next().flatten())).collect()
+        });
+        Self { asked: asked.collect(), ..next }
+    }
 }
 
 /// A package that a downgrade lowered or dropped.
@@ -65,6 +84,20 @@ pub(super) enum Idle {
     GoesBut(Line),
 }
 
+/// The roots that ask for this, and behind them one that lists what others need.
+fn rewritten(
+    roots: &[Root],
+    asked: &[Vec<Option<Requirement>>],
+    indirect: &[Requirement],
+) -> Vec<Root> {
+    let own = roots.iter().zip(asked).map(|(root, asked)| Root {
+        by: root.by.clone(),
+        requirements: asked.iter().flatten().cloned().collect(),
+    });
+    let list = Root { by: IN_USE.to_owned(), requirements: indirect.to_vec() };
+    own.chain([list]).collect()
+}
+
 /// What a move is about to make of the requirements.
 #[derive(Debug)]
 pub(super) struct Draft {
@@ -73,6 +106,7 @@ pub(super) struct Draft {
     asked: Vec<Vec<Option<Requirement>>>,
     indirect: Vec<Requirement>,
     lowered: Vec<Lowered>,
+    may_go_on: bool,
 }
 
 /// Makes requirements of the versions that are to be chosen, and the selection of those.
@@ -108,6 +142,7 @@ pub(super) fn draft(
         }
         asked.push(requirements);
     }
+    let mut may_go_on = false;
     if idle != Idle::Stays {
         let mut from = direct.clone();
         from.extend(match idle {
@@ -118,6 +153,7 @@ pub(super) fn draft(
         let is_named = matches!(idle, Idle::GoesBut(_));
         for (line, position) in chosen.extract_if(.., |line, _| !needed.contains(line)) {
             let package = world.package(line.0);
+            may_go_on = true;
             if is_named && !lowered.iter().any(|one| one.id == *package.id()) {
                 let (id, from) = (package.id().clone(), package.label(position));
                 lowered.push(Lowered { id, from, to: None, because: None });
@@ -132,16 +168,8 @@ pub(super) fn draft(
         })
         .collect::<BTreeSet<Requirement>>();
     let indirect: Vec<Requirement> = indirect.into_iter().collect();
-    let mut roots: Vec<Root> = own
-        .iter()
-        .zip(&asked)
-        .map(|(root, asked)| Root {
-            by: root.by.clone(),
-            requirements: asked.iter().flatten().cloned().collect(),
-        })
-        .collect();
-    roots.push(Root { by: IN_USE.to_owned(), requirements: indirect.clone() });
-    Ok(Draft { roots, asked, indirect, lowered })
+    let roots = rewritten(&request.roots, &asked, &indirect);
+    Ok(Draft { roots, asked, indirect, lowered, may_go_on })
 }
 
 impl Draft {
@@ -151,10 +179,10 @@ impl Draft {
         universe: &dyn Universe,
         request: &Request,
     ) -> Result<Change, Failure> {
-        let Self { roots, asked, indirect, lowered } = self;
+        let Self { roots, asked, indirect, lowered, may_go_on } = self;
         let request = Request { roots, indirect: 1, ..request.clone() };
         let selection = Minimal.select(universe, &request)?;
-        Ok(Change { selection, asked, indirect, lowered })
+        Ok(Change { selection, asked, indirect, lowered, may_go_on })
     }
 }
 

@@ -102,7 +102,8 @@ fn choices(
     if world.request().settings.majors == Majors::One {
         return Ok(choices);
     }
-    let roots = world.request().roots.iter().flat_map(|root| &root.requirements);
+    let roots = world.roots().to_vec();
+    let roots = roots.iter().flat_map(|root| &root.requirements);
     let mut required: Vec<Ask> = roots.map(|requirement| world.ask_for(requirement)).collect();
     for visit in &list.visits {
         required.extend_from_slice(&world.asks_of(visit.place, visit.position)?);

@@ -3,23 +3,86 @@
 //! A capability says nothing of versions, so there is no least version that it asks for; the first provider with which
 //! everything holds together is taken, at its lowest version that provides it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use pubgrub::VersionSet as _;
+
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::fold::Versions;
-use crate::select::minimal::build::{BuildList, By, Visit, Wanted, is_higher, line};
+use crate::select::minimal::build::{BuildList, By, Line, Visit, Wanted, is_higher, line};
 use crate::select::minimal::check;
+use crate::select::minimal::requirements::Module;
 use crate::select::positions::PositionSet;
 use crate::select::supply;
 use crate::select::world::{Provider, World};
 
 /// The build list in which everything that is required is provided, or why there is none.
+///
+/// A provider that is listed only because others need one gives way to another one: the world asks for it no more then.
 pub(in crate::select) fn complete(
     world: &mut World<'_>,
     wanted: &[Wanted],
 ) -> Result<Result<BuildList, Box<Conflict>>, Unavailable> {
-    Ok(attempt(world, wanted)?.map_err(|dead_end| dead_end.conflict))
+    let mut conflict = match attempt(world, wanted)? {
+        Ok(list) => return Ok(Ok(list)),
+        Err(dead_end) => dead_end.conflict,
+    };
+    let asked = world.roots().to_vec();
+    for id in listed(world, &conflict) {
+        let mut roots = asked.clone();
+        for root in &mut roots {
+            let by = &root.by;
+            root.requirements.retain(|one| one.id != id || !world.request().lists(by, one));
+        }
+        world.ask(roots);
+        match complete(world, wanted)? {
+            Ok(list) => return Ok(Ok(list)),
+            // What speaks against it even then is what counts.
+            Err(other) => conflict = other,
+        }
+    }
+    world.ask(asked);
+    Ok(Err(conflict))
+}
+
+/// The packages that provide the same in a conflict, and that stand in a list of what others need; the preferred last.
+fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
+    let doubled = conflict.capabilities.iter().find(|clash| clash.is_provided);
+    let Some(doubled) = doubled else { return Vec::new() };
+    let providing: BTreeSet<&PackageId> = conflict
+        .facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::Provides { by: Requirer::Package(id, _), capability }
+                if *capability == doubled.capability =>
+            {
+                Some(id)
+            }
+            _ => None,
+        })
+        .collect();
+    let is_listed = |id: &PackageId| {
+        let mut roots = world.roots().iter();
+        roots.any(|root| {
+            let mut asked = root.requirements.iter();
+            asked.any(|one| one.id == *id && world.request().lists(&root.by, one))
+        })
+    };
+    let ranked = world.ranked_providers(&doubled.capability).into_iter().rev();
+    let ranked = ranked.filter_map(|(provider, _)| match provider {
+        Provider::Package(place, _) => Some(world.package(*place).id()),
+        Provider::Local(_) => None,
+    });
+    let mut listed: Vec<PackageId> = Vec::new();
+    for id in ranked.filter(|id| providing.contains(id) && is_listed(id)) {
+        if !listed.contains(id) {
+            listed.push(id.clone());
+        }
+    }
+    listed
 }
 
 /// Where an attempt ended, and why.
@@ -94,6 +157,60 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
     Ok(None)
 }
 
+/// What provides a capability among versions that are to be chosen.
+pub(super) fn among(
+    world: &World<'_>,
+    chosen: &BTreeMap<Line, Position>,
+    name: &str,
+) -> Option<Module> {
+    let in_line = |place: usize, versions: &PositionSet| {
+        let mut lines = chosen.range((place, 0)..=(place, u64::MAX)).map(|(_, &position)| position);
+        lines.find(|&position| versions.holds(position))
+    };
+    let (place, position) = world.chosen_provider(name, &in_line)?.ok()?;
+    Some((line(world.package(place), &world.request().settings, place, position), position))
+}
+
+/// Of packages that nothing asks for, and that are there for what they provide, the versions that provide it.
+pub(super) fn providing(
+    world: &mut World<'_>,
+    list: &BuildList,
+) -> Result<BTreeMap<usize, PositionSet>, Unavailable> {
+    let mut providing = BTreeMap::new();
+    let positions = list.positions();
+    let mut required: BTreeSet<String> = world.own_requires().keys().cloned().collect();
+    for (&(place, _), &position) in &positions {
+        required.extend(world.capabilities_of(place, position)?.1);
+    }
+    if required.is_empty() {
+        return Ok(providing);
+    }
+    let request = world.request();
+    let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
+    let own = own.iter().flat_map(|root| &root.requirements);
+    let mut asked: BTreeSet<PackageId> = own.map(|requirement| requirement.id.clone()).collect();
+    for visit in &list.visits {
+        for &ask in world.asks_of(visit.place, visit.position)?.iter() {
+            asked.insert(world.requirement(ask).id.clone());
+        }
+    }
+    for name in &required {
+        let Some(((place, _), _)) = among(world, &positions, name) else { continue };
+        if asked.contains(world.package(place).id()) {
+            continue;
+        }
+        let all = world.ranked_providers(name).into_iter();
+        let versions = all.filter_map(|(provider, _)| match provider {
+            Provider::Package(own, versions) if *own == place => Some(versions),
+            _ => None,
+        });
+        let versions = versions.fold(PositionSet::empty(), |all, one| all.union(one));
+        let known = providing.entry(place).or_insert_with(PositionSet::full);
+        *known = known.intersection(&versions);
+    }
+    Ok(providing)
+}
+
 /// What provides a capability, if something does.
 fn provider(world: &World<'_>, list: &BuildList, name: &str) -> Option<()> {
     world.chosen_provider(name, &|place, versions| chosen(list, place, versions)).map(|_| ())
@@ -109,7 +226,7 @@ fn chosen(list: &BuildList, place: usize, versions: &PositionSet) -> Option<Posi
 /// Who could provide a capability besides, the preferred first: each at its lowest version that does and is not below what is
 /// chosen. What no registry lists and nothing asks for could not.
 fn candidates(world: &World<'_>, list: &BuildList, capability: usize) -> Vec<Wanted> {
-    let ranked = world.ranked_providers(capability);
+    let ranked = world.ranked_providers(world.capability(capability));
     let candidates = ranked.into_iter().filter_map(|(provider, is_listed)| {
         let Provider::Package(place, versions) = provider else { return None };
         let package = world.package(*place);

@@ -12,6 +12,7 @@ use crate::index::releases::Position;
 use crate::reference::{Version, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::minimal::build::{Line, is_higher, least, line};
+use crate::select::minimal::providers;
 use crate::select::world::World;
 
 /// A version of a line.
@@ -49,7 +50,8 @@ pub(super) fn indirect(
     Ok(listed)
 }
 
-/// The lines that direct requirements lead to, over what is chosen and over what visited versions need at least.
+/// The lines that direct requirements lead to, over what is chosen, over what visited versions need at least, and over what
+/// provides the capabilities that are required.
 pub(super) fn needed(
     world: &mut World<'_>,
     chosen: &BTreeMap<Line, Position>,
@@ -59,9 +61,18 @@ pub(super) fn needed(
     let mut walked = FxHashSet::default();
     let mut open: Vec<Module> =
         direct.iter().filter_map(|line| Some((*line, *chosen.get(line)?))).collect();
+    let own: Vec<String> = world.own_requires().keys().cloned().collect();
+    open.extend(own.iter().filter_map(|name| providers::among(world, chosen, name)));
     while let Some(module) = open.pop() {
         if !walked.insert(module) {
             continue;
+        }
+        lines.insert(module.0);
+        if chosen.get(&module.0) == Some(&module.1) {
+            let (_, capabilities) = world.capabilities_of(module.0.0, module.1)?;
+            open.extend(
+                capabilities.iter().filter_map(|name| providers::among(world, chosen, name)),
+            );
         }
         for (line, least) in required(world, module)? {
             lines.insert(line);

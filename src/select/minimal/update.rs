@@ -18,6 +18,9 @@ use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{Failure, Request};
 
+/// How often everything is moved again at most because something was dropped that held others back.
+const ROUNDS: usize = 8;
+
 impl Minimal {
     /// Moves nothing, but says what the requirements should be: own ones at what is chosen, and the fewest others.
     ///
@@ -81,7 +84,7 @@ impl Minimal {
         Ok(None)
     }
 
-    /// Moves every package to its newest version within what is asked for.
+    /// Moves every package to its newest version within what is asked for, until nothing is left to move.
     ///
     /// # Errors
     ///
@@ -91,28 +94,23 @@ impl Minimal {
         universe: &dyn Universe,
         request: &Request,
     ) -> Result<Change, Failure> {
-        let request = without_lock(request);
-        let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let mut list = checked(&mut world, &[])?;
-        loop {
-            let known = list.positions();
-            let Some(newest) = newest(&mut world, &known)? else {
-                return self.raise(universe, &request, &ids(&world, &list));
+        let mut change = update_once(universe, request)?;
+        for _ in 0..ROUNDS {
+            if !change.may_go_on {
+                break;
+            }
+            let next = update_once(universe, &change.rewritten(request))?;
+            let versions = |change: &Change| -> Vec<_> {
+                let chosen = change.selection.packages.iter();
+                chosen.map(|chosen| (chosen.id.clone(), chosen.origin.clone())).collect()
             };
-            let wanted: Vec<_> =
-                newest.iter().map(|(line, &at)| (line.0, at, By::Command)).collect();
-            list = BuildList::build(&mut world, &wanted)?;
-            // What the new versions brought along is to be its newest too.
-            if list.chosen.len() == known.len() {
-                return match finish(universe, &mut world, newest, Idle::Goes) {
-                    // What some visited version needs stands in the way of all at once.
-                    Err(Failure::Conflict(_)) => {
-                        self.raise(universe, &request, &ids(&world, &list))
-                    }
-                    result => result,
-                };
+            let is_last = versions(&next) == versions(&change);
+            change = change.then(next);
+            if is_last {
+                break;
             }
         }
+        Ok(change)
     }
 
     /// Moves a package to the lowest version that `to` accepts, up or down.
@@ -156,26 +154,63 @@ impl Minimal {
         request: &Request,
         ids: &[PackageId],
     ) -> Result<Change, Failure> {
-        let request = without_lock(request);
-        let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let mut list = checked(&mut world, &[])?;
-        let mut wanted: Vec<Wanted> = Vec::new();
-        // Who is raised may let go of what stood in the way of others.
-        let mut is_raised = true;
-        while std::mem::take(&mut is_raised) {
-            for id in ids {
-                let before = list.positions();
-                let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
-                for (&line, &current) in own.collect::<Vec<_>>() {
-                    if let Some(higher) = higher(&mut world, &list, &mut wanted, line, current)? {
-                        list = higher;
-                        is_raised = ids.len() > 1;
-                    }
+        raise(universe, &without_lock(request), Some(ids))
+    }
+}
+
+/// Moves every package to its newest version within what is asked for.
+fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
+    let request = without_lock(request);
+    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let mut list = checked(&mut world, &[])?;
+    let had_providers = !providers::providing(&mut world, &list)?.is_empty();
+    let change = loop {
+        let count = list.chosen.len();
+        let Some(newest) = newest(&mut world, &list)? else { break None };
+        let wanted: Vec<_> = newest.iter().map(|(line, &at)| (line.0, at, By::Command)).collect();
+        // What some visited version needs may stand in the way of all at once.
+        let Ok(brought) = providers::complete(&mut world, &wanted)? else { break None };
+        list = brought;
+        // What the new versions brought along is to be its newest too.
+        if list.chosen.len() == count {
+            break match finish(universe, &mut world, newest, Idle::Goes) {
+                Err(Failure::Conflict(_)) => None,
+                result => Some(result?),
+            };
+        }
+    };
+    let change = change.map_or_else(|| raise(universe, &request, None), Ok)?;
+    // Who was there only as a provider may be asked for since, and who provides something now may have other bounds.
+    let mut chosen = change.selection.packages.iter();
+    let has_providers = chosen.any(|chosen| !chosen.requires.is_empty());
+    Ok(Change { may_go_on: change.may_go_on || had_providers || has_providers, ..change })
+}
+
+/// Raises some packages, or all that are needed then.
+fn raise(
+    universe: &dyn Universe,
+    request: &Request,
+    only: Option<&[PackageId]>,
+) -> Result<Change, Failure> {
+    let mut world = World::new(universe, request).without_narrowing_upgrades();
+    let mut list = checked(&mut world, &[])?;
+    let mut wanted: Vec<Wanted> = Vec::new();
+    // Who is raised may let go of what stood in the way of others.
+    let mut is_raised = true;
+    while std::mem::take(&mut is_raised) {
+        let ids = only.map_or_else(|| ids(&world, &list), <[PackageId]>::to_vec);
+        for id in &ids {
+            let before = list.positions();
+            let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
+            for (&line, &current) in own.collect::<Vec<_>>() {
+                if let Some(higher) = higher(&mut world, &list, &mut wanted, line, current)? {
+                    list = higher;
+                    is_raised = only.is_none_or(|only| only.len() > 1);
                 }
             }
         }
-        finish(universe, &mut world, list.positions(), Idle::Goes)
     }
+    finish(universe, &mut world, list.positions(), Idle::Goes)
 }
 
 /// A build list whose bounds are kept.
@@ -227,6 +262,9 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
         let (_, set) = world.accepted(requirement)?;
         bounds = bounds.intersection(&set);
     }
+    if let Some(providing) = providers::providing(world, list)?.get(&line.0) {
+        bounds = bounds.intersection(providing);
+    }
     Ok(bounds)
 }
 
@@ -234,14 +272,19 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
 /// none if that cannot be, for the list may hold what only its requirements' exact words let in.
 fn newest(
     world: &mut World<'_>,
-    list: &BTreeMap<Line, Position>,
+    list: &BuildList,
 ) -> Result<Option<BTreeMap<Line, Position>>, Failure> {
     let mut edges = world.root_edges()?;
-    for (&(place, major), &position) in list {
+    let providing = providers::providing(world, list)?;
+    let list = list.positions();
+    for (&(place, major), &position) in &list {
         let kind = world.line(place, major);
         let package = world.package(place);
         let same = |at: &Position| kind == Kind::Package(place) || package.major(*at) == major;
-        let above = package.allowed().iter().filter(|at| *at >= position).filter(same);
+        let provides =
+            |at: &Position| providing.get(&place).is_none_or(|providing| providing.holds(*at));
+        let above = package.allowed().iter().filter(|at| *at >= position && provides(at));
+        let above = above.filter(same);
         let set = above.collect::<PositionSet>().union(&PositionSet::singleton(position));
         edges.push(Edge { node: world.node(kind), set });
     }

@@ -26,6 +26,8 @@ pub(super) struct Scenario {
     repositories: BTreeMap<String, Repository>,
     roots: BTreeMap<String, Vec<Dependency>>,
     #[serde(default)]
+    indirect: BTreeMap<String, Vec<Dependency>>,
+    #[serde(default)]
     lock: Vec<Lock>,
     #[serde(default)]
     update: Vec<String>,
@@ -200,10 +202,12 @@ impl Scenario {
         for (capability, listed) in &self.capabilities {
             memory.list(capability, listed.iter().map(|name| id(name)).collect());
         }
-        let roots = self.roots.iter();
         let request = Request {
-            indirect: 0,
-            roots: roots
+            indirect: self.indirect.len(),
+            roots: self
+                .roots
+                .iter()
+                .chain(&self.indirect)
                 .map(|(by, wanted)| Root { by: by.clone(), requirements: needs(wanted) })
                 .collect(),
             locked: self.lock.iter().map(Lock::locked).collect(),

@@ -5,30 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::random::{Case, NAMES, VERSIONS, case, least, unbounded};
+use super::random_virtual;
 use super::world::{Memory, id, requirement, version};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Change, Failure, Minimal, Request, Root, Selection, Strategy as _};
-
-/// The request that a manifest makes which lists what a move asks for.
-fn rewritten(request: &Request, change: &Change) -> Request {
-    let own = request.roots.iter().zip(&change.asked).map(|(root, asked)| Root {
-        by: root.by.clone(),
-        requirements: asked.iter().flatten().cloned().collect(),
-    });
-    let mut roots: Vec<Root> = own.collect();
-    roots.push(Root { by: "shop".to_owned(), requirements: change.indirect.clone() });
-    Request { roots, indirect: 1, ..request.clone() }
-}
 
 fn versions(selection: &Selection) -> BTreeMap<PackageId, Version> {
     let packages = selection.packages.iter();
     packages.filter_map(|chosen| Some((chosen.id.clone(), chosen.version.clone()?))).collect()
 }
 
-/// Checks that the rewritten requirements lead to the selection, that there is nothing left to tidy, and that each of
-/// those that stand only for others is needed. Gives the request.
-fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
-    let request = rewritten(request, change);
+/// Checks that the rewritten requirements lead to the selection, and that there is nothing left to tidy. Gives the request.
+fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
+    let request = change.rewritten(request);
     let selection = Minimal.select(memory, &request);
     let chosen = selection.map(|selection| versions(&selection));
     assert_eq!(chosen.expect("holds together"), versions(&change.selection));
@@ -38,6 +27,12 @@ fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
     for (asked, own) in again.asked.iter().zip(own) {
         assert_eq!(asked.iter().flatten().collect::<Vec<_>>(), own.iter().collect::<Vec<_>>());
     }
+    request
+}
+
+/// Checks besides that each of the requirements that stand only for others is needed.
+fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
+    let request = check_stays(memory, request, change);
     for index in 0..change.indirect.len() {
         let mut fewer = request.clone();
         let list = fewer.roots.last_mut().expect("is there");
@@ -179,6 +174,22 @@ proptest! {
                 prop_assert!(after.get(id) == Some(version) || *id == package || is_said);
             }
         }
+    }
+
+    #[test]
+    fn providers_stay_whatever_a_registry_lists_later(case in random_virtual::case()) {
+        let (memory, request) = (case.memory(), case.request());
+        let Ok(tidy) = Minimal.tidy(&memory, &request) else { return Ok(()) };
+        let tidied = check_stays(&memory, &request, &tidy);
+        // What a registry lists later, or first, changes nothing.
+        let turned = Minimal.select(&case.turned().memory(), &tidied).expect("holds together");
+        prop_assert_eq!(versions(&turned), versions(&tidy.selection));
+
+        let newest = Minimal.update_everything(&memory, &tidied).expect("holds together");
+        let updated = check_stays(&memory, &tidied, &newest);
+        let again = Minimal.update_everything(&memory, &updated).expect("holds together");
+        prop_assert_eq!(versions(&again.selection), versions(&newest.selection));
+        prop_assert_eq!(&again.indirect, &newest.indirect);
     }
 
     #[test]

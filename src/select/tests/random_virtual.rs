@@ -40,7 +40,7 @@ struct Release {
 
 /// A random world, and what is asked of it.
 #[derive(Debug, Clone)]
-struct Case {
+pub(super) struct Case {
     /// Of each package, its versions from the lowest on. Packages need only later ones.
     packages: Vec<Vec<Release>>,
     roots: Vec<Need>,
@@ -72,7 +72,7 @@ fn release(package: usize) -> impl Strategy<Value = Release> {
     )
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = Case> {
     let packages: Vec<_> = (0..NAMES.len())
         .map(|package| proptest::collection::vec(release(package), 0..=VERSIONS.len()))
         .collect();
@@ -100,7 +100,7 @@ fn capabilities(of: &BTreeSet<usize>) -> Vec<String> {
 type Choice = BTreeMap<usize, usize>;
 
 impl Case {
-    fn memory(&self) -> Memory {
+    pub(super) fn memory(&self) -> Memory {
         let mut memory = Memory::default();
         for (name, releases) in NAMES.iter().zip(&self.packages) {
             let versions = VERSIONS.iter().zip(releases).map(|(number, release)| {
@@ -127,13 +127,19 @@ impl Case {
         memory
     }
 
-    fn request(&self) -> Request {
+    pub(super) fn request(&self) -> Request {
         let roots = vec![Root { by: "root".to_owned(), requirements: requirements(&self.roots) }];
         let by = BTreeMap::from([("root".to_owned(), id("root"))]);
         let required = capabilities(&self.required).into_iter();
         let requires = required.map(|capability| (capability, by.clone())).collect();
         let own = OwnCapabilities { requires, ..OwnCapabilities::default() };
         Request { roots, own, ..Request::default() }
+    }
+
+    /// The same, in which registries list providers the other way round.
+    pub(super) fn turned(&self) -> Self {
+        let listed = self.listed.iter().map(|listed| listed.iter().rev().copied().collect());
+        Self { listed: listed.collect(), ..self.clone() }
     }
 
     fn accepts(&self, need: &Need, at: usize) -> bool {

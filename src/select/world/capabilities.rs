@@ -305,7 +305,8 @@ impl World<'_> {
     }
 
     /// Those who can provide a capability, the preferred first, and whether a registry lists them.
-    pub(in crate::select) fn ranked_providers(&self, capability: usize) -> Vec<(&Provider, bool)> {
+    pub(in crate::select) fn ranked_providers(&self, name: &str) -> Vec<(&Provider, bool)> {
+        let Some(&capability) = self.capabilities.places.get(name) else { return Vec::new() };
         let known = &self.capabilities.known[capability];
         let mut ranks: Vec<Rank<'_>> =
             (0..known.providers.len()).map(|index| self.rank(known, index)).collect();
