@@ -2,6 +2,7 @@
 
 use mu_provider_hub::archive::ArchiveError;
 
+use crate::place::credentials_hint;
 use crate::root::HUB_FILE;
 
 /// Why a hub could not be opened, read or changed.
@@ -122,11 +123,14 @@ impl HubError {
                 "put back a copy of it; or remove it, and run `mu hub init {place}` and \
                  `mu hub check {place} --repair`, which make it anew"
             )),
-            Self::Store { place, .. } if place.starts_with("s3://") => Some(
-                "credentials of a bucket, its region and its endpoint are those in AWS_ACCESS_KEY_ID, \
-                 AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
-                    .to_owned(),
-            ),
+            Self::Store { place, action: "write", source, .. }
+                if matches!(**source, object_store::Error::NotFound { .. }) =>
+            {
+                Some(format!(
+                    "the bucket of `{place}` has to be there: make it with its store's own tools"
+                ))
+            }
+            Self::Store { place, .. } => credentials_hint(place).map(str::to_owned),
             Self::Broken { place, .. } => {
                 Some(format!("`mu hub check {place}` lists everything that is wrong with it"))
             }

@@ -74,6 +74,12 @@ impl Files {
     pub(crate) fn open(place: &Place, make: bool) -> Result<Self, HubError> {
         let (store, folder): (Arc<dyn ObjectStore>, _) = match &place.kind {
             Kind::Store(store) => (Arc::clone(store), None),
+            Kind::Bucket(bucket) => {
+                let store = bucket
+                    .open()
+                    .map_err(|reason| HubError::Place { place: place.name.clone(), reason })?;
+                (store, None)
+            }
             Kind::Folder(path) => {
                 if make {
                     std::fs::create_dir_all(path).map_err(|source| HubError::Io {

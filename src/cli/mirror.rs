@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct Arguments {
     /// The package
     reference: String,
-    /// The hub to copy to: a folder, s3://BUCKET/PREFIX, or a server's URL
+    /// The hub to copy to: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL
     #[arg(long, value_name = "PLACE")]
     to: String,
     /// Leave out what the package depends on

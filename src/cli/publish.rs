@@ -12,7 +12,7 @@ use crate::report::{GOOD, printable};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without --to, a package goes where its base leads to: see `mu registry list`. A PLACE is the folder or \
-bucket (s3://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server, which \
+bucket (s3://, gs:// or az://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server, which \
 wants a token: `mu login`. Before \
 anything is changed, the manifest is checked, and its dependencies are resolved as others will have to. \
 A published version never changes: the same content again is fine, other content is refused.

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Why; shown to whoever is affected
     #[arg(long, value_name = "REASON")]
     reason: Option<String>,
-    /// The hub: a folder, s3://BUCKET/PREFIX, or a server's URL; left out, where the package's base leads
+    /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL; left out, where the package's base leads
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
 }

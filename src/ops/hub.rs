@@ -50,7 +50,7 @@ pub struct NewToken {
     pub expires: Option<Cutoff>,
 }
 
-/// The place that a command line names: a folder, a `file:` URL, or `s3://BUCKET/PREFIX`.
+/// The place that a command line names: a folder, a `file:` URL, or a bucket (`s3://BUCKET/PREFIX`).
 ///
 /// # Errors
 ///

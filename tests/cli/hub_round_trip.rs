@@ -5,7 +5,10 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Nginx, S3Server, Sandbox, Served, write};
+use crate::support::{Azurite, GoogleServer, Nginx, S3Server, Sandbox, Served, write};
+
+/// A hub in each kind of object store.
+const BUCKETS: [&str; 3] = ["s3://packages/hub", "az://packages/hub", "gs://packages/hub"];
 
 /// Two packages at `author/`, of which one needs the other.
 fn author(sandbox: &Sandbox) {
@@ -36,7 +39,7 @@ fn digests(sandbox: &mut Sandbox, number: usize, url: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_same_digests_from_a_folder_nginx_the_server_and_a_bucket() {
+fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
     let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);
     author(&sandbox);
     let publish = |sandbox: &Sandbox, to: &str| {
@@ -63,27 +66,40 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_a_bucket() {
     sandbox.set("MU_TOKEN_127_0_0_1", &token);
     publish(&sandbox, &served.url());
     assert_eq!(digests(&mut sandbox, 3, &served.url()), expected);
-
-    let s3 = S3Server::start();
-    s3.reached_from(&mut sandbox);
-    sandbox.mu(&["hub", "init", "s3://packages/hub"]).ok();
-    publish(&sandbox, "s3://packages/hub");
-    let in_front = Served::start(&sandbox, "s3://packages/hub", &[]);
-    assert_eq!(digests(&mut sandbox, 4, &in_front.url()), expected);
-    for server in [&served, &in_front] {
+    let has_page = |server: &Served| {
         let page = server.ask("GET", "/packages/acme/lib", &[], &[]).is(200).text();
         let dependent = "<a href=\"../../packages/acme/site\">acme/site</a>";
         assert!(page.contains("A library") && page.contains(dependent), "{page}");
-    }
-    let checked = sandbox.mu(&["hub", "check", "s3://packages/hub", "--json"]).ok().json();
-    assert_eq!(checked["findings"], serde_json::json!([]));
-
-    let archive = |path: std::path::PathBuf| {
-        fs::read(path.join("packs/acme/site/site-1.0.0.tgz")).expect("was published")
     };
-    let expected = archive(sandbox.path("folder"));
-    assert_eq!(archive(sandbox.path("served")), expected);
-    assert_eq!(archive(s3.bucket().join("hub")), expected);
+    has_page(&served);
+
+    let (s3, azurite, google) = (S3Server::start(), Azurite::start(), GoogleServer::start());
+    s3.reached_from(&mut sandbox);
+    let variables = azurite.variables().into_iter().chain(google.variables());
+    variables.for_each(|(name, value)| sandbox.set(name, value));
+    let archive = |folder: &str| {
+        fs::read(sandbox.path(folder).join("packs/acme/site/site-1.0.0.tgz")).expect("is there")
+    };
+    let bytes = archive("folder");
+    assert_eq!(archive("served"), bytes);
+    for (number, place) in BUCKETS.into_iter().enumerate() {
+        sandbox.mu(&["hub", "init", place]).ok().says(&["made a hub at"]);
+        publish(&sandbox, place);
+        let in_front = Served::start(&sandbox, place, &[]);
+        assert_eq!(digests(&mut sandbox, 4 + number, &in_front.url()), expected, "{place}");
+        has_page(&in_front);
+        let path = "/packs/acme/site/site-1.0.0.tgz";
+        assert_eq!(in_front.ask("GET", path, &[], &[]).is(200).body, bytes, "{place}");
+        let part = in_front.ask("GET", path, &["range: bytes=10-19"], &[]).is(206);
+        assert_eq!(part.body, bytes[10..20], "{place}");
+
+        sandbox.mu(&["tag", "acme/lib#1.2.0", "beta", "--to", place]).ok();
+        sandbox.mu(&["yank", "acme/lib#1.2.0", "--to", place]).ok();
+        let checked = sandbox.mu(&["hub", "check", place, "--json"]).ok().json();
+        assert_eq!(checked["findings"], serde_json::json!([]), "{place}");
+        let index = in_front.ask("GET", "/index/acme/lib.jsonl", &[], &[]).is(200).text();
+        assert!(index.contains("\"tags\":[\"beta\"]") && index.contains("\"yanked\""), "{index}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the tests share: a machine of one's own, hubs, servers, and what a run of `mu` printed.
 //!
-//! Web and Git servers are those of the providers' own tests.
+//! Web and Git servers are those of the providers' own tests, object stores but S3 those of the hub's.
 
 mod browser;
 mod files;
@@ -20,8 +20,16 @@ pub(crate) mod git;
 #[expect(dead_code, reason = "the hub provider's own tests use the rest")]
 mod nginx;
 
+#[path = "../../hub/tests/hub/azurite.rs"]
+mod azurite;
+#[path = "../../hub/tests/hub/google.rs"]
+#[expect(dead_code, reason = "the hub's own tests use the rest")]
+mod google;
+
+pub(crate) use self::azurite::Azurite;
 pub(crate) use self::browser::Browser;
 pub(crate) use self::files::{digest_of, hex, tree, write};
+pub(crate) use self::google::GoogleServer;
 pub(crate) use self::hub::{Hub, Package};
 #[cfg(feature = "keyring")]
 pub(crate) use self::keyring::Keyring;

@@ -16,6 +16,7 @@ const SECRET_KEY: &str = "not-secret";
 pub(crate) struct S3Server {
     process: Child,
     endpoint: String,
+    #[expect(dead_code, reason = "is held, not looked at")]
     folder: TempDir,
 }
 
@@ -44,11 +45,6 @@ impl S3Server {
         sandbox.set("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
         sandbox.set("AWS_REGION", "us-east-1");
         sandbox.set("AWS_ENDPOINT_URL", &self.endpoint);
-    }
-
-    /// The folder with the objects of the bucket.
-    pub(crate) fn bucket(&self) -> std::path::PathBuf {
-        self.folder.path().join("packages")
     }
 }
 

@@ -1,11 +1,14 @@
 //! Many publishers at once: no line is lost, none is there twice, every archive is that of its line.
 
+use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
 use mu_hub::{Hub, HubError, Place, Published};
 use object_store::memory::InMemory;
 
+use crate::azurite::Azurite;
+use crate::google::GoogleServer;
 use crate::support::{catalog, hub_file, lines, log, publication};
 
 const PUBLISHERS: usize = 20;
@@ -78,4 +81,22 @@ fn in_a_folder() {
 #[test]
 fn in_an_object_store() {
     publish_everything(&Place::store(Arc::new(InMemory::new()), "memory"));
+}
+
+#[test]
+fn in_azure_blob_storage() {
+    let azurite = Azurite::start();
+    let here = Path::new("/");
+    let place = Place::parse("az://packages/hub", here, azurite.variables()).expect("is one");
+    publish_everything(&place);
+}
+
+#[test]
+fn in_google_cloud_storage() {
+    let google = GoogleServer::start();
+    let here = Path::new("/");
+    let place = Place::parse("gs://packages/hub", here, google.variables()).expect("is one");
+    publish_everything(&place);
+    // Twenty writers of one file cannot all have been first, and none of them has noticed.
+    assert!(google.lost() > 0);
 }

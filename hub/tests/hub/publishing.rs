@@ -5,6 +5,7 @@ use std::fs;
 use mu_hub::{Hub, HubError, Place, Published, Tags};
 use serde_json::json;
 
+use crate::google::GoogleServer;
 use crate::support::{archive, catalog, hub_file, lines, log, publication, with_keys};
 
 fn hub() -> (tempfile::TempDir, Hub) {
@@ -176,7 +177,53 @@ fn places_are_folders_and_buckets() {
     assert_eq!(parse("hub").expect("is one"), "Place(\"/here/hub\")");
     assert_eq!(parse("file:///srv/hub").expect("is one"), "Place(\"/srv/hub\")");
     assert_eq!(parse("s3://bucket/a/b/").expect("is one"), "Place(\"s3://bucket/a/b\")");
-    for wrong in ["", "s3://", "s3:///a", "gopher://x/y", "s3://b/../c"] {
+    for bucket in ["gs://bucket/a", "az://container/a", "abfss://c@account.dfs.core.windows.net/a"]
+    {
+        assert_eq!(parse(bucket).expect("is one"), format!("Place({bucket:?})"));
+    }
+    for wrong in
+        ["", "s3://", "s3:///a", "gopher://x/y", "s3://b/../c", "gs://", "gs://a@b/c", "az://a:b/c"]
+    {
         assert!(parse(wrong).is_err(), "{wrong}");
     }
+}
+
+/// What opening the hub in a bucket says that cannot be opened.
+fn refusal(place: &str, variables: &[(&str, &str)]) -> String {
+    let place = Place::parse(place, std::path::Path::new("/"), variables.iter().copied());
+    let error = Hub::open(&place.expect("is one")).expect_err("leads nowhere");
+    let causes =
+        std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+    causes.map(|cause| cause.to_string()).collect::<Vec<_>>().join(": ")
+}
+
+#[test]
+fn what_is_missing_to_open_a_bucket_is_said() {
+    let account = refusal("az://container/a", &[]);
+    assert!(account.contains("set AZURE_STORAGE_ACCOUNT_NAME"), "{account}");
+    let elsewhere = refusal("az://container@account.example.com/a", &[]);
+    assert!(elsewhere.contains("account.example.com"), "{elsewhere}");
+    let file = refusal("gs://bucket/a", &[("GOOGLE_SERVICE_ACCOUNT", "/nowhere.json")]);
+    assert!(file.contains("/nowhere.json"), "{file}");
+    // A token is sent over plain http to this machine alone.
+    let plain = [("GOOGLE_BASE_URL", "http://storage.example.com"), ("GOOGLE_BEARER_TOKEN", "x")];
+    let plain = refusal("gs://bucket/a", &plain);
+    assert!(plain.contains("URL scheme is not allowed"), "{plain}");
+}
+
+#[test]
+fn a_bucket_that_is_not_there_is_to_be_made_first() {
+    let google = GoogleServer::start();
+    let place = Place::parse("gs://nothing/hub", std::path::Path::new("/"), google.variables());
+    let error = Hub::init(&place.expect("is one")).expect_err("is not there");
+    assert!(error.hint().is_some_and(|hint| hint.contains("has to be there")), "{error}");
+}
+
+#[test]
+fn without_credentials_nobody_waits_for_a_cloud_that_is_not_there() {
+    // A port that was free a moment ago: nobody answers there.
+    let nobody = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|it| it.local_addr());
+    let service = format!("http://{}", nobody.expect("there is a free port"));
+    let said = refusal("s3://bucket/a", &[("AWS_METADATA_ENDPOINT", &service)]);
+    assert!(said.contains("no credentials are set") && said.contains("2 retries"), "{said}");
 }

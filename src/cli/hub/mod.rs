@@ -13,8 +13,10 @@ use crate::report::{FAINT, count, size};
 /// Make and care for a hub, in a folder or a bucket
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A PLACE is a folder, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and \
-AWS_ENDPOINT_URL in the environment.
+A PLACE is a folder or a bucket, whose credentials are in the environment:
+  s3://BUCKET/PREFIX     AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL
+  gs://BUCKET/PREFIX     GOOGLE_APPLICATION_CREDENTIALS
+  az://CONTAINER/PREFIX  AZURE_STORAGE_ACCOUNT_NAME, AZURE_STORAGE_ACCOUNT_KEY
 
 Examples:
   mu hub init /srv/hub
@@ -47,14 +49,14 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// A folder, which is made if it is not there, or s3://BUCKET/PREFIX
+    /// A folder, which is made if it is not there, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// A folder, or s3://BUCKET/PREFIX
+    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
     /// Put right what follows from the index, and remove leftovers

@@ -28,7 +28,7 @@ Examples:
   mu hub serve s3://acme-packages/hub --listen 0.0.0.0:443 \\
     --tls-certificate chain.pem --tls-key key.pem")]
 pub(crate) struct Arguments {
-    /// A folder, or s3://BUCKET/PREFIX
+    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
     /// Address and port; port 0 takes one that is free

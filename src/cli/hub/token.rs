@@ -44,7 +44,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct AddArguments {
-    /// A folder, or s3://BUCKET/PREFIX
+    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
     /// What to call the token, such as who has it
@@ -62,14 +62,14 @@ pub(crate) struct AddArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// A folder, or s3://BUCKET/PREFIX
+    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArguments {
-    /// A folder, or s3://BUCKET/PREFIX
+    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
     /// The token's name

@@ -1,0 +1,227 @@
+//! Buckets of object stores: S3 and what speaks it, Google Cloud Storage, Azure Blob Storage.
+//!
+//! Each knows conditional writes by another mark: S3 and Azure by an object's ETag, Google by its
+//! generation. A reader of a file keeps both, so what is the right one is the store's business.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{ClientConfigKey, ObjectStore};
+
+use crate::place::metadata::Patience;
+
+/// The variable for where a program that Azure runs learns who it is.
+const AZURE_IDENTITY: &str = "IDENTITY_ENDPOINT";
+
+/// Whose object store it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    S3,
+    Google,
+    Azure,
+}
+
+/// A bucket, and where in it the hub is.
+///
+/// Its client is made where it is used: the connections of one belong to one asynchronous runtime.
+#[derive(Clone)]
+pub(crate) struct Bucket {
+    store: Store,
+    /// The bucket or container; in Azure perhaps with the account: `CONTAINER@ACCOUNT.HOST`.
+    name: String,
+    prefix: Path,
+    /// What the environment says of the store, secrets among it.
+    variables: Vec<(String, String)>,
+}
+
+impl Store {
+    /// The store that `place` is in, if it is in one, and what follows the scheme.
+    fn of(place: &str) -> Option<(Self, &str)> {
+        let (scheme, rest) = place.split_once("://")?;
+        let store = match scheme {
+            "s3" | "s3a" => Self::S3,
+            "gs" => Self::Google,
+            "az" | "azure" | "adl" | "abfs" | "abfss" => Self::Azure,
+            _ => return None,
+        };
+        Some((store, rest))
+    }
+
+    /// How the variables begin that are about it.
+    fn variables(self) -> &'static str {
+        match self {
+            Self::S3 => "AWS_",
+            Self::Google => "GOOGLE_",
+            Self::Azure => "AZURE_",
+        }
+    }
+
+    /// How its buckets are written.
+    fn expected(self) -> &'static str {
+        match self {
+            Self::S3 => "expected s3://BUCKET/PREFIX",
+            Self::Google => "expected gs://BUCKET/PREFIX",
+            Self::Azure => {
+                "expected az://CONTAINER/PREFIX, or az://CONTAINER@ACCOUNT.blob.core.windows.net/PREFIX"
+            }
+        }
+    }
+}
+
+impl Bucket {
+    /// The bucket that `text` names; `None` if its scheme is that of no object store.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    pub(crate) fn parse<'variable>(
+        text: &str,
+        variables: impl IntoIterator<Item = (&'variable str, &'variable str)>,
+    ) -> Result<Option<Self>, String> {
+        let Some((store, rest)) = Store::of(text) else { return Ok(None) };
+        let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_name = !name.is_empty()
+            && !name.contains(['?', '#', ':'])
+            && (store == Store::Azure || !name.contains('@'));
+        if !is_name {
+            return Err(store.expected().to_owned());
+        }
+        let prefix = Path::parse(prefix.trim_matches('/')).map_err(|error| error.to_string())?;
+        let is_ours = |name: &str| name.starts_with(store.variables()) || name == AZURE_IDENTITY;
+        let variables =
+            variables.into_iter().filter(|(name, value)| is_ours(name) && !value.is_empty());
+        let variables =
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Ok(Some(Self { store, name: name.to_owned(), prefix, variables }))
+    }
+
+    /// A client of the bucket. Nothing is asked of it yet.
+    ///
+    /// # Errors
+    ///
+    /// What is missing from the environment, or wrong with it.
+    pub(crate) fn open(&self) -> Result<Arc<dyn ObjectStore>, String> {
+        // The client's TLS has no other way to learn which cryptography it is to use. That another
+        // part of the process has said so already is fine.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        match self.store {
+            Store::S3 => self.in_s3(),
+            Store::Google => self.in_google(),
+            Store::Azure => self.in_azure(),
+        }
+    }
+
+    fn in_s3(&self) -> Result<Arc<dyn ObjectStore>, String> {
+        use AmazonS3ConfigKey::{Client, Endpoint, MetadataEndpoint, S3Endpoint};
+        let set = AmazonS3Builder::with_config;
+        let builder = self.configured(AmazonS3Builder::new(), set);
+        let of = |key| builder.get_config_value(key);
+        let http = may_be_plain(of(&S3Endpoint).or_else(|| of(&Endpoint)));
+        let patience = Patience::with_service(of(&MetadataEndpoint));
+        let store = builder
+            .with_config(Client(ClientConfigKey::AllowHttp), http)
+            .with_bucket_name(&self.name)
+            .with_conditional_put(S3ConditionalPut::ETagMatch)
+            .with_http_connector(patience)
+            .build();
+        store.map(|store| self.below_prefix(store)).map_err(|error| error.to_string())
+    }
+
+    fn in_google(&self) -> Result<Arc<dyn ObjectStore>, String> {
+        use GoogleConfigKey::{BaseUrl, Client};
+        let set = GoogleCloudStorageBuilder::with_config;
+        let builder = self.configured(GoogleCloudStorageBuilder::new(), set);
+        let http = may_be_plain(builder.get_config_value(&BaseUrl));
+        let store = builder
+            .with_config(Client(ClientConfigKey::AllowHttp), http)
+            .with_bucket_name(&self.name)
+            .with_http_connector(Patience::default())
+            .build();
+        store.map(|store| self.below_prefix(store)).map_err(|error| error.to_string())
+    }
+
+    fn in_azure(&self) -> Result<Arc<dyn ObjectStore>, String> {
+        use AzureConfigKey::{AccountName, Client, Endpoint, MsiEndpoint, UseEmulator};
+        let set = MicrosoftAzureBuilder::with_config;
+        let builder = self.configured(MicrosoftAzureBuilder::new(), set);
+        let http = may_be_plain(builder.get_config_value(&Endpoint));
+        let mut builder = builder
+            .with_config(Client(ClientConfigKey::AllowHttp), http)
+            .with_http_connector(Patience::default());
+        // Where Azure runs a program as a service, this is who knows its identity.
+        if let Some((_, url)) = self.variables.iter().find(|(name, _)| name == AZURE_IDENTITY) {
+            builder = builder.with_config(MsiEndpoint, url);
+        }
+        builder = match self.name.contains('@') {
+            true => builder.with_url(format!("abfss://{}/", self.name)),
+            false => builder.with_container_name(&self.name),
+        };
+        let has_account = self.name.contains('@')
+            || builder.get_config_value(&AccountName).is_some()
+            || builder.get_config_value(&UseEmulator).as_deref() == Some("true");
+        if !has_account {
+            let known = "its account is not known: set AZURE_STORAGE_ACCOUNT_NAME, or write ";
+            return Err(format!("{known}az://{}@ACCOUNT.blob.core.windows.net/PREFIX", self.name));
+        }
+        builder.build().map(|store| self.below_prefix(store)).map_err(|error| error.to_string())
+    }
+
+    /// The builder with all variables that mean something to it.
+    fn configured<Builder, Key: FromStr>(
+        &self,
+        builder: Builder,
+        set: impl Fn(Builder, Key, String) -> Builder,
+    ) -> Builder {
+        self.variables.iter().fold(builder, |builder, (name, value)| {
+            match name.to_ascii_lowercase().parse() {
+                Ok(key) => set(builder, key, value.clone()),
+                Err(_) => builder,
+            }
+        })
+    }
+
+    fn below_prefix(&self, store: impl ObjectStore) -> Arc<dyn ObjectStore> {
+        match self.prefix.as_ref() {
+            "" => Arc::new(store),
+            _ => Arc::new(PrefixStore::new(store, self.prefix.clone())),
+        }
+    }
+}
+
+/// Where the credentials come from of the bucket that `place` is in; `None` if it is in none.
+pub(crate) fn credentials_hint(place: &str) -> Option<&'static str> {
+    let (store, _) = Store::of(place)?;
+    Some(match store {
+        Store::S3 => {
+            "credentials of a bucket, its region and its endpoint are those in AWS_ACCESS_KEY_ID, \
+             AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
+        }
+        Store::Google => {
+            "credentials of a bucket are in the file that GOOGLE_APPLICATION_CREDENTIALS names, or \
+             those that `gcloud auth application-default login` left"
+        }
+        Store::Azure => {
+            "the account of a container is AZURE_STORAGE_ACCOUNT_NAME, its credentials are \
+             AZURE_STORAGE_ACCOUNT_KEY, or AZURE_STORAGE_SAS_TOKEN, or AZURE_CLIENT_ID with \
+             AZURE_CLIENT_SECRET and AZURE_TENANT_ID"
+        }
+    })
+}
+
+/// Whether an endpoint may be asked without TLS, as the option is written: what is on this machine,
+/// where tests and developers run a server without a certificate.
+fn may_be_plain(endpoint: Option<String>) -> &'static str {
+    let url = endpoint.and_then(|endpoint| url::Url::parse(&endpoint).ok());
+    let is_loopback = match url.as_ref().and_then(url::Url::host) {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    if is_loopback { "true" } else { "false" }
+}

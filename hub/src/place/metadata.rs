@@ -1,0 +1,104 @@
+//! How long to wait for the metadata service of a cloud.
+//!
+//! Where no credentials are set, a machine in a cloud asks a service at an address of that machine alone
+//! for those of its role. Elsewhere nobody answers there, and a client that tries as often as it would a
+//! bucket leaves people waiting for half a minute before it tells them that credentials are missing.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+    ReqwestConnector,
+};
+
+/// Where metadata services are: Amazon's and Azure's, and the two names of Google's.
+const SERVICES: [&str; 3] = ["169.254.169.254", "metadata.google.internal", "metadata"];
+
+/// How often it is tried to connect: each waits a second at most. In some clusters the service comes up
+/// a moment after the programs that need it.
+const ATTEMPTS: u32 = 3;
+
+/// Connects as always, but gives up early where there is no metadata service.
+#[derive(Debug, Default)]
+pub(super) struct Patience {
+    connector: ReqwestConnector,
+    /// The service that the user names.
+    service: Option<String>,
+}
+
+/// A client that counts how often it did not reach a metadata service.
+#[derive(Debug)]
+struct Client {
+    client: HttpClient,
+    service: Option<String>,
+    failed: AtomicU32,
+}
+
+/// There are no credentials, and nobody who would know some.
+#[derive(Debug)]
+struct NoCredentials(HttpError);
+
+impl Patience {
+    /// With a metadata service at a URL of the user's.
+    pub(super) fn with_service(url: Option<String>) -> Self {
+        let url = url.and_then(|url| url::Url::parse(&url).ok());
+        let service = url.and_then(|url| url.host_str().map(str::to_owned));
+        Self { service, ..Self::default() }
+    }
+}
+
+impl HttpConnector for Patience {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = self.connector.connect(options)?;
+        let service = self.service.clone();
+        Ok(HttpClient::new(Client { client, service, failed: AtomicU32::new(0) }))
+    }
+}
+
+impl Client {
+    fn is_metadata(&self, request: &HttpRequest) -> bool {
+        let host = request.uri().host();
+        host.is_some_and(|host| SERVICES.contains(&host) || self.service.as_deref() == Some(host))
+    }
+}
+
+#[async_trait]
+impl HttpService for Client {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let is_metadata = self.is_metadata(&request);
+        let result = self.client.execute(request).await;
+        match result {
+            Err(error) if is_metadata && is_unreachable(&error) => {
+                match self.failed.fetch_add(1, Ordering::Relaxed) + 1 {
+                    // What is of no known kind is not tried again.
+                    ATTEMPTS.. => Err(HttpError::new(HttpErrorKind::Unknown, NoCredentials(error))),
+                    _ => Err(error),
+                }
+            }
+            result => result,
+        }
+    }
+}
+
+fn is_unreachable(error: &HttpError) -> bool {
+    matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout)
+}
+
+impl fmt::Display for NoCredentials {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(
+            "no credentials are set, and this machine has no metadata service of a cloud that would \
+             have some",
+        )
+    }
+}
+
+impl Error for NoCredentials {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.0)
+    }
+}

@@ -1,0 +1,113 @@
+//! Where a hub is kept: a folder of this machine, or a bucket of an object store.
+//!
+//! Nothing is read or written here, and nothing is taken from the environment: whoever opens a place
+//! passes in what the environment says. `bucket.rs` knows the object stores, `metadata.rs` how long to
+//! wait for credentials that a machine in a cloud has of its own.
+
+mod bucket;
+mod metadata;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::ObjectStore;
+
+use crate::HubError;
+use crate::place::bucket::Bucket;
+pub(crate) use crate::place::bucket::credentials_hint;
+
+/// After how long a write that left its marker in a bucket counts as broken off.
+const BROKEN_OFF_AFTER: Duration = Duration::from_secs(600);
+
+/// A place that can hold a hub.
+#[derive(Clone)]
+pub struct Place {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    pub(crate) broken_off_after: Duration,
+}
+
+/// What kind of place it is.
+#[derive(Clone)]
+pub(crate) enum Kind {
+    /// A folder of this machine, where writers take turns.
+    Folder(PathBuf),
+    /// A bucket, which refuses a write if what it replaces has changed.
+    Bucket(Box<Bucket>),
+    /// A store of the caller's that does so.
+    Store(Arc<dyn ObjectStore>),
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Place").field(&self.name).finish()
+    }
+}
+
+impl Place {
+    /// The place that `text` names: a bucket (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
+    /// `az://CONTAINER/PREFIX`), `file:///FOLDER`, or a folder, seen from `current`.
+    ///
+    /// `variables` are those of the environment; of them, only those are looked at that begin with
+    /// `AWS_`, `GOOGLE_` or `AZURE_`, as the bucket is in S3, Google Cloud Storage or Azure Blob Storage:
+    /// credentials, account, region, endpoint, and so on.
+    ///
+    /// # Errors
+    ///
+    /// When the text names no such place.
+    pub fn parse<'variable>(
+        text: &str,
+        current: &Path,
+        variables: impl IntoIterator<Item = (&'variable str, &'variable str)>,
+    ) -> Result<Self, HubError> {
+        let wrong =
+            |reason: &str| HubError::Place { place: text.to_owned(), reason: reason.into() };
+        if let Some(bucket) = Bucket::parse(text, variables).map_err(|reason| wrong(&reason))? {
+            return Ok(Self {
+                kind: Kind::Bucket(Box::new(bucket)),
+                name: text.trim_end_matches('/').to_owned(),
+                broken_off_after: BROKEN_OFF_AFTER,
+            });
+        }
+        match text.split_once("://") {
+            Some(("file", _)) => {
+                let url = url::Url::parse(text).map_err(|_| wrong("it is no URL"))?;
+                let path = url.to_file_path().map_err(|()| wrong("it names no local folder"))?;
+                Ok(Self::folder(path))
+            }
+            Some(_) => Err(wrong(
+                "expected a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX",
+            )),
+            None if text.is_empty() => Err(wrong("it is empty")),
+            None => Ok(Self::folder(current.join(text))),
+        }
+    }
+
+    /// A folder of this machine, which need not be there yet.
+    pub fn folder(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self {
+            name: path.display().to_string(),
+            kind: Kind::Folder(path),
+            broken_off_after: Duration::ZERO,
+        }
+    }
+
+    /// An object store that the caller has opened. It must know conditional writes.
+    pub fn store(store: Arc<dyn ObjectStore>, name: impl Into<String>) -> Self {
+        Self { kind: Kind::Store(store), name: name.into(), broken_off_after: BROKEN_OFF_AFTER }
+    }
+
+    /// Sets after how long a write that left its marker in an object store counts as broken off, and
+    /// is completed by the next one. In a folder nobody else writes at the same time, so there a
+    /// marker that is found always does.
+    #[must_use]
+    pub fn broken_off_after(mut self, age: Duration) -> Self {
+        if !matches!(self.kind, Kind::Folder(_)) {
+            self.broken_off_after = age;
+        }
+        self
+    }
+}
