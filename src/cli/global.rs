@@ -123,7 +123,20 @@ impl Global {
             yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
+            repeated: self.repeated(),
         })
+    }
+
+    /// The flags that commands to run next need, too.
+    fn repeated(&self) -> Vec<(&'static str, Option<String>)> {
+        let directory = self.directory.as_ref().map(|directory| directory.display().to_string());
+        let valued = [
+            ("-C", directory),
+            ("--resolution", self.resolution.clone()),
+            ("--exclude-newer", self.exclude_newer.clone()),
+        ];
+        let valued = valued.into_iter().filter(|(_, value)| value.is_some());
+        valued.chain(self.allow_insecure.then_some(("--allow-insecure", None))).collect()
     }
 }
 

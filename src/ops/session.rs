@@ -46,6 +46,8 @@ pub struct Options {
     pub allow_insecure: bool,
     /// How many things are done at once; 0 means as many as is sensible.
     pub jobs: usize,
+    /// Flags of any command on which it depends what comes of it, with their values: commands to run next repeat them.
+    pub repeated: Vec<(&'static str, Option<String>)>,
 }
 
 /// What an operation works on.

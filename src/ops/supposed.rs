@@ -4,7 +4,7 @@
 
 use crate::ops::Session;
 use crate::ops::get::id_of;
-use crate::ops::ways_out::{narrowing, quoted};
+use crate::ops::ways_out::{narrowing, quoted, repeated};
 use crate::ops::what_if::WhatIf;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
@@ -19,12 +19,7 @@ pub(super) fn again(
 ) -> Option<(String, String)> {
     let mut other = question.clone();
     let mut flags = String::new();
-    if let Some(resolution) = session.options.resolution
-        && resolution != session.workspace.settings.resolution
-        && *way_out != WayOut::Highest
-    {
-        flags.push_str(&format!(" --resolution {}", resolution.as_str()));
-    }
+    let mut without = "";
     let names = |id: &PackageId, text: &str| {
         let reference = Reference::parse(text);
         reference.is_ok_and(|reference| id_of(session, &reference) == *id)
@@ -46,10 +41,12 @@ pub(super) fn again(
         }
         WayOut::Highest => {
             flags.push_str(&format!(" --resolution {}", Resolution::Highest.as_str()));
+            without = "--resolution";
             "choose newer versions, which fit together".to_owned()
         }
-        WayOut::AnyAge if session.options.published_before.is_none() => {
+        WayOut::AnyAge => {
             flags.push_str(" --exclude-newer 0");
+            without = "--exclude-newer";
             "let versions in however young they are".to_owned()
         }
         WayOut::Include(id) => {
@@ -69,7 +66,7 @@ pub(super) fn again(
         }
         _ => return None,
     };
-    Some((text, format!("{}{flags}", command(&other))))
+    Some((text, format!("{}{flags}{}", command(&other), repeated(session, &[without]))))
 }
 
 /// `elk ^2 instead of ^1`.

@@ -82,17 +82,13 @@ impl Wording<'_> {
             WayOut::Ask(asks) => self.ask(asks),
             WayOut::GiveUp(id) => self.give_up(id),
             WayOut::Highest => {
-                let commands = self.again(" --resolution highest");
+                let commands = self.again("--resolution", " highest");
                 let joined = commands.join(" && ");
                 let text = format!("choose newer versions, which fit together: `{joined}`");
                 Some(remedy("highest", text, &commands, json!({})))
             }
-            WayOut::AnyAge if self.session.options.published_before.is_some() => {
-                let text = "leave `--exclude-newer` out, or name a later date".to_owned();
-                Some(remedy("any-age", text, &[], json!({})))
-            }
             WayOut::AnyAge => {
-                let commands = self.again(" --exclude-newer 0");
+                let commands = self.again("--exclude-newer", " 0");
                 let joined = commands.join(" && ");
                 let text = format!("let versions in however young they are: `{joined}`");
                 Some(remedy("any-age", text, &commands, json!({})))
@@ -147,7 +143,7 @@ impl Wording<'_> {
         for command in self.pending(asks) {
             Command::join(&mut commands, command);
         }
-        let commands: Vec<String> = commands.iter().map(Command::print).collect();
+        let commands = self.print(&commands, "");
         let short = |id: &PackageId| self.short(id).to_owned();
         let changes: Vec<String> = asks.iter().map(|ask| supposed::change(ask, &short)).collect();
         let joined = commands.join(" && ");
@@ -195,7 +191,7 @@ impl Wording<'_> {
             }
         }
         commands.extend(self.pending(&[]));
-        let commands: Vec<String> = commands.iter().map(Command::print).collect();
+        let commands = self.print(&commands, "");
         let text = format!("do without {}: `{}`", self.short(id), commands.join(" && "));
         Some(remedy("remove", text, &commands, json!({ "id": id.to_string() })))
     }
@@ -232,11 +228,13 @@ impl Wording<'_> {
 
     /// What the command that failed was to do, and is still to be done after `asks`.
     fn pending(&self, asks: &[Ask]) -> Vec<Command> {
-        // It is done where it is what changes, or where a manifest asks for the same then.
+        // It is done where it is what changes, or where a manifest asks for the same then, or for a version where none
+        // was named.
         let is_done = |asked: &Asked| {
             asks.iter().filter(|ask| ask.to.id == asked.requirement.id).any(|ask| {
-                ask.from.as_ref() == Some(&asked.requirement)
-                    || (!is_move(&asked.by) && ask.to.spec == asked.requirement.spec)
+                let is_same = ask.to.spec == asked.requirement.spec
+                    || asked.requirement.spec == VersionSpec::Latest && asked.by == ask.by;
+                ask.from.as_ref() == Some(&asked.requirement) || (!is_move(&asked.by) && is_same)
             })
         };
         let asked = self.requirements.asked.iter();
@@ -259,17 +257,28 @@ impl Wording<'_> {
             .collect()
     }
 
-    /// The command that failed, with more flags.
-    fn again(&self, flags: &str) -> Vec<String> {
+    /// The command that failed, with another value of a flag.
+    fn again(&self, flag: &str, value: &str) -> Vec<String> {
         let mut commands: Vec<Command> = Vec::new();
         for mut command in self.pending(&[]) {
-            command.back.push_str(flags);
+            command.back.push_str(&format!(" {flag}{value}"));
             Command::join(&mut commands, command);
         }
         if commands.is_empty() {
-            return vec![format!("{}{flags}", self.get())];
+            let back = format!(" {flag}{value}");
+            commands.push(Command { front: self.get(), references: Vec::new(), back });
         }
-        commands.iter().map(Command::print).collect()
+        self.print(&commands, flag)
+    }
+
+    /// Command lines, with the flags that the command that failed was given but for one.
+    fn print(&self, commands: &[Command], without: &str) -> Vec<String> {
+        let line = |command: &Command| {
+            let is_elsewhere = command.front.contains(" -C ");
+            let without = if is_elsewhere { "-C" } else { without };
+            format!("{}{}", command.print(), repeated(self.session, &[without]))
+        };
+        commands.iter().map(line).collect()
     }
 
     /// The command that makes one root ask for something else.
@@ -386,7 +395,7 @@ impl Wording<'_> {
             self.short(id).to_owned(),
             String::new(),
         );
-        let commands = [remove.print(), add.print()];
+        let commands = self.print(&[remove, add], "");
         let text = format!(
             "install {} anew instead of upgrading it: `{}`",
             self.short(id),
@@ -441,8 +450,8 @@ impl Command {
     }
 
     fn print(&self) -> String {
-        let references: Vec<String> = self.references.iter().map(|text| quoted(text)).collect();
-        format!("{} {}{}", self.front, references.join(" "), self.back)
+        let references = self.references.iter().map(|text| format!(" {}", quoted(text)));
+        format!("{}{}{}", self.front, references.collect::<String>(), self.back)
     }
 }
 
@@ -459,6 +468,16 @@ pub(super) fn quoted(word: &str) -> String {
 fn suffix(requirement: &Requirement) -> String {
     let any = Requirement { spec: VersionSpec::Latest, ..requirement.clone() }.to_string();
     any.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default().to_owned()
+}
+
+/// The flags that commands to run next need, but for some.
+pub(super) fn repeated(session: &Session, without: &[&str]) -> String {
+    let flags = session.options.repeated.iter().filter(|(flag, _)| !without.contains(flag));
+    let text = flags.map(|(flag, value)| match value {
+        Some(value) => format!(" {flag} {}", quoted(value)),
+        None => format!(" {flag}"),
+    });
+    text.collect()
 }
 
 /// What narrows a requirement besides its version, as flags.

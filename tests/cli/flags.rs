@@ -106,7 +106,7 @@ fn newer_versions_are_passed_over() {
       no version of aws/ec2 is ^1
         aws/ec2 1.0.0 to 1.2.0 (3 versions) are too new
 
-    hint: leave `--exclude-newer` out, or name a later date
+    hint: let versions in however young they are: `mu get --exclude-newer 0`
     [exit 1]
     ");
 }

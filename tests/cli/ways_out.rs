@@ -196,7 +196,12 @@ fn versions_that_rules_took_out_are_let_in() {
     ");
     let run = told(young, &["get", "aws/new"]);
     run.says(&["`mu get aws/new --exclude-newer 0`\n"]);
-    let run = young().mu(&["get", "--exclude-newer", "2026-11-01"]).fails();
+    let late = || {
+        let sandbox = young();
+        sandbox.write(".mu/workspace.yaml", "");
+        sandbox
+    };
+    let run = told(late, &["get", "--exclude-newer", "2026-11-01"]);
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --exclude-newer 2026-11-01
     error: no versions fit together
@@ -204,7 +209,7 @@ fn versions_that_rules_took_out_are_let_in() {
       no version of aws/new is ^1
         aws/new 1.0.0 is too new
 
-    hint: leave `--exclude-newer` out, or name a later date
+    hint: let versions in however young they are: `mu get --exclude-newer 0`
     [exit 1]
     ");
     let early = || {
@@ -546,4 +551,48 @@ fn workspace_packages_are_brought_to_ask_for_the_same() {
         "hint: ask for aws/vpc ^2 instead of ^1: `mu add -p acme/web aws/vpc#^2`\n",
         "hint: ask for aws/vpc ^1 instead of ^2: `mu add -p acme/api aws/vpc#^1`\n",
     ]);
+}
+
+#[test]
+fn flags_on_which_it_depends_what_fits_are_repeated() {
+    let make = || conflicting(&["aws/app#^1", "aws/vpc#^1"]);
+    let flags = ["--resolution", "minimal", "--exclude-newer", "2029-01-01"];
+    let with = |arguments: &[&'static str]| [arguments, &flags].concat();
+    told(make, &with(&["get"])).says(&[
+        "`mu add aws/vpc#^2.0.0 --resolution minimal --exclude-newer 2029-01-01`",
+        "`mu add aws/app#^0.9.0 --resolution minimal --exclude-newer 2029-01-01`",
+    ]);
+    told(make, &with(&["resolve"])).says(&[
+        "`mu resolve --with aws/vpc#^2.0.0 --resolution minimal --exclude-newer 2029-01-01`",
+    ]);
+    let make = || installed(&["aws/vpc#^1"]);
+    told(make, &with(&["add", "aws/app#^1"])).says(&[
+        "`mu add aws/vpc#^2.0.0 aws/app#^1 --resolution minimal --exclude-newer 2029-01-01`",
+    ]);
+    told(make, &with(&["update", "aws/vpc#2.0.0"]))
+        .says(&["`mu add aws/vpc#^2.0.0 --resolution minimal --exclude-newer 2029-01-01 && \
+         mu update aws/vpc#2.0.0 --resolution minimal --exclude-newer 2029-01-01`"]);
+    // Only the other strategy finds something.
+    let bounded = || {
+        let sandbox = Sandbox::with_dependencies(&["aws/app#^1", "aws/log#^1"]);
+        sandbox.offer(
+            "aws/app 1.0.0: aws/net#1
+             aws/app 1.5.0: aws/net#>=1
+             aws/log 1.0.0: aws/net#>=2
+             aws/net 1.0.0:
+             aws/net 2.0.0:",
+        );
+        sandbox
+    };
+    told(bounded, &with(&["get"]))
+        .says(&["`mu get --resolution highest --exclude-newer 2029-01-01`"]);
+    // What is told of another folder is done there.
+    let elsewhere = || {
+        let sandbox = conflicting(&[]);
+        let manifest = "name: acme/site\ndependencies: [\"aws/app#^1\", \"aws/vpc#^1\"]\n";
+        sandbox.write("site/Mu.yaml", manifest);
+        std::fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours");
+        sandbox
+    };
+    told(elsewhere, &["-C", "site", "get"]).says(&["`mu add aws/vpc#^2.3.0 -C site`"]);
 }
