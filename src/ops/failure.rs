@@ -6,7 +6,7 @@ use crate::index::{Candidate, Cause, Unavailable, cause, nearest};
 use crate::ops::elsewhere::installed;
 use crate::ops::error::{code_of, place};
 use crate::ops::record::{relative, source_of};
-use crate::ops::requirements::Requirements;
+use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::update::is_move;
 use crate::ops::{Code, CommandError, Session, ways_out};
 use crate::reference::PackageId;
@@ -26,6 +26,7 @@ pub(super) fn failed(
             complete(session, &mut conflict);
             let ways_out = strategy.ways_out(session.index(), request, &conflict);
             let remedies = ways_out::remedies(session, requirements, &ways_out);
+            tell_apart(requirements, &mut conflict);
             let missing = is_missing(&conflict);
             let code = if missing { Code::NotFound } else { Code::NoSolution };
             let headline = match (missing, &conflict.clashes[..]) {
@@ -81,6 +82,37 @@ fn complete(session: &Session, conflict: &mut Conflict) {
         } else if is_missing {
             let release = session.index().release(&clash.id, Candidate::Release(0));
             clash.source = release.ok().map(|(route, _)| source_of(session, &route).to_string());
+        }
+    }
+}
+
+/// Tells what a command asks of a package besides what the manifest says of it, which it would change, apart from that.
+fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
+    let all = &requirements.asked;
+    let new = all.iter().filter(|asked| {
+        let is_same =
+            |other: &&Asked| other.by == asked.by && other.requirement.id == asked.requirement.id;
+        let mut listed = all.iter().filter(|other| other.line.is_some()).filter(is_same);
+        asked.line.is_none() && listed.next().is_some()
+    });
+    for new in new {
+        let wording = new.requirement.to_string();
+        let is_it = |fact: &Fact| match fact {
+            Fact::Requires { by: Requirer::Roots(names), id, asked } => {
+                *id == new.requirement.id && names.contains(&new.by) && asked.contains(&wording)
+            }
+            _ => false,
+        };
+        let Some(place) = conflict.facts.iter().position(is_it) else { continue };
+        let Fact::Requires { asked, .. } = &mut conflict.facts[place] else { continue };
+        asked.retain(|one| *one != wording);
+        let by = Requirer::Roots(vec![ADD.to_owned()]);
+        let id = new.requirement.id.clone();
+        let told = Fact::Requires { by, id, asked: vec![wording] };
+        if asked.is_empty() {
+            conflict.facts[place] = told;
+        } else {
+            conflict.facts.insert(place + 1, told);
         }
     }
 }

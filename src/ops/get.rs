@@ -207,6 +207,13 @@ fn with_versions(
             asked.by = by.to_owned();
         }
     }
+    // What is given with a version takes the place of what the manifest says.
+    let given = dependencies.iter().filter(|dependency| dependency.reference.version().is_some());
+    let given: Vec<PackageId> =
+        given.map(|dependency| id_of(session, &dependency.reference)).collect();
+    requirements.asked.retain(|asked| {
+        asked.line.is_none() || asked.by != by || !given.contains(&asked.requirement.id)
+    });
     let resolved = resolve(session, &requirements, Update::Nothing)?;
     let versions = |id: &PackageId| -> Option<VersionSpec> {
         let package = resolved.lock.find(id).last()?;

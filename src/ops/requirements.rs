@@ -16,6 +16,9 @@ use crate::select::{CAPABILITY, Local, Root};
 /// Who asks for what `mu get REF` was given.
 pub const COMMAND_LINE: &str = "mu get";
 
+/// Who asks, in messages, for what `mu add REF` was given, where the manifest asks for that package already.
+pub const ADD: &str = "mu add";
+
 /// Who asks for the references in the settings' `overrides`.
 pub const OVERRIDES: &str = "overrides";
 

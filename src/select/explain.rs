@@ -132,12 +132,15 @@ impl Names {
     fn fact(&self, fact: &Fact) -> String {
         match fact {
             Fact::Requires { by, id, asked } => {
+                let is_root = matches!(by, Requirer::Roots(_));
                 let (by, count) = self.requirer(by);
                 let requires = plural(count, "requires", "require");
                 let name = self.name(id);
-                match asked.as_slice() {
-                    [one] if one == ANY => format!("{by} {requires} {name}"),
-                    asked => format!("{by} {requires} {name} {}", alternatives(asked)),
+                match (asked.as_slice(), is_root) {
+                    ([one], _) if one == ANY => format!("{by} {requires} {name}"),
+                    // A version asks for one thing or another, roots for all that they ask.
+                    (asked, true) => format!("{by} {requires} {name} {}", join(asked, "and")),
+                    (asked, false) => format!("{by} {requires} {name} {}", alternatives(asked)),
                 }
             }
             Fact::Overridden { id, by } => {

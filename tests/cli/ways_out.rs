@@ -596,3 +596,47 @@ fn flags_on_which_it_depends_what_fits_are_repeated() {
     };
     told(elsewhere, &["-C", "site", "get"]).says(&["`mu add aws/vpc#^2.3.0 -C site`"]);
 }
+
+#[test]
+fn what_is_asked_now_is_told_apart_from_what_is_listed() {
+    let make = || {
+        let sandbox = installed(&["aws/vpc#^1"]);
+        sandbox
+            .write("Mu.yaml", "name: acme/web\ndependencies: [\"aws/vpc#^1\", \"aws/app#^1\"]\n");
+        sandbox
+    };
+    told(make, &["add", "aws/app"]).says(&["  acme/web requires aws/app ^1\n"]);
+    let all = || {
+        let sandbox = make();
+        sandbox.write(
+            "Mu.yaml",
+            "name: acme/web\ndependencies: [\"aws/vpc#^1\", \"aws/app#>=0.9\"]\n",
+        );
+        sandbox.hub().publish(&Package::new("aws/app", "1.1.0").needs("aws/vpc#^2"));
+        sandbox
+    };
+    let pinned = || {
+        let sandbox = all();
+        let excluded = "exclude: [\"aws/app#0.9.0\"]\n";
+        sandbox.write(".mu/workspace.yaml", excluded);
+        sandbox
+    };
+    insta::assert_snapshot!(told(pinned, &["add", "aws/app"]).shown(), @"
+    $ mu add aws/app
+    error: no versions fit together
+      acme/web requires aws/app >=0.9
+      mu add requires aws/app
+      aws/app 1.0.0 and 1.1.0 require aws/vpc ^2
+      acme/web requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
+
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/app`
+    [exit 1]
+    ");
+    told(all, &["add", "aws/app", "--channel", "fast"])
+        .says(&["  mu add requires aws/app latest in channel fast\n"]);
+    // Where a version is given, that takes the place of what is listed.
+    let run = all().mu(&["add", "aws/vpc", "aws/app#0.9.0"]).ok();
+    run.says(&["wrote Mu.yaml"]);
+    told(all, &["add", "aws/vpc", "aws/app#^1"]).says(&["  acme/web requires aws/app ^1\n"]);
+}

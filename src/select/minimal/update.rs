@@ -52,8 +52,8 @@ impl Minimal {
         finish(universe, &mut world, list.positions(), idle)
     }
 
-    /// The newest version that a requirement accepts and that fits what the roots ask for, as a specification; `None` if
-    /// that is no release.
+    /// The newest version that a requirement accepts and that fits what the roots ask for, also of the same package, as a
+    /// specification; `None` if that is no release.
     ///
     /// # Errors
     ///
@@ -66,7 +66,14 @@ impl Minimal {
     ) -> Result<Option<VersionSpec>, Failure> {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let (place, accepted) = world.accepted(wish)?;
+        let (place, mut accepted) = world.accepted(wish)?;
+        for one in request.roots.iter().flat_map(|root| &root.requirements) {
+            let (other, within) = world.accepted(one)?;
+            // What nothing of is left is told below.
+            if one.id == wish.id && other == place && !accepted.is_disjoint(&within) {
+                accepted = accepted.intersection(&within);
+            }
+        }
         let Some(newest) = world.package(place).newest(&accepted) else {
             return Err(Failure::Conflict(Box::new(check::nothing(&mut world, wish)?)));
         };
