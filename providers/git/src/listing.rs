@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use git2::Oid;
-use mu_provider::{Location, Release};
+use mu_provider::{FileDigest, Location, Release};
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 
@@ -37,7 +37,7 @@ impl<'call> Package<'call> {
         hash.update(format!("{FORMAT}\n{}\n{}\n", self.folder, self.lenient));
         hash.update(if self.dated { "dated\n" } else { "" });
         hash.update(listed.to_text());
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        FileDigest::from_bytes(hash.finalize().into()).to_string()
     }
 
     /// The releases.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use git2::Oid;
-use mu_provider::{ErrorKind, Location, Progress, ProviderError};
+use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError};
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Bounds, Database};
@@ -181,8 +181,8 @@ impl Repositories {
 
 /// The name of a repository's folder in the cache: readable, and unlike every other's.
 fn folder_name(remote: &RemoteUrl) -> String {
-    let hash = Sha256::digest(remote.key());
-    let hash: String = hash.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
+    let hash = FileDigest::from_bytes(Sha256::digest(remote.key()).into()).to_string();
+    let hash = &hash[..20];
     let path = remote.path();
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let last = last.strip_suffix(".git").unwrap_or(last);
