@@ -7,7 +7,6 @@ use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
 use crate::ops::get::{GetRequest, Save, get};
 
-/// Depend on packages: write them into Mu.yaml, and install them
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write \

@@ -8,7 +8,6 @@ use crate::cli::{Cli, Context, Ending};
 use crate::fs::AtPath as _;
 use crate::ops::{Code, CommandError};
 
-/// Print completions for a shell
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +20,6 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Print the manual page, or write one for each command
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

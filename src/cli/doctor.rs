@@ -7,7 +7,6 @@ use crate::cli::{Context, Ending};
 use crate::ops::care::doctor;
 use crate::report::{BAD, FAINT, GOOD};
 
-/// Check whether mu can work on this machine
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

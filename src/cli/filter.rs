@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::ops::filter::VersionFilter;
 
-/// What the versions must be.
+// What the versions must be. (A doc comment would stand for the whole command.)
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Filter {
     /// Only versions of this app version, or that begin so: 2.3 is not 2.30

@@ -6,7 +6,6 @@ use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
 use crate::ops::get::{GetRequest, Save, check_not_empty, get};
 
-/// Install what the workspace needs, or what references name
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without REF, installs what Mu.yaml and Mu.lock ask for. With REF, installs that package and its \
@@ -41,7 +40,7 @@ pub(crate) struct Arguments {
     narrowing: Narrowing,
 }
 
-/// What narrows the versions of references on the command line.
+// What narrows the versions of references on the command line. (A doc comment would stand for the whole command.)
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Narrowing {
     /// Only versions in this channel

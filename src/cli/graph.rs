@@ -8,7 +8,6 @@ use crate::ops::Scope;
 use crate::ops::graph::Graph;
 use crate::report::graph::{dot, mermaid, svg};
 
-/// Draw the dependency graph
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The graph of the workspace's packages and of what Mu.lock says they lead to. An arrow leads from a \

@@ -8,7 +8,6 @@ use crate::ops::Scope;
 use crate::ops::info::{Info, info};
 use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 
-/// Show what a package is, and how to install it
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Asks the registry, and fetches no package. A version after # tells of the newest version that it \

@@ -6,7 +6,6 @@ use serde_json::json;
 use crate::cli::{Context, Ending};
 use crate::ops::init::{InitRequest, init};
 
-/// Begin a package (Mu.yaml), or a workspace (.mu/workspace.yaml)
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

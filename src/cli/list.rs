@@ -11,7 +11,6 @@ use crate::ops::graph::version_of;
 use crate::ops::sync::{folder_of, wanted};
 use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
 
-/// List what is installed
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

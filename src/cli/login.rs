@@ -10,7 +10,6 @@ use crate::cli::{Context, Ending};
 use crate::ops::login::{Stored, host_of, login, logout};
 use crate::ops::{Code, CommandError, Scope};
 
-/// Store a token for a registry's host
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The token is asked for without showing it, or read from stdin; it is never an argument, where other \
@@ -26,7 +25,6 @@ pub(crate) struct Arguments {
     base: String,
 }
 
-/// Forget the token for a registry's host
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

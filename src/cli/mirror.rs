@@ -8,7 +8,6 @@ use crate::ops::Scope;
 use crate::ops::mirror::{MirrorRequest, mirror};
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
-/// Copy packages into another hub
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Copies the version that would be chosen, and those of what it depends on: archives byte for byte, so that \

@@ -20,6 +20,7 @@ mod mirror;
 mod outdated;
 #[cfg(feature = "hub")]
 mod pack;
+mod parse;
 mod pin;
 #[cfg(feature = "publish")]
 mod publish;
@@ -93,48 +94,79 @@ A package is a folder with a Mu.yaml: infrastructure modules, configuration, sch
 https://hub.mu.com/aws/ec2#^1.0.6 names one, from a hub, a Git repository or a folder. Put a folder aws/ec2/ with a \
 Mu.yaml into the workspace, and every reference to aws/ec2 leads there. `mu COMMAND --help` has more of each command.";
 
+// What each command takes is described only where that one is asked for.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum Command {
+    /// Begin a package (Mu.yaml), or a workspace (.mu/workspace.yaml)
     Init(init::Arguments),
+    /// Install what the workspace needs, or what references name
     #[command(visible_aliases = ["install", "i"])]
     Get(get::Arguments),
+    /// Depend on packages: write them into Mu.yaml, and install them
     Add(add::Arguments),
+    /// Stop using packages: drop them from Mu.yaml, Mu.lock and the packs
     #[command(visible_alias = "rm")]
     Remove(remove::Arguments),
+    /// Move to newer (or other) versions, within what Mu.yaml asks for
     #[command(visible_alias = "up")]
     Update(update::Arguments),
+    /// Move to the newest releases, raising what Mu.yaml asks for
     Upgrade(upgrade::Arguments),
+    /// Move a package to an older version
     Downgrade(upgrade::DowngradeArguments),
+    /// Write the locked versions into Mu.yaml, as pins
     Pin(pin::PinArguments),
+    /// Take pins back
     Unpin(pin::UnpinArguments),
+    /// Show what would be chosen, and change nothing
     Resolve(resolve::Arguments),
     /// Show what would be chosen, and who asks for it: `mu resolve --explain`
     #[command(name = "what-if")]
     WhatIf(resolve::Arguments),
+    /// Show the folder that a reference leads to
     Which(which::Arguments),
+    /// List what is installed
     #[command(visible_alias = "ls")]
     List(list::Arguments),
+    /// Show what depends on what
     Tree(tree::Arguments),
+    /// Draw the dependency graph
     Graph(graph::Arguments),
+    /// Show why a package is installed, and why in this version
     Why(why::Arguments),
+    /// Show which packages have newer versions
     Outdated(outdated::Arguments),
+    /// Show how the workspace stands: its packages, lock and packs
     Status(status::Arguments),
+    /// Look for packages by words, in all registries
     Search(search::Arguments),
+    /// Show what a package is, and how to install it
     Info(info::Arguments),
+    /// Show which versions of a package there are
     Versions(versions::Arguments),
+    /// Hash what is installed again, and compare it with Mu.lock
     Verify(verify::Arguments),
+    /// Keep packs in the workspace as files to commit
     Vendor(vendor::Arguments),
+    /// Make the archive of a package
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
+    /// Pack a package and publish it in a hub
     #[cfg(feature = "publish")]
     Publish(publish::Arguments),
+    /// Withdraw a published version
     #[cfg(feature = "publish")]
     Yank(yank::Arguments),
+    /// Give a published version another name
     #[cfg(feature = "publish")]
     Tag(tag::Arguments),
+    /// Copy packages into another hub
     #[cfg(feature = "publish")]
     Mirror(mirror::Arguments),
+    /// Store a token for a registry's host
     Login(login::Arguments),
+    /// Forget the token for a registry's host
     Logout(login::LogoutArguments),
     #[command(subcommand)]
     Registry(registry::Command),
@@ -143,9 +175,13 @@ enum Command {
     Hub(hub::Command),
     #[command(subcommand)]
     Cache(cache::Command),
+    /// Check whether mu can work on this machine
     Doctor(doctor::Arguments),
+    /// Print completions for a shell
     Completions(completions::Arguments),
+    /// Print the manual page, or write one for each command
     Man(completions::ManArguments),
+    /// Print the JSON schema of a file, for editors
     Schema(schema::Arguments),
 }
 
@@ -227,7 +263,7 @@ impl Context {
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match parse::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => return usage::refused(error, &arguments),
     };

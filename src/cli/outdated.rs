@@ -10,7 +10,6 @@ use crate::ops::outdated::{Outdated, outdated};
 use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 use crate::workspace::Resolution;
 
-/// Show which packages have newer versions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 `allowed` is the newest that fits what is asked for: `mu update` moves there. `newest` is the newest \

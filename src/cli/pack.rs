@@ -12,7 +12,6 @@ use crate::ops::Scope;
 use crate::ops::pack::{PackRequest, Packed, pack};
 use crate::report::{FAINT, STRONG, Table, count, printable, size};
 
-/// Make the archive of a package
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The same files give the same archive on every machine. Packed is what `files` in the manifest \

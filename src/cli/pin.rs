@@ -6,7 +6,6 @@ use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
 use crate::ops::pin::{self, PinRequest};
 
-/// Write the locked versions into Mu.yaml, as pins
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A comment behind each entry keeps what was there, and `mu unpin` puts it back. A Git package without a \
@@ -28,7 +27,6 @@ pub(crate) struct PinArguments {
     dry_run: bool,
 }
 
-/// Take pins back
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Puts back what `mu pin` found, where its comment is still there; else asks for what is compatible \

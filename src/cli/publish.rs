@@ -8,7 +8,6 @@ use crate::ops::Scope;
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
 use crate::report::{GOOD, printable};
 
-/// Pack a package and publish it in a hub
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without --to, a package goes where its base leads to: see `mu registry list`. A PLACE is the folder or \

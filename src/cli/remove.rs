@@ -6,7 +6,6 @@ use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
 use crate::ops::remove::remove;
 
-/// Stop using packages: drop them from Mu.yaml, Mu.lock and the packs
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Edits the Mu.yaml around this folder, or every one of the workspace where this folder is in none. By the \

@@ -12,7 +12,6 @@ use crate::ops::what_if::{WhatIf, what_if};
 use crate::ops::{CommandError, Outcome, Scope};
 use crate::report::{FAINT, NOTICE, STRONG, Table, count, error_json};
 
-/// Show what would be chosen, and change nothing
 #[derive(Debug, Args)]
 #[command(after_help = "\
 REFs stand instead of what the workspace asks for; --with and --without add to it and take from it. \

@@ -4,7 +4,6 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::{Context, Ending};
 
-/// Print the JSON schema of a file, for editors
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -10,7 +10,6 @@ use crate::ops::Scope;
 use crate::ops::search::{FoundPackage, SearchRequest, search};
 use crate::report::{FAINT, NOTICE, STRONG, Table};
 
-/// Look for packages by words, in all registries
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every word must be found in a package's name, keywords, description or app version. Asked are the \

@@ -8,7 +8,6 @@ use crate::ops::Scope;
 use crate::ops::status::status;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, count};
 
-/// Show how the workspace stands: its packages, lock and packs
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Asks no registry and changes nothing.

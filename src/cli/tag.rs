@@ -8,7 +8,6 @@ use crate::ops::Scope;
 use crate::ops::tag::{TagRequest, tag};
 use crate::report::printable;
 
-/// Give a published version another name
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A tag is on one version of a package at most: one that was on another moves. References name it as they \

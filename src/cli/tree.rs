@@ -12,7 +12,6 @@ use crate::ops::update::find_used;
 use crate::reference::Reference;
 use crate::report::{FAINT, STRONG};
 
-/// Show what depends on what
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A package that was shown above already is marked (*) and not shown again; one that is inside itself is \

@@ -6,7 +6,6 @@ use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
 use crate::ops::update::update;
 
-/// Move to newer (or other) versions, within what Mu.yaml asks for
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without PKG, everything moves to the newest versions that fit together. With PKG, that package moves, \

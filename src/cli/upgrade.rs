@@ -7,7 +7,6 @@ use crate::ops::update;
 use crate::ops::upgrade::upgrade;
 use crate::ops::{Code, CommandError, Scope};
 
-/// Move to the newest releases, raising what Mu.yaml asks for
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1. \
@@ -27,7 +26,6 @@ pub(crate) struct Arguments {
     dry_run: bool,
 }
 
-/// Move a package to an older version
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The same as `mu update PKG#VERSION`, for older versions only. By the minimal strategy, what needs more than \

@@ -6,7 +6,6 @@ use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
 use crate::ops::vendor::{stop_vendoring, vendor};
 
-/// Keep packs in the workspace as files to commit
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Packs become plain files in .mu/packs that are committed with the workspace: a checkout then needs \

@@ -8,7 +8,6 @@ use crate::ops::verify::{verify, verify_store};
 use crate::ops::{Code, CommandError, Scope};
 use crate::report::count;
 
-/// Hash what is installed again, and compare it with Mu.lock
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

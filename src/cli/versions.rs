@@ -11,7 +11,6 @@ use crate::ops::Scope;
 use crate::ops::versions::{ListedVersion, Versions, versions};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 
-/// Show which versions of a package there are
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Oldest first. An app version is the version of what a package packages. Where all app versions of a \

@@ -9,7 +9,6 @@ use crate::ops::which::{All, which, which_all};
 use crate::report::{FAINT, GOOD, NOTICE};
 use crate::search::State;
 
-/// Show the folder that a reference leads to
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Looks in eight places, in order: the workspace (twice), its .mu/packs (twice), ~/.mu/packs (twice) \

@@ -13,7 +13,6 @@ use crate::report::{FAINT, STRONG};
 use crate::select::{Newer, Obstacle};
 use crate::workspace::Resolution;
 
-/// Show why a package is installed, and why in this version
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Of many ways that lead to it, the shortest are shown; --all and --json show every one.

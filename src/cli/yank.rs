@@ -8,7 +8,6 @@ use crate::ops::Scope;
 use crate::ops::yank::{YankRequest, yank};
 use crate::report::printable;
 
-/// Withdraw a published version
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A yanked version is not chosen any more, but stays where a lock names it. Nothing is deleted.

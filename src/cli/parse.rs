@@ -1,0 +1,92 @@
+//! From arguments to what they mean, without describing every command.
+//!
+//! Every command takes the global options, and clap copies them into each, which takes longer than all else that a quick
+//! command does. So the arguments are first read as those of a program with the one command that they seem to name.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Args as _, FromArgMatches as _, Parser as _, Subcommand as _};
+
+use crate::cli::global::Global;
+use crate::cli::{Cli, Command};
+
+/// Reads a command line.
+///
+/// What a program with one command does not understand is read again by the whole one, which says best what is wrong.
+pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = narrow(arguments).try_get_matches_from(arguments);
+    match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => Cli::try_parse_from(arguments),
+        answer => answer,
+    }
+}
+
+/// The program with no command but the one that is named first.
+fn narrow(arguments: &[OsString]) -> clap::Command {
+    let program = || clap::Command::new("mu").version(env!("CARGO_PKG_VERSION"));
+    let is_name = |argument: &&OsString| !argument.as_encoded_bytes().starts_with(b"-");
+    let first = arguments.iter().skip(1).find(is_name);
+    let asked = first
+        .and_then(|name| Command::augment_subcommands(program()).find_subcommand(name).cloned());
+    Global::augment_args(program()).disable_help_subcommand(true).subcommands(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is asked for in whatever way, the short way comes to the same as the long one.
+    fn check(line: &str) {
+        let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let (short, long) = (parse(&arguments), Cli::try_parse_from(&arguments));
+        match (short, long) {
+            (Ok(short), Ok(long)) => {
+                assert_eq!(format!("{short:?}"), format!("{long:?}"), "{line}")
+            }
+            (Err(short), Err(long)) => assert_eq!(short.to_string(), long.to_string(), "{line}"),
+            (short, long) => panic!("{line}: {short:?} and {long:?}"),
+        }
+    }
+
+    #[test]
+    fn one_command_is_read_as_by_the_whole_program() {
+        for line in [
+            "mu",
+            "mu --offline",
+            "mu --version",
+            "mu -V",
+            "mu --help",
+            "mu get",
+            "mu i aws/ec2 -s --json",
+            "mu --json -C get get list",
+            "mu -C list get -q",
+            "mu --color always which aws/ec2 --all",
+            "mu --jobs 0 get",
+            "mu get --locked --frozen",
+            "mu get --help",
+            "mu get --version",
+            "mu get --with x",
+            "mu gte",
+            "mu help",
+            "mu help get",
+            "mu registry",
+            "mu registry list -q",
+            "mu registry add --help",
+            "mu what-if --with a/b",
+            "mu add",
+            "mu -- get",
+        ] {
+            check(line);
+        }
+    }
+
+    #[test]
+    fn what_is_read_first_describes_one_command() {
+        let arguments = ["mu", "-q", "ls"].map(OsString::from);
+        let program = narrow(&arguments);
+        let commands: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(commands, ["list"]);
+        assert_eq!(narrow(&arguments[..2]).get_subcommands().count(), 0);
+    }
+}
