@@ -55,7 +55,7 @@ pub(crate) struct Narrowing {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let scope = Scope::of(arguments.global);
     let mut session = context.open_for(scope, arguments.dry_run).or_else(|error| {
         // Where nothing can be written there may be nothing to get either, which says more.
         if arguments.references.is_empty() {

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let scope = Scope::of(arguments.global);
     let session = context.open(scope)?;
     if arguments.workspace {
         return members(context, &session);

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let scope = Scope::of(arguments.global);
     let session = context.open(scope)?;
     let found = outdated(&session)?;
     if context.shell.is_json() {

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let scope = Scope::of(arguments.global);
     let mut session = context.open_for(scope, arguments.dry_run)?;
     change::print(context, &remove(&mut session, &arguments.references, arguments.dry_run)?)
 }

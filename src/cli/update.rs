@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let scope = Scope::of(arguments.global);
     let mut session = context.open_for(scope, arguments.dry_run)?;
     change::print(context, &update(&mut session, &arguments.packages, arguments.dry_run)?)
 }

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = if arguments.global { Scope::Global } else { Scope::Workspace };
+    let scope = Scope::of(arguments.global);
     let session = context.open(scope)?;
     let report = if arguments.store { verify_store(&session)? } else { verify(&session)? };
     let noun = if arguments.store { "tree" } else { "pack" };

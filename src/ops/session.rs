@@ -59,6 +59,13 @@ pub enum Scope {
     Global,
 }
 
+impl Scope {
+    /// What `--global` asks for, or what is meant without it.
+    pub fn of(is_global: bool) -> Self {
+        if is_global { Self::Global } else { Self::Workspace }
+    }
+}
+
 /// An opened workspace, or the global packs.
 pub struct Session {
     /// The machine around.
