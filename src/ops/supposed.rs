@@ -17,56 +17,85 @@ pub(super) fn again(
     way_out: &WayOut,
     short: &dyn Fn(&PackageId) -> String,
 ) -> Option<(String, String)> {
-    let mut other = question.clone();
-    let mut flags = String::new();
-    let mut without = "";
-    let names = |id: &PackageId, text: &str| {
-        let reference = Reference::parse(text);
-        reference.is_ok_and(|reference| id_of(session, &reference) == *id)
-    };
-    let text = match way_out {
-        WayOut::Ask(asks) => {
-            for ask in asks {
-                suppose(&mut other, ask, &names, short)?;
+    let mut supposed = Supposed { session, question: question.clone(), flags: Vec::new(), short };
+    let text = supposed.take(way_out)?;
+    let without: Vec<&str> = supposed.flags.iter().map(|(flag, _)| *flag).collect();
+    let flags: String =
+        supposed.flags.iter().map(|(flag, value)| format!(" {flag} {value}")).collect();
+    let again = format!("{}{flags}{}", command(&supposed.question), repeated(session, &without));
+    Some((text, again))
+}
+
+/// A question that is to be asked again.
+struct Supposed<'a> {
+    session: &'a Session,
+    question: WhatIf,
+    /// Flags with other values than before.
+    flags: Vec<(&'static str, &'static str)>,
+    short: &'a dyn Fn(&PackageId) -> String,
+}
+
+impl Supposed<'_> {
+    /// Supposes a way out; gives what that means, in words.
+    fn take(&mut self, way_out: &WayOut) -> Option<String> {
+        let session = self.session;
+        let names = |id: &PackageId, text: &str| {
+            let reference = Reference::parse(text);
+            reference.is_ok_and(|reference| id_of(session, &reference) == *id)
+        };
+        let (other, short) = (&mut self.question, self.short);
+        Some(match way_out {
+            WayOut::Ask(asks) => {
+                for ask in asks {
+                    suppose(other, ask, &names, short)?;
+                }
+                let changes: Vec<String> = asks.iter().map(|ask| change(ask, short)).collect();
+                format!("ask for {}", changes.join(", and "))
             }
-            let changes: Vec<String> = asks.iter().map(|ask| change(ask, short)).collect();
-            format!("ask for {}", changes.join(", and "))
-        }
-        WayOut::GiveUp(id) => {
-            if other.references.iter().chain(&other.with).any(|text| names(id, text)) {
-                return None;
+            WayOut::GiveUp(id) => {
+                let given = (other.references.len(), other.with.len());
+                other.references.retain(|text| !names(id, text));
+                other.with.retain(|text| !names(id, text));
+                let left = (other.references.len(), other.with.len());
+                if given == left {
+                    other.without.push(short(id));
+                } else if left.0 + left.1 == 0 || (given.0 > 0 && left.0 == 0) {
+                    // Nothing that was asked would be left of the question.
+                    return None;
+                }
+                format!("do without {}", short(id))
             }
-            other.without.push(short(id));
-            format!("do without {}", short(id))
-        }
-        WayOut::Highest => {
-            flags.push_str(&format!(" --resolution {}", Resolution::Highest.as_str()));
-            without = "--resolution";
-            "choose newer versions, which fit together".to_owned()
-        }
-        WayOut::AnyAge => {
-            flags.push_str(" --exclude-newer 0");
-            without = "--exclude-newer";
-            "let versions in however young they are".to_owned()
-        }
-        WayOut::Include(id) => {
-            let given = other.exclude.len();
-            other.exclude.retain(|text| !names(id, text));
-            let settings = &session.workspace.settings.exclude;
-            let all = settings.iter().filter(|exclusion| exclusion.id == *id).count();
-            // The settings exclude it, too.
-            if all != given - other.exclude.len() {
-                return None;
+            WayOut::Highest => {
+                self.flags.push(("--resolution", Resolution::Highest.as_str()));
+                "choose newer versions, which fit together".to_owned()
             }
-            format!("let {} in again", short(id))
-        }
-        WayOut::Forget(id, _) if other.installed.iter().any(|text| names(id, text)) => {
-            other.installed.retain(|text| !names(id, text));
-            format!("install {} anew instead of upgrading it", short(id))
-        }
-        _ => return None,
-    };
-    Some((text, format!("{}{flags}{}", command(&other), repeated(session, &[without]))))
+            WayOut::AnyAge => {
+                self.flags.push(("--exclude-newer", "0"));
+                "let versions in however young they are".to_owned()
+            }
+            WayOut::Include(id) => {
+                let given = other.exclude.len();
+                other.exclude.retain(|text| !names(id, text));
+                let settings = &session.workspace.settings.exclude;
+                let all = settings.iter().filter(|exclusion| exclusion.id == *id).count();
+                // The settings exclude it, too.
+                if all != given - other.exclude.len() {
+                    return None;
+                }
+                format!("let {} in again", short(id))
+            }
+            WayOut::Forget(id, _) if other.installed.iter().any(|text| names(id, text)) => {
+                other.installed.retain(|text| !names(id, text));
+                format!("install {} anew instead of upgrading it", short(id))
+            }
+            WayOut::Together(all) => {
+                let texts: Vec<String> =
+                    all.iter().map(|one| self.take(one)).collect::<Option<_>>()?;
+                texts.join(", and ")
+            }
+            _ => return None,
+        })
+    }
 }
 
 /// `elk ^2 instead of ^1`.

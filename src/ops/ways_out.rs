@@ -19,6 +19,9 @@ use crate::ops::{CommandError, Scope, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
 
+/// What it means to look at no version's age.
+const ANY_AGE: &str = "let versions in however young they are";
+
 /// The command that takes a pin back.
 const UNPIN: &str = "mu unpin";
 
@@ -37,13 +40,15 @@ pub(super) fn remedies(
     requirements: &Requirements,
     ways_out: &[WayOut],
 ) -> Vec<Remedy> {
-    let wording = Wording { session, requirements };
+    let wording = Wording { session, requirements, is_any_age: false };
     ways_out.iter().filter_map(|way_out| wording.remedy(way_out)).collect()
 }
 
 struct Wording<'a> {
     session: &'a Session,
     requirements: &'a Requirements,
+    /// Whether commands are to let versions in however young they are.
+    is_any_age: bool,
 }
 
 impl Wording<'_> {
@@ -90,7 +95,7 @@ impl Wording<'_> {
             WayOut::AnyAge => {
                 let commands = self.again("--exclude-newer", " 0");
                 let joined = commands.join(" && ");
-                let text = format!("let versions in however young they are: `{joined}`");
+                let text = format!("{ANY_AGE}: `{joined}`");
                 Some(remedy("any-age", text, &commands, json!({})))
             }
             WayOut::Include(id) => {
@@ -116,7 +121,37 @@ impl Wording<'_> {
             WayOut::Replace(id, by) => Some(self.replace(id, by)),
             WayOut::Override(id, version) => Some(self.force(id, version)),
             WayOut::Forget(id, version) => self.reinstall(id, version),
+            WayOut::Together(all) => self.together(all),
         }
+    }
+
+    /// Several steps: first the files to edit, then the commands, which each let young versions in if that is one of the steps.
+    fn together(&self, all: &[WayOut]) -> Option<Remedy> {
+        let is_any_age = all.contains(&WayOut::AnyAge);
+        let wording = Wording { is_any_age, ..*self };
+        let others = all.iter().filter(|way_out| **way_out != WayOut::AnyAge);
+        let mut steps: Vec<Remedy> =
+            others.map(|way_out| wording.change(way_out)).collect::<Option<_>>()?;
+        let has_commands =
+            |step: &Remedy| step.json["commands"].as_array().is_some_and(|all| !all.is_empty());
+        steps.sort_by_key(has_commands);
+        let mut texts: Vec<String> = steps.iter().map(|step| step.text.clone()).collect();
+        if is_any_age && !steps.iter().any(has_commands) {
+            let age = self.change(&WayOut::AnyAge)?;
+            texts.push(age.text.clone());
+            steps.push(age);
+        } else if is_any_age {
+            texts.insert(0, ANY_AGE.to_owned());
+        }
+        let text = texts.join(", and ");
+        let commands: Vec<Value> = steps
+            .iter()
+            .flat_map(|step| step.json["commands"].as_array().cloned().unwrap_or_default())
+            .collect();
+        let steps: Vec<Value> = steps.into_iter().map(|step| step.json).collect();
+        let json =
+            json!({ "kind": "together", "text": text, "commands": commands, "steps": steps });
+        Some(Remedy { text, json })
     }
 
     /// That only one package, or none, may take the place of another.
@@ -167,11 +202,13 @@ impl Wording<'_> {
         Some(remedy("require", text, &commands, json!({ "changes": changes })))
     }
 
-    /// Asking no more for a package; none if that is asked for only by the command that failed.
+    /// Asking no more for a package; none if it is all that the command which failed asks for.
     fn give_up(&self, id: &PackageId) -> Option<Remedy> {
         let all = &self.requirements.asked;
-        let asked: Vec<&Asked> = all.iter().filter(|asked| asked.requirement.id == *id).collect();
-        if asked.iter().any(|asked| self.is_new(asked)) {
+        let asked = all.iter().filter(|asked| asked.requirement.id == *id);
+        let (new, asked): (Vec<&Asked>, Vec<&Asked>) = asked.partition(|asked| self.is_new(asked));
+        let pending = self.pending_but(&[], Some(id));
+        if !new.is_empty() && pending.is_empty() {
             return None;
         }
         let members = &self.session.workspace.members;
@@ -190,7 +227,7 @@ impl Wording<'_> {
                 commands.push(Command::new(&front, self.short(id).to_owned(), String::new()));
             }
         }
-        commands.extend(self.pending(&[]));
+        commands.extend(pending);
         let commands = self.print(&commands, "");
         let text = format!("do without {}: `{}`", self.short(id), commands.join(" && "));
         Some(remedy("remove", text, &commands, json!({ "id": id.to_string() })))
@@ -228,6 +265,11 @@ impl Wording<'_> {
 
     /// What the command that failed was to do, and is still to be done after `asks`.
     fn pending(&self, asks: &[Ask]) -> Vec<Command> {
+        self.pending_but(asks, None)
+    }
+
+    /// The same without what is about one package.
+    fn pending_but(&self, asks: &[Ask], without: Option<&PackageId>) -> Vec<Command> {
         // It is done where it is what changes, or where a manifest asks for the same then, or for a version where none
         // was named.
         let is_done = |asked: &Asked| {
@@ -238,7 +280,9 @@ impl Wording<'_> {
             })
         };
         let asked = self.requirements.asked.iter();
-        let asked = asked.filter(|asked| self.is_new(asked) && !is_done(asked));
+        let asked = asked.filter(|asked| {
+            without != Some(&asked.requirement.id) && self.is_new(asked) && !is_done(asked)
+        });
         asked
             .filter_map(|asked| {
                 if is_move(&asked.by) {
@@ -276,7 +320,9 @@ impl Wording<'_> {
         let line = |command: &Command| {
             let is_elsewhere = command.front.contains(" -C ");
             let without = if is_elsewhere { "-C" } else { without };
-            format!("{}{}", command.print(), repeated(self.session, &[without]))
+            let (age, no_age) =
+                if self.is_any_age { (" --exclude-newer 0", "--exclude-newer") } else { ("", "") };
+            format!("{}{age}{}", command.print(), repeated(self.session, &[without, no_age]))
         };
         commands.iter().map(line).collect()
     }

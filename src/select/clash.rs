@@ -28,6 +28,10 @@ pub(super) fn describe(
     let all = PositionSet::between(0, package.count());
     let barred = wanted.without(package.allowed()).intersection(&all);
     let tried = releases.tried().map(<[String]>::to_vec);
+    let mut rejected = rejections(world, package, &barred);
+    if rejected.is_empty() && available.is_empty() {
+        rejected = rejections(world, package, &all.without(package.allowed()));
+    }
     let mut prereleases = available.iter().map(|at| releases.version(at).is_prerelease());
     Clash {
         id: package.id().clone(),
@@ -38,7 +42,7 @@ pub(super) fn describe(
         source: None,
         available: Versions::fold(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
-        rejected: rejections(world, package, &barred),
+        rejected,
         asked,
     }
 }

@@ -279,7 +279,7 @@ fn clash(
     }
     let mut clash = clash::describe(world, place, asked, &wanted);
     let barred = wanted.without(world.package(place).allowed());
-    if !would_help(node, &barred, groups) {
+    if !clash.available.is_empty() && !would_help(node, &barred, groups) {
         clash.rejected.clear();
     }
     Ok(Some(clash))

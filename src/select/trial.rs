@@ -5,6 +5,7 @@
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::select::ahead;
+use crate::select::diagnose;
 use crate::select::highest::{self, Answer, Choices, PATIENCE, Proof};
 use crate::select::minimal::build::{BuildList, line};
 use crate::select::minimal::{check, providers};
@@ -19,6 +20,7 @@ const SHARE: usize = 3;
 pub(super) struct Trial<'a> {
     pub(super) world: World<'a>,
     steps: usize,
+    is_minimal: bool,
 }
 
 /// What came of a trial.
@@ -34,13 +36,14 @@ pub(super) enum Outcome {
 impl<'a> Trial<'a> {
     /// A world as the default strategy sees it.
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
-        Self { world: World::new(universe, request), steps: PATIENCE + 2 * cost }
+        let world = World::new(universe, request);
+        Self { world, steps: PATIENCE + 2 * cost, is_minimal: false }
     }
 
     /// A world as the minimal strategy sees it; `request` has no lock.
     pub(super) fn minimal(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
         let world = World::new(universe, request).without_narrowing_upgrades();
-        Self { world, steps: PATIENCE + 2 * cost }
+        Self { world, steps: PATIENCE + 2 * cost, is_minimal: true }
     }
 
     /// Searches for the newest versions that meet `roots` and are in all of `sets`.
@@ -84,6 +87,23 @@ impl<'a> Trial<'a> {
         Ok(match providers::complete(&mut self.world, &[])? {
             Ok(list) => (list, None),
             Err(conflict) => (list, Some(*conflict)),
+        })
+    }
+
+    /// Why what the request asks for cannot be met; none if it can, or if it takes too long to tell.
+    pub(super) fn conflict(&mut self) -> Result<Option<Conflict>, Unavailable> {
+        let roots = self.world.request().roots.clone();
+        if self.is_minimal {
+            return match self.build(roots)?.1 {
+                Some(conflict) if self.steps > 0 => {
+                    check::smallest(&mut self.world, conflict).map(Some)
+                }
+                _ => Ok(None),
+            };
+        }
+        Ok(match self.search(roots, &[])? {
+            Outcome::Fails(proof) => Some(diagnose::conflict(&mut self.world, &proof)?),
+            Outcome::Holds(_) | Outcome::TooMuch => None,
         })
     }
 

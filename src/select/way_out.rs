@@ -25,6 +25,8 @@ pub enum WayOut {
     Forget(PackageId, String),
     /// Choose by the other strategy: highest.
     Highest,
+    /// Do all of these, where none is enough alone.
+    Together(Vec<WayOut>),
 }
 
 /// What a root should ask for.

@@ -111,6 +111,16 @@ fn of_two_providers_one_can_be_done_without() {
     hint: do without net/calico: `mu resolve --with net/cilium --without net/calico`
     [exit 1]
     ");
+    // Of two that are about to be added either can be left out.
+    let none = || depending("[]");
+    told(none, &["add", "net/calico", "net/cilium"]).says(&[
+        "hint: do without net/calico: `mu add net/cilium`\n",
+        "hint: do without net/cilium: `mu add net/calico`\n",
+    ]);
+    told(none, &["resolve", "net/calico", "net/cilium", "acme/api"]).says(&[
+        "hint: do without net/calico: `mu resolve net/cilium acme/api`\n",
+        "hint: do without net/cilium: `mu resolve net/calico acme/api`\n",
+    ]);
     // A version that does not provide it will do as well.
     let newer = || {
         let sandbox = depending("[net/calico#^1, net/cilium]");

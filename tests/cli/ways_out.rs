@@ -36,6 +36,11 @@ fn take(sandbox: &Sandbox, way: &Value) {
         sandbox.mu(&["get"]).ok();
         return;
     }
+    for step in way["steps"].as_array().into_iter().flatten() {
+        if step["commands"].as_array().is_some_and(Vec::is_empty) {
+            edit(sandbox, step);
+        }
+    }
     let programs = Path::new(env!("CARGO_BIN_EXE_mu")).parent().expect("is in a folder");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("is set"));
     let mut command = Command::new("sh");
@@ -48,14 +53,17 @@ fn take(sandbox: &Sandbox, way: &Value) {
 
 /// Makes the edit of the settings that a way out tells.
 fn edit(sandbox: &Sandbox, way: &Value) {
+    for step in way["steps"].as_array().into_iter().flatten() {
+        edit(sandbox, step);
+    }
     let settings = match way["kind"].as_str() {
         Some("override") => {
             format!("overrides:\n  {}\n", way["line"].as_str().expect("is text"))
         }
-        Some("include" | "no-override") => String::new(),
+        Some("include" | "no-override" | "together") => String::new(),
         other => panic!("{other:?} has no commands"),
     };
-    sandbox.write(way["file"].as_str().expect("is text"), &settings);
+    sandbox.write(way["file"].as_str().unwrap_or(".mu/workspace.yaml"), &settings);
 }
 
 /// `aws/app` 1 needs `aws/vpc` 2, an older one needed 1.
@@ -639,4 +647,68 @@ fn what_is_asked_now_is_told_apart_from_what_is_listed() {
     let run = all().mu(&["add", "aws/vpc", "aws/app#0.9.0"]).ok();
     run.says(&["wrote Mu.yaml"]);
     told(all, &["add", "aws/vpc", "aws/app#^1"]).says(&["  acme/web requires aws/app ^1\n"]);
+}
+
+#[test]
+fn two_rules_are_lifted_together_where_neither_is_enough() {
+    // The only version in the channel is excluded.
+    let excluded = || {
+        let sandbox = Sandbox::new();
+        sandbox.publish(&[
+            Package::new("ops/kafka", "3.1.0").key("channels", json!(["fast"])),
+            Package::new("ops/zoo", "1.0.0").needs("ops/base"),
+            Package::new("ops/base", "1.0.0"),
+        ]);
+        sandbox.write(
+            "Mu.yaml",
+            "name: acme/web\ndependencies:\n  - {ref: \"ops/kafka#~3.1\", channel: stable}\n  - ops/zoo\n",
+        );
+        sandbox.write(".mu/workspace.yaml", "exclude: [ops/kafka]\n");
+        sandbox
+    };
+    insta::assert_snapshot!(told(excluded, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires ops/kafka ~3.1 in channel stable
+      no version of ops/kafka is ~3.1 in channel stable
+        ops/kafka 3.1.0 is excluded
+
+    hint: take `ops/kafka` out of `exclude` in `.mu/workspace.yaml`, and ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add ops/kafka#~3.1 --channel fast`
+    [exit 1]
+    ");
+    let both = || {
+        let sandbox = excluded();
+        sandbox.write("Mu.yaml", "name: acme/web\ndependencies: [ops/zoo]\n");
+        sandbox.write(".mu/workspace.yaml", "exclude: [ops/zoo, ops/base]\n");
+        sandbox
+    };
+    insta::assert_snapshot!(told(both, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires ops/zoo
+      no version of ops/zoo can be used
+        ops/zoo 1.0.0 is excluded
+
+    hint: take `ops/zoo` out of `exclude` in `.mu/workspace.yaml`, and take `ops/base` out of `exclude` in `.mu/workspace.yaml`
+    [exit 1]
+    ");
+    let young = || {
+        let sandbox = excluded();
+        let young = Package::new("ops/young", "2.0.0");
+        sandbox.publish(&[young.key("published", json!("2026-11-20T00:00:00Z"))]);
+        sandbox.write("Mu.yaml", "name: acme/web\ndependencies: [\"ops/young#^1\"]\n");
+        sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 20000 days\n");
+        sandbox
+    };
+    insta::assert_snapshot!(told(young, &["get"]).shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires ops/young ^1
+      no version of ops/young is ^1
+        ops/young 2.0.0 is too new
+
+    hint: let versions in however young they are, and ask for ops/young ^2.0.0 instead of ^1: `mu add ops/young#^2.0.0 --exclude-newer 0`
+    [exit 1]
+    ");
+    told(both, &["get", "--resolution", "minimal"]).says(&["take `ops/base` out of `exclude`"]);
 }

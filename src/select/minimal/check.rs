@@ -97,7 +97,10 @@ fn first_flaw(
 
 /// The same conflict, or another one, that comes of fewer of the roots' requirements: without any one of them the rest
 /// could be met.
-pub(super) fn smallest(world: &mut World<'_>, conflict: Conflict) -> Result<Conflict, Unavailable> {
+pub(in crate::select) fn smallest(
+    world: &mut World<'_>,
+    conflict: Conflict,
+) -> Result<Conflict, Unavailable> {
     let mut smallest = conflict;
     let mut needed: usize = 0;
     loop {

@@ -71,6 +71,11 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
             request.locked.retain(|locked| locked.id != *id);
         }
         WayOut::Highest => is_highest = true,
+        WayOut::Together(all) => {
+            for one in all {
+                request = take(&request, one).0;
+            }
+        }
     }
     (request, is_highest)
 }

@@ -5,10 +5,10 @@ use pubgrub::VersionSet as _;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::VersionSpec;
-use crate::select::Root;
 use crate::select::minimal::requirements::at_least;
 use crate::select::way_out::Ask;
 use crate::select::ways_out::Finder;
+use crate::select::{Request, Root};
 
 impl Finder<'_> {
     /// What roots should ask for so that a candidate can be chosen; `wish` is what narrows it besides its version. None if
@@ -101,20 +101,25 @@ impl Finder<'_> {
 
     /// The roots, with something else asked for.
     pub(super) fn with(&self, asks: &[Ask]) -> Vec<Root> {
-        let mut roots = self.request.roots.clone();
-        for ask in asks {
-            let Some(root) = roots.iter_mut().find(|root| root.by == ask.by) else {
-                roots.push(Root { by: ask.by.clone(), requirements: vec![ask.to.clone()] });
-                continue;
-            };
-            let is_meant = |one: &Requirement| Some(one) == ask.from.as_ref();
-            if !root.requirements.iter().any(is_meant) {
-                root.requirements.push(ask.to.clone());
-            }
-            for requirement in root.requirements.iter_mut().filter(|one| is_meant(one)) {
-                *requirement = ask.to.clone();
-            }
-        }
-        roots
+        with(self.request, asks)
     }
+}
+
+/// The roots of a request, with something else asked for.
+pub(super) fn with(request: &Request, asks: &[Ask]) -> Vec<Root> {
+    let mut roots = request.roots.clone();
+    for ask in asks {
+        let Some(root) = roots.iter_mut().find(|root| root.by == ask.by) else {
+            roots.push(Root { by: ask.by.clone(), requirements: vec![ask.to.clone()] });
+            continue;
+        };
+        let is_meant = |one: &Requirement| Some(one) == ask.from.as_ref();
+        if !root.requirements.iter().any(is_meant) {
+            root.requirements.push(ask.to.clone());
+        }
+        for requirement in root.requirements.iter_mut().filter(|one| is_meant(one)) {
+            *requirement = ask.to.clone();
+        }
+    }
+    roots
 }

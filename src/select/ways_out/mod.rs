@@ -1,4 +1,5 @@
-//! What would help against a conflict, found by trying: other requirements, fewer rules, the other strategy.
+//! What would help against a conflict, found by trying: other requirements, fewer rules, the other strategy; and where
+//! nothing helps alone, a rule and one thing more.
 //!
 //! Candidates come in the order of how much they change for the user, and the search ends with the third that holds. Every
 //! trial shares one bounded number of steps, so that a hard conflict is told with fewer ways out, not later.
@@ -24,6 +25,8 @@ use crate::select::way_out::{Ask, WayOut};
 use crate::select::{Request, Root};
 use crate::select::{clash, core};
 
+use self::rules::taking;
+
 /// More ways out than this are not looked for.
 const MOST: usize = 3;
 /// More of the user's own requirements than this are not tried one by one.
@@ -40,7 +43,9 @@ pub(super) fn of_highest(
     conflict: &Conflict,
 ) -> Vec<WayOut> {
     let trial = Trial::new(universe, request, conflict.statistics.versions_read);
-    let mut finder = Finder { universe, request, conflict, trial, is_minimal: false, ways: vec![] };
+    let (is_minimal, is_second_step, ways) = (false, false, Vec::new());
+    let mut finder =
+        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways };
     // What cannot be found out is no way out that could be told.
     let _ = finder.look();
     finder.fewest_first()
@@ -49,15 +54,16 @@ pub(super) fn of_highest(
 /// The ways out of a conflict that the minimal strategy came to.
 pub(super) fn of_minimal(
     universe: &dyn Universe,
-    request: &Request,
+    original: &Request,
     conflict: &Conflict,
 ) -> Vec<WayOut> {
-    let stripped = without_lock(request);
+    let stripped = without_lock(original);
     let trial = Trial::minimal(universe, &stripped, conflict.statistics.versions_read);
-    let is_minimal = true;
+    let (is_minimal, is_second_step, ways) = (true, false, Vec::new());
+    let request = &stripped;
     let mut finder =
-        Finder { universe, request: &stripped, conflict, trial, is_minimal, ways: vec![] };
-    let _ = finder.look_minimal(request);
+        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways };
+    let _ = finder.look_minimal(original);
     finder.fewest_first()
 }
 
@@ -67,10 +73,17 @@ struct Finder<'a> {
     conflict: &'a Conflict,
     trial: Trial<'a>,
     is_minimal: bool,
+    /// Whether this looks for what else is needed after a rule was lifted.
+    is_second_step: bool,
     ways: Vec<WayOut>,
 }
 
 impl Finder<'_> {
+    /// Looks for what helps alone.
+    fn look_once(&mut self) -> Result<(), Unavailable> {
+        if self.is_minimal { self.look_minimal(self.request) } else { self.look() }
+    }
+
     fn look(&mut self) -> Result<(), Unavailable> {
         let wishes = self.wishes();
         let mut stuck = Vec::new();
@@ -105,10 +118,11 @@ impl Finder<'_> {
         if !is_raised && !self.is_done() {
             self.ask_together(wishes, true)?;
         }
-        if self.ways.is_empty() {
+        if self.ways.is_empty() && !self.is_second_step {
             self.ask_together(wishes, false)?;
         }
-        self.force()
+        self.look_for_pairs()?;
+        if self.is_second_step { Ok(()) } else { self.force() }
     }
 
     fn is_done(&self) -> bool {
@@ -304,7 +318,13 @@ impl Finder<'_> {
         if self.is_minimal && self.trial.build(self.with(&asks))?.1.is_some() {
             return Ok(false);
         }
-        self.add(WayOut::Ask(asks));
+        let way_out = WayOut::Ask(asks);
+        // Whoever met a provider in an earlier trial would not come across it again.
+        let may_have_met = !self.is_minimal && self.trial.world.requires_capabilities();
+        if may_have_met && !self.holds(&taking(self.request, &way_out))? {
+            return Ok(false);
+        }
+        self.add(way_out);
         Ok(true)
     }
 

@@ -36,9 +36,7 @@ impl Finder<'_> {
             let package = self.trial.world.package(place);
             let to = Requirement::new(id.clone(), compatible(package, position));
             let asks = vec![ask(to, package.label(position))];
-            if self.is_held(self.with(&asks))? {
-                self.add(WayOut::Ask(asks));
-            }
+            self.try_step(Some(WayOut::Ask(asks)))?;
         }
         Ok(())
     }
@@ -55,22 +53,11 @@ impl Finder<'_> {
         }
         let mut tried: BTreeSet<&PackageId> = BTreeSet::new();
         for wish in wishes {
-            if !self.is_done()
-                && tried.insert(&wish.id)
-                && self.is_held(self.others(&BTreeSet::from([&wish.id])))?
-            {
-                self.add(WayOut::GiveUp(wish.id.clone()));
+            if tried.insert(&wish.id) {
+                self.try_step(Some(WayOut::GiveUp(wish.id.clone())))?;
             }
         }
         Ok(())
-    }
-
-    /// Whether what these roots ask for can be met.
-    fn is_held(&mut self, roots: Vec<Root>) -> Result<bool, Unavailable> {
-        if self.is_minimal {
-            return Ok(self.trial.build(roots)?.1.is_none());
-        }
-        Ok(matches!(self.trial.search(roots, &[])?, Outcome::Holds(_)))
     }
 
     /// What is chosen for a requirement if these roots ask; none if what they ask for cannot be met.

@@ -1,13 +1,18 @@
-//! Ways out that change no requirement: rules of the settings that could go, and what could be forced.
+//! Ways out that change no requirement: rules of the settings that could go, and what could be forced; and two steps where
+//! one is not enough, of which the first is such a rule.
 
-use crate::index::Unavailable;
-use crate::reference::VersionSpec;
+use crate::index::{Requirement, Unavailable};
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::conflict::{Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::way_out::WayOut;
 use crate::select::ways_out::Finder;
+use crate::select::ways_out::asks::with;
 use crate::select::{Override, Request};
+
+/// Of how many rules it is tried what would still be missing without them.
+const FIRST_STEPS: usize = 3;
 
 impl Finder<'_> {
     /// Tries to do without each rule that took out what would have helped; `anew` means to forget what is installed, and
@@ -20,38 +25,19 @@ impl Finder<'_> {
         let of_providers = conflict.capabilities.iter().flat_map(|clash| &clash.rejected);
         let of_providers = of_providers.map(|(id, rejection, versions)| (id, rejection, versions));
         for (id, rejection, versions) in of_packages.chain(of_providers) {
-            if anew != matches!(rejection, Rejection::NoUpgrade { .. }) {
-                continue;
-            }
-            let mut request = self.request.clone();
             let way_out = match rejection {
-                Rejection::Excluded => {
-                    request.settings.exclude.retain(|exclusion| exclusion.id != *id);
-                    WayOut::Include(id.clone())
-                }
-                Rejection::TooNew => {
-                    request.settings.published_before = None;
-                    WayOut::AnyAge
-                }
-                Rejection::NoUpgrade { .. } => {
-                    request.installed.remove(id);
-                    request.locked.retain(|locked| locked.id != *id);
+                Rejection::NoUpgrade { .. } if anew => {
                     let last = versions.runs.last().map(|run| run.last.clone());
-                    WayOut::Forget(id.clone(), last.unwrap_or_default())
+                    Some(WayOut::Forget(id.clone(), last.unwrap_or_default()))
                 }
-                _ => continue,
+                rejection if !anew => lifting(id, rejection),
+                _ => None,
             };
-            if !self.is_done() && self.holds(&request)? {
-                self.add(way_out);
-            }
+            self.try_step(way_out)?;
         }
         for fact in conflict.facts.iter().filter(|_| !anew) {
             let Fact::Overridden { id, .. } = fact else { continue };
-            let mut request = self.request.clone();
-            request.settings.overrides.remove(id);
-            if !self.is_done() && self.holds(&request)? {
-                self.add(WayOut::NoOverride(id.clone()));
-            }
+            self.try_step(Some(WayOut::NoOverride(id.clone())))?;
         }
         if anew { Ok(()) } else { self.settle_replacements() }
     }
@@ -70,11 +56,7 @@ impl Finder<'_> {
         });
         let kept = pairs.clone().map(|(id, _)| (id, id));
         for (id, by) in disputed.chain(kept) {
-            let mut request = self.request.clone();
-            request.settings.replacements.insert(id.clone(), by.clone());
-            if !self.is_done() && self.holds(&request)? {
-                self.add(WayOut::Replace(id.clone(), by.clone()));
-            }
+            self.try_step(Some(WayOut::Replace(id.clone(), by.clone())))?;
         }
         Ok(())
     }
@@ -87,29 +69,143 @@ impl Finder<'_> {
         }
         for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_none()) {
             let Some(newest) = clash.available.runs.last() else { continue };
-            let overrides = &self.request.settings.overrides;
-            let Ok(spec) = VersionSpec::parse(&newest.last) else { continue };
-            if self.is_done() || overrides.contains_key(&clash.id) {
-                continue;
-            }
-            let mut request = self.request.clone();
-            let instead = Override { id: clash.id.clone(), spec };
-            request.settings.overrides.insert(clash.id.clone(), instead);
-            if self.holds(&request)? {
-                self.add(WayOut::Override(clash.id.clone(), newest.last.clone()));
+            if !self.request.settings.overrides.contains_key(&clash.id) {
+                let way_out = WayOut::Override(clash.id.clone(), newest.last.clone());
+                self.try_step(Some(way_out))?;
             }
         }
         Ok(())
     }
 
+    /// Tries two steps, where no single one leads out: without a rule about a package of which nothing is left, what else
+    /// would help. Three rules are tried at most.
+    pub(super) fn look_for_pairs(&mut self) -> Result<(), Unavailable> {
+        if !self.ways.is_empty() || self.is_second_step {
+            return Ok(());
+        }
+        for first in self.rules_at_work()?.into_iter().take(FIRST_STEPS) {
+            let request = taking(self.request, &first);
+            let mut trial = self.trial_of(&request);
+            let Some(conflict) = trial.conflict()? else { continue };
+            let mut finder = Finder {
+                universe: self.universe,
+                request: &request,
+                conflict: &conflict,
+                trial,
+                is_minimal: self.is_minimal,
+                is_second_step: true,
+                ways: Vec::new(),
+            };
+            finder.look_once()?;
+            for second in finder.fewest_first() {
+                let is_anew = matches!(second, WayOut::Forget(..) | WayOut::Highest);
+                if !is_anew && self.holds(&taking(&request, &second))? {
+                    self.add(WayOut::Together(vec![first.clone(), second]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules that took out any version of the packages of which nothing is left, whether that alone would help or not.
+    fn rules_at_work(&mut self) -> Result<Vec<WayOut>, Unavailable> {
+        let conflict = self.conflict;
+        let mut rules: Vec<WayOut> = Vec::new();
+        let mut note = |rule: Option<WayOut>| {
+            rules.extend(rule.filter(|rule| !rules.contains(rule)));
+        };
+        for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_none()) {
+            let any = Requirement::new(clash.id.clone(), VersionSpec::Latest);
+            let (place, _) = self.trial.world.accepted(&any)?;
+            let package = self.trial.world.package(place);
+            for position in 0..package.count() {
+                let rejection = package.rejection(&self.request.settings, position);
+                note(rejection.and_then(|rejection| lifting(&clash.id, &rejection)));
+            }
+            let is_overridden = self.request.settings.overrides.contains_key(&clash.id);
+            note(is_overridden.then(|| WayOut::NoOverride(clash.id.clone())));
+        }
+        for (id, rejection, _) in conflict.capabilities.iter().flat_map(|clash| &clash.rejected) {
+            note(lifting(id, rejection));
+        }
+        Ok(rules)
+    }
+
+    /// Adds a way out, if it leads out.
+    pub(super) fn try_step(&mut self, way_out: Option<WayOut>) -> Result<(), Unavailable> {
+        if let Some(way_out) = way_out
+            && !self.is_done()
+            && self.holds(&taking(self.request, &way_out))?
+        {
+            self.add(way_out);
+        }
+        Ok(())
+    }
+
     /// Whether another request could be met.
-    fn holds(&self, request: &Request) -> Result<bool, Unavailable> {
-        let cost = self.conflict.statistics.versions_read;
+    pub(super) fn holds(&self, request: &Request) -> Result<bool, Unavailable> {
+        let mut trial = self.trial_of(request);
         if self.is_minimal {
-            let mut trial = Trial::minimal(self.universe, request, cost);
             return Ok(trial.build(request.roots.clone())?.1.is_none());
         }
-        let mut trial = Trial::new(self.universe, request, cost);
         Ok(matches!(trial.search(request.roots.clone(), &[])?, Outcome::Holds(_)))
     }
+
+    fn trial_of<'r>(&self, request: &'r Request) -> Trial<'r>
+    where
+        Self: 'r,
+    {
+        let cost = self.conflict.statistics.versions_read;
+        if self.is_minimal {
+            Trial::minimal(self.universe, request, cost)
+        } else {
+            Trial::new(self.universe, request, cost)
+        }
+    }
+}
+
+/// What does without the rule that took out versions of a package; none if that rule is nobody's here.
+fn lifting(id: &PackageId, rejection: &Rejection) -> Option<WayOut> {
+    match rejection {
+        Rejection::Excluded => Some(WayOut::Include(id.clone())),
+        Rejection::TooNew => Some(WayOut::AnyAge),
+        _ => None,
+    }
+}
+
+/// The request after a way out was taken.
+pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
+    let mut request = request.clone();
+    match way_out {
+        WayOut::Ask(asks) => request.roots = with(&request, asks),
+        WayOut::GiveUp(id) => {
+            for root in &mut request.roots {
+                root.requirements.retain(|requirement| requirement.id != *id);
+            }
+        }
+        WayOut::Include(id) => request.settings.exclude.retain(|exclusion| exclusion.id != *id),
+        WayOut::AnyAge => request.settings.published_before = None,
+        WayOut::NoOverride(id) => {
+            request.settings.overrides.remove(id);
+        }
+        WayOut::Replace(id, by) => {
+            request.settings.replacements.insert(id.clone(), by.clone());
+        }
+        WayOut::Override(id, version) => {
+            if let Ok(spec) = VersionSpec::parse(version) {
+                request.settings.overrides.insert(id.clone(), Override { id: id.clone(), spec });
+            }
+        }
+        WayOut::Forget(id, _) => {
+            request.installed.remove(id);
+            request.locked.retain(|locked| locked.id != *id);
+        }
+        WayOut::Together(all) => {
+            for one in all {
+                request = taking(&request, one);
+            }
+        }
+        WayOut::Highest => {}
+    }
+    request
 }

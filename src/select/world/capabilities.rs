@@ -88,7 +88,7 @@ impl World<'_> {
     }
 
     /// Whether anything that was met requires a capability.
-    pub(super) fn requires_capabilities(&self) -> bool {
+    pub(in crate::select) fn requires_capabilities(&self) -> bool {
         self.capabilities.known.iter().any(|capability| capability.is_required)
     }
 
