@@ -124,9 +124,12 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
     let defaults = inherited(id);
     let package =
         |text: &String| Reference::parse(text).ok().map(|reference| reference.id(&defaults));
+    let folder = authors_folder(release).map(|folder| {
+        format!("it depends on the folder `{folder}`, which is on its author's machine")
+    });
     Details {
         yanked: release.yanked.reason(),
-        broken: None,
+        broken: folder,
         app_version: release.app_version.clone(),
         api_version: release.api_version.clone(),
         mu_version: release.mu_version.clone(),
@@ -171,6 +174,18 @@ fn has_details(release: &Release) -> bool {
         || !release.replaces.is_empty()
         || release.moved_to.is_some()
         || release.upgrade.is_some()
+        || authors_folder(release).is_some()
+}
+
+/// The folder that a line of a registry depends on, which nobody else has. In a repository it may be beside.
+fn authors_folder(release: &Release) -> Option<&str> {
+    let references = release.dependencies.iter().flatten().map(Dependency::reference);
+    let mut references = references.filter(|_| release.commit.is_none());
+    // Most references are seen not to be folders without being read.
+    references.find(|reference| {
+        let looks_so = reference.starts_with(['.', '/']) || reference.starts_with("file:");
+        looks_so && Reference::parse(reference).is_ok_and(|reference| reference.local().is_some())
+    })
 }
 
 /// The version of a line; `None` for a tag or branch that is none, or text that is no version.

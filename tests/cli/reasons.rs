@@ -172,3 +172,39 @@ fn outdated_tells_what_holds_each_back() {
     let json = sandbox.mu(&["outdated", "--json"]).ok().json();
     assert_eq!(json["packages"][1]["heldBackBy"], json!(["aws/net ^1 by acme/web"]));
 }
+
+#[test]
+fn a_version_that_needs_a_folder_of_its_author_is_passed_over() {
+    let sandbox = Sandbox::with_dependencies(&["aws/app#^1"]);
+    sandbox.offer(
+        "aws/app 1.0.0: ../lib
+         aws/app 1.1.0: aws/log#^1
+         aws/app 1.2.0: aws/log#^1 /srv/lib
+         aws/log 1.0.0:",
+    );
+    for resolution in ["highest", "minimal"] {
+        let resolved = sandbox.mu(&["resolve", "--json", "--resolution", resolution]).ok().json();
+        assert_eq!(resolved["packages"][0]["version"], "1.1.0", "{resolution}");
+    }
+    sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
+    $ mu outdated
+    package             current  allowed  newest  held back by
+    hub.mu.com/aws/app  1.1.0    1.1.0    1.2.0   1.2.0 cannot be used: it depends on the folder `/srv/lib`, which is on its author's machine
+    [exit 0]
+    ");
+    sandbox.asks_for(&["aws/app#^1.2"]);
+    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/app ^1.2
+      no version of aws/app is ^1.2
+        aws/app 1.2.0 cannot be used: it depends on the folder `/srv/lib`, which is on its author's machine
+        aws/app has 1.1.0
+
+    hint: ask for aws/app ^1.1.0 instead of ^1.2: `mu add aws/app#^1.1.0`
+    [exit 1]
+    ");
+    let minimal = sandbox.mu(&["get", "--resolution", "minimal"]).fails();
+    minimal.says(&["aws/app 1.2.0 cannot be used: it depends on the folder `/srv/lib`"]);
+}
