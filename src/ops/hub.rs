@@ -13,6 +13,7 @@ pub use mu_hub::{Can, Token};
 
 use crate::env::Environment;
 use crate::manifest::Manifest;
+use crate::ops::agreement::differences;
 use crate::ops::{Code, CommandError};
 use crate::reference::Base;
 use crate::workspace::Cutoff;
@@ -71,7 +72,8 @@ pub fn init(environment: &Environment, text: &str) -> Result<bool, CommandError>
     Ok(is_new)
 }
 
-/// Reads a whole hub again, and with `repair` puts right what can be.
+/// Reads a whole hub again, compares each index line with its archive and the manifest in that, and with `repair` puts
+/// right what can be.
 ///
 /// # Errors
 ///
@@ -82,7 +84,8 @@ pub fn check(
     repair: bool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, CommandError> {
-    Ok(Hub::open(&place(environment, text)?)?.check(repair, progress)?)
+    let hub = Hub::open(&place(environment, text)?)?;
+    Ok(hub.check_against(repair, &differences, progress)?)
 }
 
 /// Serves a hub until the process is asked to end; `started` is called with the address.

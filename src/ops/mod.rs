@@ -2,6 +2,8 @@
 //!
 //! One verb a file. Nothing here prints, and nothing parses command lines.
 
+#[cfg(feature = "publish")]
+mod agreement;
 mod at_once;
 pub mod care;
 pub mod compare;

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::support::Sandbox;
+use serde_json::json;
+
+use crate::support::{Package, Sandbox};
 
 #[test]
 fn a_hub_is_made_once_and_then_checked() {
@@ -60,6 +62,71 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     assert_eq!(error["details"]["findings"][0]["path"], "packs/aws/ec2/ec2-1.0.0.tgz");
     // Readers go on with what is right.
     sandbox.mu(&["get", "aws/ec2#1.1.0"]).ok();
+}
+
+/// Publishes a package with this manifest, and says something else in its index line; returns what a check finds.
+fn misled(manifest: &str, line: serde_json::Value) -> Vec<String> {
+    let sandbox = Sandbox::new();
+    let mut package = Package::new("aws/ec2", "1.0.0").manifest(manifest);
+    for (key, value) in line.as_object().expect("is an object") {
+        package = package.key(key, value.clone());
+    }
+    sandbox.hub().publish(&package);
+    let run = sandbox.mu(&["hub", "check", "../hub"]);
+    let found =
+        run.shown().lines().filter_map(|line| line.trim().strip_prefix("index/aws/ec2.jsonl: "));
+    found.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_line_that_says_something_else_than_its_manifest_is_found() {
+    let dependencies = "dependencies:\n- aws/vpc#^1.2\n- {ref: log, channel: stable}\n";
+    let rest = "provides: [net/v1/Network]\nconstraints: {kubernetes: \">=1.25 <2\"}\n";
+    let manifest = format!("{dependencies}{rest}apiVersion: mu/v1\nversioning: semver\n");
+    let log = json!({"ref": "log", "channel": "stable"});
+    let true_line = json!({
+        "dependencies": ["aws/vpc#^1.2", log],
+        "provides": ["net/v1/Network"],
+        "constraints": {"kubernetes": ">=1.25 <2"},
+    });
+    assert_eq!(misled(&manifest, true_line.clone()), [""; 0]);
+    // The same, written in another way.
+    let mut other = true_line.clone();
+    other["dependencies"] = json!([{"ref": "aws/log", "channel": "stable"}, {"ref": "https://hub.acme.co/aws/vpc#^1.2"}]);
+    other["constraints"]["kubernetes"] = json!(">=1.25  <2");
+    other["description"] = json!("An index says more, or less");
+    assert_eq!(misled(&manifest, other), [""; 0]);
+    let differ = "aws/ec2 1.0.0: its line and the manifest in its archive differ in ";
+    for (key, value, expected) in [
+        (
+            "dependencies",
+            json!(["aws/vpc#^2", log]),
+            "`dependencies`: only the line has `aws/vpc#^2`, only the manifest has `aws/vpc#^1.2`",
+        ),
+        (
+            "dependencies",
+            json!(["aws/vpc#^1.2"]),
+            "`dependencies`: only the manifest has `log channel: stable`",
+        ),
+        (
+            "dependencies",
+            json!(["aws/vpc#^1.2", log, "evil.example/x"]),
+            "`dependencies`: only the line has `evil.example/x`",
+        ),
+        ("provides", json!([]), "`provides`: only the manifest has `net/v1/Network`"),
+        (
+            "constraints",
+            json!({"kubernetes": ">=1.25"}),
+            "`constraints`: only the line has `kubernetes: >=1.25`, only the manifest has `kubernetes: >=1.25 <2`",
+        ),
+        ("replaces", json!(["aws/old"]), "`replaces`: only the line has `aws/old`"),
+        ("requires", json!(["net/v1/Vm"]), "`requires`: only the line has `net/v1/Vm`"),
+        ("muVersion", json!(">=9"), "`muVersion`: only the line has `>=9`"),
+    ] {
+        let mut line = true_line.clone();
+        line[key] = value;
+        assert_eq!(misled(&manifest, line), [format!("{differ}{expected}")]);
+    }
 }
 
 #[test]

@@ -7,10 +7,12 @@
 mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::HubError;
 use crate::archive;
@@ -23,6 +25,9 @@ use crate::pending::BrokenOff;
 use crate::root::{HUB_FILE, Root};
 use crate::snapshot;
 use crate::writer::Writer;
+
+/// Says where an index line and the manifest in a folder do not agree: manifests are read elsewhere.
+pub type Differences<'compare> = &'compare dyn Fn(&Path, &Map<String, Value>) -> Vec<String>;
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,6 +66,7 @@ pub struct Finding {
 pub(crate) async fn check(
     writer: &Writer,
     repair: bool,
+    differences: Differences<'_>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, HubError> {
     let _turn = match repair {
@@ -71,6 +77,7 @@ pub(crate) async fn check(
     let pending = BrokenOff::all(&writer.files).await?;
     let mut check = Check {
         writer,
+        differences,
         root,
         report: Report::default(),
         capabilities: BTreeMap::new(),
@@ -118,6 +125,7 @@ pub(crate) async fn check(
 
 struct Check<'hub> {
     writer: &'hub Writer,
+    differences: Differences<'hub>,
     root: Root,
     report: Report,
     /// Capability → packages, as the index says.
@@ -201,8 +209,13 @@ impl Check<'_> {
             let Some(read) = self.writer.files.read(&place).await? else { continue };
             self.report.bytes += read.bytes.len() as u64;
             let result = archive::unpack(&read.bytes, &line.describe());
-            if let Err(error) = result.and_then(|unpacked| unpacked.check(line)) {
-                self.problem(&place, with_causes(&error));
+            match result.and_then(|unpacked| unpacked.check(line).map(|()| unpacked)) {
+                Err(error) => self.problem(&place, with_causes(&error)),
+                Ok(unpacked) => {
+                    for what in (self.differences)(unpacked.folder.path(), line.map()) {
+                        self.problem(index, format!("{}: {what}", line.describe()));
+                    }
+                }
             }
             return Ok(());
         }
