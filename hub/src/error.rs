@@ -80,6 +80,12 @@ pub enum HubError {
         /// The package, perhaps with a version.
         package: String,
     },
+    /// The package is not as the one who changes it has seen it.
+    #[error("{package} has changed meanwhile")]
+    Changed {
+        /// The package.
+        package: String,
+    },
     /// The place refused to read or write.
     #[error("cannot {action} `{path}` of the hub at `{place}`")]
     Store {
@@ -137,7 +143,7 @@ impl HubError {
             Self::Exists { .. } => {
                 Some("a published version never changes: publish a higher one".to_owned())
             }
-            Self::Busy { .. } => Some("try again".to_owned()),
+            Self::Busy { .. } | Self::Changed { .. } => Some("try again".to_owned()),
             _ => None,
         }
     }

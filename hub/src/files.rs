@@ -54,6 +54,16 @@ pub(crate) enum Version {
     Seen(UpdateVersion),
 }
 
+impl Version {
+    /// The mark that readers know the content by.
+    pub(crate) fn e_tag(&self) -> Option<&str> {
+        match self {
+            Self::Absent => None,
+            Self::Seen(version) => version.e_tag.as_deref(),
+        }
+    }
+}
+
 /// What came of reading under conditions.
 #[derive(Debug)]
 pub(crate) enum Got {
@@ -251,9 +261,18 @@ impl Files {
         path: &str,
         mut change: impl AsyncFnMut(Option<&Bytes>) -> Result<(Option<Bytes>, T), HubError>,
     ) -> Result<T, HubError> {
+        self.change_seen(path, async |read| change(read.map(|read| &read.bytes)).await).await
+    }
+
+    /// As [`Files::change`], for a change that depends on which content is there.
+    pub(crate) async fn change_seen<T>(
+        &self,
+        path: &str,
+        mut change: impl AsyncFnMut(Option<&Read>) -> Result<(Option<Bytes>, T), HubError>,
+    ) -> Result<T, HubError> {
         for attempt in 0..ATTEMPTS {
             let read = self.read(path).await?;
-            let (bytes, answer) = change(read.as_ref().map(|read| &read.bytes)).await?;
+            let (bytes, answer) = change(read.as_ref()).await?;
             let Some(bytes) = bytes else { return Ok(answer) };
             let seen = read.map_or(Version::Absent, |read| read.version);
             if self.replace(path, &seen, bytes).await? {

@@ -49,6 +49,8 @@ pub(crate) struct Change {
     pub(crate) tags: Option<Tags>,
     /// The package that took the place of this one, which every version says.
     pub(crate) moved_to: Option<Option<String>>,
+    /// The ETags of index files, one of which it is meant for; any if there are none.
+    pub(crate) expected: Vec<String>,
 }
 
 impl Change {
@@ -64,6 +66,12 @@ impl Change {
             Some(Some(to)) => names::check_moved_to(name, to),
             _ => Ok(()),
         }
+    }
+
+    /// Whether the index file that it would change is one that it is not meant for.
+    fn is_outdated(&self, index: &Version) -> bool {
+        let is_any = self.expected.is_empty() || self.expected.iter().any(|one| one == "*");
+        !is_any && !self.expected.iter().any(|one| Some(one.as_str()) == index.e_tag())
     }
 
     /// Changes one line of the package; `is_it` tells the version from its other ones.
@@ -142,7 +150,7 @@ impl Writer {
             return Ok(Published::Same);
         }
         let line = self.upload(&root, line, bytes, unpacked).await?;
-        self.change(&root, &name, |lines| {
+        self.change(&root, &name, |lines, _| {
             if let Some(published) = lines.find(&line.full_version()) {
                 same_or_other(published, unpacked)?;
                 return Ok((false, Published::Same));
@@ -161,10 +169,13 @@ impl Writer {
         change: &Change,
     ) -> Result<bool, HubError> {
         change.check(name)?;
-        self.change_lines(name, |lines| {
+        self.change_lines(name, |lines, index| {
             let Some(line) = lines.find(version) else {
                 return Err(self.not_found(&format!("{name} {}", names::printable(version))));
             };
+            if change.is_outdated(index) {
+                return Err(HubError::Changed { package: name.to_owned() });
+            }
             let found = line.map().clone();
             let changed = lines.change(|map| {
                 let is_it = *map == found;
@@ -179,7 +190,7 @@ impl Writer {
     pub(crate) async fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
         let change = Change { moved_to: Some(to.map(str::to_owned)), ..Change::default() };
         change.check(name)?;
-        self.change_lines(name, |lines| {
+        self.change_lines(name, |lines, _| {
             if lines.is_empty() {
                 return Err(self.not_found(name));
             }
@@ -192,7 +203,7 @@ impl Writer {
     async fn change_lines<T>(
         &self,
         name: &str,
-        edit: impl FnMut(&mut Lines) -> Result<(bool, T), HubError>,
+        edit: impl FnMut(&mut Lines, &Version) -> Result<(bool, T), HubError>,
     ) -> Result<T, HubError> {
         names::check_name(name)?;
         let _turn = self.files.turn().await?;
@@ -244,17 +255,20 @@ impl Writer {
         &self,
         root: &Root,
         name: &str,
-        mut edit: impl FnMut(&mut Lines) -> Result<(bool, T), HubError>,
+        mut edit: impl FnMut(&mut Lines, &Version) -> Result<(bool, T), HubError>,
     ) -> Result<T, HubError> {
         let path = root.index(name);
         let marker = Marker::set(&self.files, name).await?;
         let result = self
             .files
-            .change(&path, async |bytes| {
-                let bytes = bytes.map(|bytes| bytes.as_ref()).unwrap_or_default();
+            .change_seen(&path, async |read| {
+                let (bytes, index) = match read {
+                    Some(read) => (&*read.bytes, &read.version),
+                    None => (&[][..], &Version::Absent),
+                };
                 let mut lines =
                     Lines::parse(bytes, name).map_err(|reason| self.files.broken(&path, reason))?;
-                let (changed, answer) = edit(&mut lines)?;
+                let (changed, answer) = edit(&mut lines, index)?;
                 Ok((changed.then(|| lines.to_bytes()), answer))
             })
             .await;

@@ -192,7 +192,9 @@ impl From<HubError> for CommandError {
                 Code::Integrity
             }
             HubError::Refused { .. } => Code::Manifest,
-            HubError::Exists { .. } | HubError::Busy { .. } => Code::Conflict,
+            HubError::Exists { .. } | HubError::Busy { .. } | HubError::Changed { .. } => {
+                Code::Conflict
+            }
             HubError::Store { .. } | HubError::Io { .. } => Code::Io,
         };
         let hint = error.hint();

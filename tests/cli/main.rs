@@ -26,6 +26,7 @@ mod hub_faults;
 mod hub_page;
 mod hub_round_trip;
 mod hub_serve;
+mod hub_tags;
 mod info;
 mod json;
 #[cfg(feature = "keyring")]

@@ -58,6 +58,7 @@ impl From<HubError> for Problem {
     fn from(error: HubError) -> Self {
         let status = match &error {
             HubError::Exists { .. } => StatusCode::CONFLICT,
+            HubError::Changed { .. } => StatusCode::PRECONDITION_FAILED,
             HubError::Refused { .. } | HubError::Archive { .. } | HubError::Mismatch { .. } => {
                 StatusCode::UNPROCESSABLE_ENTITY
             }

@@ -205,11 +205,15 @@ fn is_known(headers: &HeaderMap, e_tag: Option<&str>) -> bool {
     known.split(", ").any(|one| one == "*" || (Some(one) == e_tag && !one.is_empty()))
 }
 
-/// The tags of what the client has. Proxies that pack an answer mark its tag as weak, which makes no difference here.
+/// The tags of what the client has.
 fn known(headers: &HeaderMap) -> Option<String> {
-    let tags = text(headers, header::IF_NONE_MATCH)?.split(',').map(str::trim);
-    let tags: Vec<&str> = tags.map(|tag| tag.strip_prefix("W/").unwrap_or(tag)).collect();
-    Some(tags.join(", "))
+    e_tags(headers, header::IF_NONE_MATCH).map(|tags| tags.join(", "))
+}
+
+/// The tags that a header names. Proxies that pack an answer mark its tag as weak, which makes no difference here.
+pub(super) fn e_tags(headers: &HeaderMap, name: header::HeaderName) -> Option<Vec<&str>> {
+    let tags = text(headers, name)?.split(',').map(str::trim);
+    Some(tags.map(|tag| tag.strip_prefix("W/").unwrap_or(tag)).collect())
 }
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {

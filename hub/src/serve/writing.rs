@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::Problem;
+use super::reading::e_tags;
 use super::routes::{Asker, decoded, json, too_many};
 use super::{Server, UPLOAD_UNIT};
 use crate::archive::{self, Unpacked};
@@ -208,6 +209,9 @@ async fn patch(
     request: Request,
 ) -> Result<Response, Problem> {
     too_large(announced(request.headers()), LARGEST_CHANGE)?;
+    // Of the index file, in which whoever changes tags has seen those that are there.
+    let expected = e_tags(request.headers(), header::IF_MATCH).unwrap_or_default();
+    let expected = expected.into_iter().map(str::to_owned).collect();
     let bytes = body(request.into_body(), LARGEST_CHANGE).await?;
     let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, format!("the body is no such change: {error}"))
@@ -232,7 +236,8 @@ async fn patch(
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
         }
     };
-    let change = Change { yanked, tags: patch.tags.map(Tags::Set), moved_to: patch.moved_to };
+    let tags = patch.tags.map(Tags::Set);
+    let change = Change { yanked, tags, moved_to: patch.moved_to, expected };
     let (name, version) = (name.to_owned(), version.to_owned());
     let changed =
         write(&server, async move |writer| writer.change_version(&name, &version, &change).await)

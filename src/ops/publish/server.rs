@@ -22,7 +22,13 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 const LONGEST_INDEX: u64 = 64 << 20;
 
 /// Statuses that say something about the request, with a reason to read.
-const REASONED: [u16; 6] = [400, 409, 413, 415, 422, 507];
+const REASONED: [u16; 7] = [400, 409, CHANGED, 413, 415, 422, 507];
+
+/// The status for a change of what is not as it was seen any more.
+const CHANGED: u16 = 412;
+
+/// How often a change is tried that others come in between of: each time one of them is done.
+const ATTEMPTS: usize = 100;
 
 /// A server that takes changes.
 pub(super) struct Server {
@@ -32,6 +38,14 @@ pub(super) struct Server {
     file: HubFile,
     api: SafeUrl,
     insecure: bool,
+}
+
+/// The index file of a package.
+#[derive(Default)]
+struct Index {
+    lines: Vec<Map<String, Value>>,
+    /// What tells this content from others, if the server says so.
+    e_tag: Option<String>,
 }
 
 impl Server {
@@ -91,15 +105,27 @@ impl Server {
     ///
     /// When the hub cannot be read.
     pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
+        Ok(self.index(name)?.lines)
+    }
+
+    fn index(&self, name: &str) -> Result<Index, CommandError> {
         let url = join(&self.root, &format!("{}{}", self.file.index, index_path(name)))?;
-        let request =
+        let mut request =
             self.http.get(&url).insecure(self.insecure).header("cache-control", "no-cache");
-        let bytes = match request.fetch(LONGEST_INDEX, &Silent) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        let read = self.http.retry(&Silent, || {
+            let response = request.attempt()?;
+            let e_tag = response.header("etag").map(str::to_owned);
+            Ok((response.bytes(LONGEST_INDEX, &Silent)?, e_tag))
+        });
+        let (bytes, e_tag) = match read {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Index::default()),
             result => result?,
         };
         let lines = bytes.split(|byte| *byte == b'\n');
-        Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        let lines = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        // A weak one does not say that every byte is the same, so no change can be made to depend on it.
+        let e_tag = e_tag.filter(|e_tag| !e_tag.starts_with("W/"));
+        Ok(Index { lines, e_tag })
     }
 
     /// Withdraws a version, or takes that back.
@@ -136,15 +162,27 @@ impl Server {
         tag: &str,
         remove: bool,
     ) -> Result<bool, CommandError> {
-        let line = self.existing(name, version)?;
-        let tags = line.get("tags").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut wanted: Vec<Value> = tags.iter().filter(|other| *other != tag).cloned().collect();
-        if !remove {
-            wanted.push(tag.into());
+        let mut was_so = None;
+        for _ in 0..ATTEMPTS {
+            let Index { lines, e_tag } = self.index(name)?;
+            let line = self.version_of(lines, name, version)?;
+            let tags = line.get("tags").and_then(Value::as_array).cloned().unwrap_or_default();
+            let mut wanted: Vec<Value> =
+                tags.iter().filter(|other| *other != tag).cloned().collect();
+            if !remove {
+                wanted.push(tag.into());
+            }
+            let is_so = tags.iter().any(|other| other == tag) != remove;
+            let was_so = *was_so.get_or_insert(is_so);
+            // All tags are sent, so those that somebody else has put there meanwhile would be lost.
+            if self.patch_seen(name, version, &json!({ "tags": wanted }), e_tag)? {
+                return Ok(!was_so);
+            }
         }
-        let is_so = tags.iter().any(|other| other == tag) != remove;
-        self.patch(name, version, &json!({ "tags": wanted }))?;
-        Ok(!is_so)
+        let message = format!(
+            "gave up tagging {name} {version}: others changed {name} {ATTEMPTS} times meanwhile"
+        );
+        Err(CommandError::new(Code::Conflict, message).hint("try again"))
     }
 
     /// Says that another package took the place of `name`, or takes that back.
@@ -164,21 +202,44 @@ impl Server {
     }
 
     fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
-        let mut lines = self.lines(name)?.into_iter();
-        lines.find(|line| full_version(line) == version).ok_or_else(|| {
+        self.version_of(self.lines(name)?, name, version)
+    }
+
+    fn version_of(
+        &self,
+        lines: Vec<Map<String, Value>>,
+        name: &str,
+        version: &str,
+    ) -> Result<Map<String, Value>, CommandError> {
+        lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| {
             let message = format!("the hub at `{}` has no {name} {version}", self.root);
             CommandError::new(Code::NotFound, message)
         })
     }
 
     fn patch(&self, name: &str, version: &str, change: &Value) -> Result<(), CommandError> {
+        self.patch_seen(name, version, change, None).map(drop)
+    }
+
+    /// Changes a version whose index file has still the ETag `seen`; `false` if it has another one.
+    fn patch_seen(
+        &self,
+        name: &str,
+        version: &str,
+        change: &Value,
+        seen: Option<String>,
+    ) -> Result<bool, CommandError> {
         let url = self.version(name, version)?;
+        let is_conditional = seen.is_some();
         let request = self.request(Method::PATCH, &url).header("content-type", "application/json");
+        let request =
+            seen.into_iter().fold(request, |request, seen| request.header("if-match", seen));
         let response = request.body(change.to_string().into_bytes()).send(&Silent)?;
-        if (200..300).contains(&response.status()) {
-            return Ok(());
+        match response.status() {
+            200..300 => Ok(true),
+            CHANGED if is_conditional => Ok(false),
+            _ => Err(self.refused(&format!("the change of {name} {version}"), response)?),
         }
-        Err(self.refused(&format!("the change of {name} {version}"), response)?)
     }
 
     fn request(&self, method: Method, url: &SafeUrl) -> Request<'_> {
