@@ -1,6 +1,8 @@
 //! Making a hub and checking it, as its owner does on the command line.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 use serde_json::json;
 
@@ -158,4 +160,43 @@ fn an_address_to_listen_at_is_a_host_and_a_port() {
     sandbox.mu(&serve).fails().says(&["there is no hub"]);
     let elsewhere = ["hub", "serve", "../hub", "--listen", "192.0.2.1:80"];
     sandbox.mu(&elsewhere).fails().says(&["cannot listen at 192.0.2.1:80"]);
+}
+
+#[test]
+fn a_server_says_what_is_still_missing() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let said = |listen: &str, lines: usize| -> Vec<String> {
+        let mut command = sandbox.command(&["hub", "serve", "../srv", "--listen", listen]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().expect("mu runs");
+        let said = BufReader::new(process.stderr.take().expect("is piped"));
+        let said = said.lines().take(lines).map(|line| line.expect("is text")).collect();
+        process.kill().expect("is a child");
+        process.wait().expect("is a child");
+        said
+    };
+    let token = "nobody can publish yet: `mu hub token add ../srv NAME --namespace NAMESPACE` makes a token";
+    assert_eq!(said("127.0.0.1:0", 2)[1], token);
+    let everywhere = said("0.0.0.0:0", 3);
+    assert!(everywhere[1].starts_with("other machines need https: "), "{everywhere:?}");
+    assert_eq!(everywhere[2], token);
+}
+
+#[test]
+fn a_host_that_is_taken_for_a_folder_is_seen() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    for (place, url) in [
+        ("hub.acme.co", Some("https://hub.acme.co")),
+        ("127.0.0.1:8080/mu", Some("http://127.0.0.1:8080/mu")),
+        ("../srv", None),
+        ("srv", None),
+    ] {
+        let run = sandbox.mu(&["publish", "--to", place]).fails();
+        match url {
+            Some(url) => drop(run.says(&[&format!("if that is a server and no folder: `{url}`")])),
+            None => drop(run.does_not_say(&["server"])),
+        }
+    }
 }

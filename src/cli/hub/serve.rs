@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::{Context, Ending};
-use crate::ops::hub::{ServeRequest, serve};
+use crate::ops::hub::{ServeRequest, serve, tokens};
 use crate::reference::Base;
 
 /// Serve a hub over HTTP, and take what is published to it
@@ -83,8 +83,20 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
         log: Arc::new(move |line| drop(shell.line(line))),
     };
     let scheme = if request.tls.is_some() { "https" } else { "http" };
+    // What is wrong with the hub is said by who serves it.
+    let tokens = tokens(&context.environment, &arguments.place);
+    let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());
     serve(&context.environment, request, |address| {
         context.shell.status(&format!("serving {} at {scheme}://{address}/", arguments.place));
+        if scheme == "http" && !address.ip().is_loopback() {
+            context.shell.status(
+                "other machines need https: `--tls-certificate` and `--tls-key`, or a server with TLS in front",
+            );
+        }
+        if has_none {
+            let add = format!("mu hub token add {} NAME --namespace NAMESPACE", arguments.place);
+            context.shell.status(&format!("nobody can publish yet: `{add}` makes a token"));
+        }
     })?;
     Ok(0)
 }

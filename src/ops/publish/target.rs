@@ -1,6 +1,6 @@
 //! Where packages are published: a folder or a bucket, which is written directly, or a hub's server.
 
-use mu_hub::{Hub, Publication, Published, Tags};
+use mu_hub::{Hub, HubError, Publication, Published, Tags};
 use mu_provider::SafeUrl;
 use serde_json::{Map, Value};
 
@@ -85,7 +85,17 @@ impl Target {
                 })?;
                 Kind::Server(Box::new(Server::open(session, &url, insecure)?))
             }
-            _ => Kind::Files(Box::new(Hub::open(&hub::place(&session.environment, to)?)?)),
+            _ => {
+                let opened = Hub::open(&hub::place(&session.environment, to)?);
+                let opened = opened.map_err(|error| match (&error, server_meant(to)) {
+                    (HubError::Missing { .. }, Some(url)) => {
+                        let hint = format!("if that is a server and no folder: `{url}`");
+                        CommandError::from(error).hint(hint)
+                    }
+                    _ => error.into(),
+                })?;
+                Kind::Files(Box::new(opened))
+            }
         };
         let name = match &kind {
             Kind::Server(server) => server.root.to_string(),
@@ -191,4 +201,15 @@ impl Target {
             Kind::Server(server) => server.moved(name, version, to),
         }
     }
+}
+
+/// The URL of the server that a place without a protocol may mean: one that begins like a host.
+fn server_meant(place: &str) -> Option<String> {
+    let host = place.split('/').next().filter(|host| !host.starts_with('.'))?;
+    if !host.contains(['.', ':']) || place.contains("://") {
+        return None;
+    }
+    let is_here = host.starts_with("127.") || host.starts_with("localhost:");
+    let protocol = if is_here { "http" } else { "https" };
+    Some(format!("{protocol}://{place}"))
 }
