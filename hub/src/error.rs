@@ -1,5 +1,8 @@
 //! The error of everything that is done to a hub: what was tried, where, and what to do about it.
 
+use std::error::Error;
+use std::fmt;
+
 use mu_provider_hub::archive::ArchiveError;
 
 use crate::place::credentials_hint;
@@ -96,7 +99,7 @@ pub enum HubError {
         /// The hub.
         place: String,
         /// The reason.
-        source: Box<object_store::Error>,
+        source: StoreError,
     },
     /// This machine refused something that is needed on the way.
     #[error("cannot {action}")]
@@ -120,6 +123,47 @@ pub enum HubError {
     },
 }
 
+/// Why an object store refused, in the words of its answer where those are meant for people.
+#[derive(Debug)]
+pub struct StoreError(Box<object_store::Error>);
+
+impl StoreError {
+    pub(crate) fn new(error: object_store::Error) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&without_markup(&self.0.to_string()))
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // The cause repeats the answer, with its markup.
+        let text = self.0.to_string();
+        self.0.source().filter(|_| without_markup(&text) == text)
+    }
+}
+
+/// A message with code and words of the answer instead of its XML.
+fn without_markup(text: &str) -> String {
+    let part = |begin: &str, end: &str| {
+        let (_, rest) = text.split_once(begin)?;
+        rest.split_once(end)?.0.lines().next()
+    };
+    let begin = ["<?xml", "<Error>"].iter().filter_map(|begin| text.find(begin)).min();
+    let (Some(begin), Some(code)) = (begin, part("<Code>", "</Code>")) else {
+        return text.to_owned();
+    };
+    let before = text[..begin].trim_end_matches(['\u{feff}', ' ']);
+    match part("<Message>", "</Message>") {
+        Some(message) => format!("{before} {code}: {message}"),
+        None => format!("{before} {code}"),
+    }
+}
+
 impl HubError {
     /// What can be done about it.
     pub fn hint(&self) -> Option<String> {
@@ -130,7 +174,7 @@ impl HubError {
                  `mu hub check {place} --repair`, which make it anew"
             )),
             Self::Store { place, action: "write", source, .. }
-                if matches!(**source, object_store::Error::NotFound { .. }) =>
+                if matches!(*source.0, object_store::Error::NotFound { .. }) =>
             {
                 Some(format!(
                     "the bucket of `{place}` has to be there: make it with its store's own tools"
@@ -145,6 +189,28 @@ impl HubError {
             }
             Self::Busy { .. } | Self::Changed { .. } => Some("try again".to_owned()),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_markup;
+
+    #[test]
+    fn answers_are_told_without_their_markup() {
+        let azure = "403 Forbidden: \u{feff}<?xml version=\"1.0\"?>\n<Error>\n  <Code>AuthorizationFailure</Code>\n  \
+                     <Message>Server failed to authenticate.\nRequestId:3385\nTime:now</Message>\n</Error>";
+        assert_eq!(
+            without_markup(azure),
+            "403 Forbidden: AuthorizationFailure: Server failed to authenticate."
+        );
+        let s3 = "404: <Error><Code>NoSuchBucket</Code><Message>It is not there</Message></Error>";
+        assert_eq!(without_markup(s3), "404: NoSuchBucket: It is not there");
+        let bare = "404: <Error><Code>NoSuchKey</Code></Error>";
+        assert_eq!(without_markup(bare), "404: NoSuchKey");
+        for other in ["connection refused", "<Error>", "<Code>a</Code>", "<?xml <Code>a"] {
+            assert_eq!(without_markup(other), other);
         }
     }
 }

@@ -18,6 +18,7 @@ use object_store::{
 };
 
 use crate::HubError;
+use crate::error::StoreError;
 use crate::place::{Kind, Place};
 
 /// The file whose lock the writers of a folder take.
@@ -294,7 +295,7 @@ impl Files {
 
     pub(crate) fn failed(&self, action: &'static str, path: &str, source: Error) -> HubError {
         let (path, place) = (path.to_owned(), self.name.to_string());
-        HubError::Store { action, path, place, source: Box::new(source) }
+        HubError::Store { action, path, place, source: StoreError::new(source) }
     }
 }
 

@@ -30,7 +30,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 pub use crate::check::{Differences, Finding, Report};
-pub use crate::error::HubError;
+pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
 use crate::lines::{Line, Lines};
 pub use crate::names::check_moved_to;

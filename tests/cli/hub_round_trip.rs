@@ -100,6 +100,18 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
         let index = in_front.ask("GET", "/index/acme/lib.jsonl", &[], &[]).is(200).text();
         assert!(index.contains("\"tags\":[\"beta\"]") && index.contains("\"yanked\""), "{index}");
     }
+    // Why a store refuses is told in its words, without their markup.
+    sandbox.set("AWS_SECRET_ACCESS_KEY", "wrong");
+    sandbox.set("AZURE_STORAGE_ACCOUNT_KEY", "d3Jvbmc=");
+    sandbox.set("GOOGLE_BEARER_TOKEN", "wrong");
+    for (place, reason) in BUCKETS.into_iter().zip([
+        "403 Forbidden: SignatureDoesNotMatch",
+        "403 Forbidden: AuthorizationFailure: ",
+        "401 Unauthorized: ",
+    ]) {
+        let run = sandbox.mu(&["hub", "check", place]).fails();
+        run.says(&[reason, "credentials"]).does_not_say(&["<?xml", "<Code>"]);
+    }
 }
 
 #[test]

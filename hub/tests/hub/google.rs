@@ -243,7 +243,8 @@ impl Answer {
     }
 
     fn error(status: &'static str, code: &str) -> Self {
-        let body = format!("<Error><Code>{code}</Code></Error>").into_bytes();
+        let message = format!("<Message>{status}</Message>");
+        let body = format!("<Error><Code>{code}</Code>{message}</Error>").into_bytes();
         Self::new(status, "content-type: application/xml\r\n".to_owned(), body)
     }
 }
