@@ -238,7 +238,8 @@ impl Names {
             [one] if one == ANY && clash.rejected.is_empty() => format!("{name} has no release"),
             [one] if one == ANY => format!("no version of {name} can be used"),
             [one] if let Some(what) = revision(one, clash) => format!("{name} has no {what} {one}"),
-            [] | [_] => format!("no version of {name} is {}", join(&asked, "and")),
+            [] => format!("no version of {name} does all of that"),
+            [one] => format!("no version of {name} is {one}"),
             several => format!("no version of {name} is {} at once", join(several, "and")),
         }
     }

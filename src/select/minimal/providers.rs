@@ -10,6 +10,7 @@ use pubgrub::VersionSet as _;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
+use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::fold::Versions;
 use crate::select::minimal::build::{BuildList, By, Line, Visit, Wanted, is_higher, line};
@@ -28,7 +29,7 @@ pub(in crate::select) fn complete(
 ) -> Result<Result<BuildList, Box<Conflict>>, Unavailable> {
     let mut conflict = match attempt(world, wanted)? {
         Ok(list) => return Ok(Ok(list)),
-        Err(dead_end) => dead_end.conflict,
+        Err(conflict) => conflict,
     };
     let asked = world.roots().to_vec();
     for id in listed(world, &conflict) {
@@ -50,20 +51,6 @@ pub(in crate::select) fn complete(
 
 /// The packages that provide the same in a conflict, and that stand in a list of what others need; the preferred last.
 fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
-    let doubled = conflict.capabilities.iter().find(|clash| clash.is_provided);
-    let Some(doubled) = doubled else { return Vec::new() };
-    let providing: BTreeSet<&PackageId> = conflict
-        .facts
-        .iter()
-        .filter_map(|fact| match fact {
-            Fact::Provides { by: Requirer::Package(id, _), capability }
-                if *capability == doubled.capability =>
-            {
-                Some(id)
-            }
-            _ => None,
-        })
-        .collect();
     let is_listed = |id: &PackageId| {
         let mut roots = world.roots().iter();
         roots.any(|root| {
@@ -71,59 +58,73 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
             asked.any(|one| one.id == *id && world.request().lists(&root.by, one))
         })
     };
-    let ranked = world.ranked_providers(&doubled.capability).into_iter().rev();
-    let ranked = ranked.filter_map(|(provider, _)| match provider {
-        Provider::Package(place, _) => Some(world.package(*place).id()),
-        Provider::Local(_) => None,
-    });
     let mut listed: Vec<PackageId> = Vec::new();
-    for id in ranked.filter(|id| providing.contains(id) && is_listed(id)) {
-        if !listed.contains(id) {
-            listed.push(id.clone());
+    for doubled in conflict.capabilities.iter().filter(|clash| clash.is_provided) {
+        let provides = |id: &PackageId| {
+            conflict.facts.iter().any(|fact| {
+                matches!(fact, Fact::Provides { by: Requirer::Package(by, _), capability }
+                    if by == id && *capability == doubled.capability)
+            })
+        };
+        let ranked = world.ranked_providers(&doubled.capability).into_iter().rev();
+        let ranked = ranked.filter_map(|(provider, _)| match provider {
+            Provider::Package(place, _) => Some(world.package(*place).id()),
+            Provider::Local(_) => None,
+        });
+        for id in ranked.filter(|id| provides(id) && is_listed(id)) {
+            if !listed.contains(id) {
+                listed.push(id.clone());
+            }
         }
     }
     listed
 }
 
-/// Where an attempt ended, and why.
-struct DeadEnd {
-    /// How many providers had been added, those that led there among them only if nothing spoke against them.
-    depth: usize,
-    conflict: Box<Conflict>,
-}
-
+/// One way after the other to provide what is missing; if none leads on, what stood in the way of each.
 fn attempt(
     world: &mut World<'_>,
     wanted: &[Wanted],
-) -> Result<Result<BuildList, DeadEnd>, Unavailable> {
-    let dead_end = |conflict| Err(DeadEnd { depth: wanted.len().saturating_sub(1), conflict });
+) -> Result<Result<BuildList, Box<Conflict>>, Unavailable> {
     let list = BuildList::build(world, wanted)?;
     if let Some(conflict) = check::conflict(world, &list)? {
-        return Ok(dead_end(Box::new(conflict)));
+        return Ok(Err(Box::new(conflict)));
     }
     let Some(missing) = missing(world, &list)? else {
         return Ok(match doubled(world, &list)? {
-            Some(conflict) => dead_end(Box::new(conflict)),
+            Some(conflict) => Err(Box::new(conflict)),
             None => Ok(list),
         });
     };
-    // Of several dead ends the deepest tells most: what stands in the way further up was got round.
-    let mut deepest: Option<DeadEnd> = None;
-    for provider in candidates(world, &list, missing.capability) {
+    let mut all: Option<Box<Conflict>> = None;
+    let candidates = candidates(world, &list, missing.capability);
+    for &provider in &candidates {
         let wanted: Vec<Wanted> = wanted.iter().copied().chain([provider]).collect();
         match attempt(world, &wanted)? {
             Ok(list) => return Ok(Ok(list)),
-            Err(other) if deepest.as_ref().is_some_and(|known| known.depth >= other.depth) => {}
-            Err(other) => deepest = Some(other),
+            Err(other) => match &mut all {
+                Some(all) => join(all, *other),
+                None => all = Some(other),
+            },
         }
     }
-    Ok(match deepest {
-        Some(deepest) => Err(deepest),
-        None => {
-            let conflict = Box::new(unprovided(world, &list, &missing));
-            Err(DeadEnd { depth: wanted.len(), conflict })
+    let mut all = all.unwrap_or_else(|| Box::new(unprovided(world, &list, &missing)));
+    add_passed(world, &list, missing.capability, &candidates, &mut all);
+    Ok(Err(all))
+}
+
+/// Adds what another conflict tells besides.
+fn join(all: &mut Conflict, other: Conflict) {
+    fn add<T: PartialEq>(all: &mut Vec<T>, others: Vec<T>) {
+        for other in others {
+            if !all.contains(&other) {
+                all.push(other);
+            }
         }
-    })
+    }
+    add(&mut all.facts, other.facts);
+    add(&mut all.clashes, other.clashes);
+    add(&mut all.capabilities, other.capabilities);
+    add(&mut all.replacements, other.replacements);
 }
 
 /// A capability that nothing chosen provides.
@@ -301,9 +302,39 @@ fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflic
             Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect())
         }
     };
+    conflict.facts.push(Fact::RequiresCapability { by, capability: capability.clone() });
     conflict.capabilities = vec![supply::describe(world, &capability, false)];
-    conflict.facts.push(Fact::RequiresCapability { by, capability });
     conflict
+}
+
+/// Adds to a conflict about a missing capability which packages would provide it in lower versions than others need, for
+/// such were not tried.
+fn add_passed(
+    world: &World<'_>,
+    list: &BuildList,
+    capability: usize,
+    tried: &[Wanted],
+    conflict: &mut Conflict,
+) {
+    let ranked = world.ranked_providers(world.capability(capability)).into_iter();
+    let places: BTreeSet<usize> = ranked
+        .filter_map(|(provider, _)| match provider {
+            Provider::Package(place, _) => Some(*place),
+            Provider::Local(_) => None,
+        })
+        .filter(|place| tried.iter().all(|wanted| wanted.0 != *place))
+        .collect();
+    for place in places {
+        for (_, &visit) in list.chosen.range((place, 0)..=(place, u64::MAX)) {
+            let visit = &list.visits[visit];
+            check::add(conflict, check::chain(world, list, visit.by, &visit.requirement));
+            let mut clash = clash::describe(world, place, Vec::new(), &PositionSet::default());
+            clash.needed = Some(world.package(place).label(visit.position));
+            if !conflict.clashes.contains(&clash) {
+                conflict.clashes.push(clash);
+            }
+        }
+    }
 }
 
 /// The conflict of two chosen packages that provide the same.
