@@ -1,5 +1,7 @@
 //! What is really in an archive: unpacked through the same reader as everybody who will install it.
 
+use std::fmt::Write as _;
+
 use bytes::Bytes;
 use mu_provider::{ArchiveDigest, Digest, Limits, Tree, TreeWriter};
 use mu_provider_hub::archive::{self, ArchiveError};
@@ -54,7 +56,12 @@ pub(crate) fn digest(bytes: &[u8]) -> ArchiveDigest {
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string never fails.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Unpacks an archive into a temporary folder. This works for a while, and belongs on a thread of its own.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::archive::hex;
 use crate::files::Files;
 use crate::names::{self, refused};
 use crate::{Hub, HubError};
@@ -202,10 +203,6 @@ impl Hub {
 
 fn hash(secret: &str) -> String {
     format!("sha256:{}", hex(&Sha256::digest(secret.as_bytes())))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Server;
 use super::problem::Problem;
+use crate::archive::hex;
 use crate::files::Got;
 use crate::root::HUB_FILE;
 
@@ -106,8 +107,7 @@ async fn hub_file(
     map.insert("api".to_owned(), API.into());
     let text = format!("{}\n", Value::Object(map));
     let digest = Sha256::digest(text.as_bytes());
-    let e_tag: String = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect();
-    let e_tag = format!("\"{e_tag}\"");
+    let e_tag = format!("\"{}\"", hex(&digest[..12]));
     if is_known(headers, Some(&e_tag)) {
         return Ok(unchanged(headers, ASK_AGAIN));
     }
