@@ -27,7 +27,12 @@ impl Shared {
             .values()
             .flatten()
             .filter_map(|(_, cache)| cache.get()?.as_ref().ok().cloned())
-            .flat_map(|cache| cache.names().map(str::to_owned).collect::<Vec<_>>())
+            .flat_map(|cache| {
+                // What was asked for in vain is remembered too.
+                let is_there =
+                    |name: &&str| cache.find(name).is_some_and(|one| one.listing.is_some());
+                cache.names().filter(is_there).map(str::to_owned).collect::<Vec<_>>()
+            })
             .filter_map(|name| PackageId::parse(&format!("{}{name}", base.as_str())).ok())
             .collect::<Vec<_>>();
         let listed = self.listed(id);

@@ -47,6 +47,9 @@ fn without_a_catalog_names_come_from_the_lock_and_the_workspace() {
         is aws/vpc meant?
     [exit 1]
     ");
+    // What was asked for in vain is no suggestion afterwards.
+    let again = sandbox.mu(&["get", "aws/vpcss"]).fails();
+    again.says(&["is aws/vpc meant?"]).does_not_say(&["aws/vpcs "]);
     insta::assert_snapshot!(sandbox.mu(&["get", "aws/databse"]).fails().shown(), @"
     $ mu get aws/databse
     error: a package was not found
