@@ -20,8 +20,13 @@ pub(super) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
     warnings.collect()
 }
 
-/// What there is to say about a package that no registry has, but that is at places of the search path.
+/// What there is to say about a package that no registry has, but that is at places of the search path. Of what the lock
+/// has brought there, nothing.
 pub(super) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
+    let lock = session.lockfile().ok().flatten().unwrap_or_default();
+    if lock.find(id).next().is_some() {
+        return Vec::new();
+    }
     if let Some(candidate) = session.places.search().left_out(id) {
         return vec![not_taken(id, &candidate)];
     }

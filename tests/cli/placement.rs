@@ -123,6 +123,16 @@ fn a_package_that_is_only_installed_is_told_with_its_place_and_the_way_to_use_it
 }
 
 #[test]
+fn what_the_lock_has_installed_is_not_told_as_a_find() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    std::fs::remove_file(sandbox.path("hub/index/aws/ec2.jsonl")).expect("was published");
+    let run = sandbox.mu(&["get", "aws/ec2#^2"]).fails();
+    run.says(&["there is no package aws/ec2"]).does_not_say(&["overrides"]);
+}
+
+#[test]
 fn its_own_dependencies_count() {
     let sandbox = sandbox();
     sandbox.publish(&[Package::new("aws/vpc", "3.0.0")]);
