@@ -127,6 +127,7 @@ pub(super) fn read(
             return Err(value.document().error(span, message).related(first, "first here"));
         }
         warnings.extend(pointless(&read.requirement, value));
+        warnings.extend(cut_off(&read.requirement, value));
         requirements.push(read.requirement);
     }
     Ok(requirements)
@@ -134,6 +135,23 @@ pub(super) fn read(
 
 fn shown_name(reference: &Reference) -> String {
     reference.with_version(None).to_string()
+}
+
+/// Says that a version is a comment, because a space is before its `#`.
+fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
+    let document = value.document();
+    let comment = &document.text()[document.comment_after(value.span().end)?];
+    let version = comment.strip_prefix('#')?.trim_end();
+    let is_version = !version.starts_with(char::is_whitespace)
+        && VersionSpec::parse(version).is_ok_and(|spec| spec.as_tag().is_none());
+    let reference = &requirement.reference;
+    if !is_version || reference.version().is_some() {
+        return None;
+    }
+    let message = format!(
+        "`#{version}` is a comment, because a space is before it; write `{reference}#{version}` for that version"
+    );
+    Some(Warning::new(document.path(), Some(requirement.line), message))
 }
 
 /// Says what has no effect beside an exact version.

@@ -515,6 +515,25 @@ fn names_are_names() {
 }
 
 #[test]
+fn a_version_that_became_a_comment_is_warned_of() {
+    let text = "name: a\ndependencies:\n  - b/b #^1.0\n  - c # ^1\n  - d#^1 #2\n  - e #soon\n  - f\n  - ./g #1.2.3 \n  - h # indirect\n";
+    let (_, warnings) = Manifest::parse(Path::new("Mu.yaml"), text).expect("is right");
+    let shown: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let expected = |line: usize, version: &str, whole: &str| {
+        format!(
+            "Mu.yaml:{line}: `{version}` is a comment, because a space is before it; write `{whole}` for that version"
+        )
+    };
+    assert_eq!(shown, [expected(3, "#^1.0", "b/b#^1.0"), expected(8, "#1.2.3", "./g#1.2.3")]);
+    let map = "name: a\ndependencies:\n  b: c/b #~2\n";
+    let (_, warnings) = Manifest::parse(Path::new("Mu.yaml"), map).expect("is right");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let brackets = "name: a\ndependencies: [b #^1]\n";
+    let error = Manifest::parse(Path::new("Mu.yaml"), brackets).expect_err("is never closed");
+    assert!(error.help_text().is_some_and(|help| help.contains("begins a comment")), "{error}");
+}
+
+#[test]
 fn what_has_no_effect_is_warned_of() {
     let text = "name: a\ndependencies:\n  - {ref: 'b#1.0.0', prerelease: true}\n  - {ref: 'c#^1', channel: x}\n";
     let (_, warnings) = Manifest::parse(Path::new("Mu.yaml"), text).expect("is right");

@@ -248,8 +248,14 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
             let tab = at + tab;
             Fault::new(tab..tab + 1, "this is not YAML: a tab cannot indent").help(NO_TABS)
         }
-        None => Fault::new(at..at + 1, message),
+        None => {
+            let fault = Fault::new(at..at + 1, message);
+            let is_cut_off = rest.lines().next().is_some_and(|line| line.contains(" #"));
+            if is_cut_off && rest.starts_with(['[', '{']) { fault.help(COMMENT) } else { fault }
+        }
     }
 }
+
+const COMMENT: &str = "a `#` behind a space begins a comment, in which nothing is closed";
 
 const NO_TABS: &str = "indent with spaces; YAML does not take tabs there";
