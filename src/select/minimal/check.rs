@@ -12,7 +12,7 @@ use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, least, line};
-use crate::select::minimal::{providers, replaced};
+use crate::select::minimal::{providers, provision, replaced};
 use crate::select::positions::PositionSet;
 use crate::select::stand_ins;
 use crate::select::world::{Ask, OwnRequires, World};
@@ -283,8 +283,8 @@ pub(super) fn chain(
                 return facts;
             }
             By::Capability(capability) => {
-                facts.extend(providers::provides(world, list, capability, &requirement.id));
-                let (required, asker) = providers::required(world, list, capability);
+                facts.extend(provision::provides(world, list, capability, &requirement.id));
+                let (required, asker) = provision::required(world, list, capability);
                 facts.push(required);
                 // Who requires it may in turn be there because of what provides it.
                 let Some(asker) = asker.filter(|asker| told.insert(*asker)) else {

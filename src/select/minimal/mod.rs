@@ -9,6 +9,7 @@ mod change;
 pub(super) mod check;
 mod downgrade;
 pub(super) mod providers;
+mod provision;
 mod replaced;
 pub(super) mod requirements;
 mod update;

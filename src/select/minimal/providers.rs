@@ -10,14 +10,11 @@ use pubgrub::VersionSet as _;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
-use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::fold::Versions;
-use crate::select::minimal::build::{BuildList, By, Line, Visit, Wanted, is_higher, line};
-use crate::select::minimal::check;
+use crate::select::minimal::build::{BuildList, By, Line, Wanted, is_higher, line};
 use crate::select::minimal::requirements::Module;
+use crate::select::minimal::{check, provision};
 use crate::select::positions::PositionSet;
-use crate::select::supply;
 use crate::select::world::{Provider, World};
 
 /// The build list in which everything that is required is provided, or why there is none.
@@ -90,7 +87,7 @@ fn attempt(
         return Ok(Err(Box::new(conflict)));
     }
     let Some(missing) = missing(world, &list)? else {
-        return Ok(match doubled(world, &list)? {
+        return Ok(match provision::doubled(world, &list)? {
             Some(conflict) => Err(Box::new(conflict)),
             None => Ok(list),
         });
@@ -107,8 +104,8 @@ fn attempt(
             },
         }
     }
-    let mut all = all.unwrap_or_else(|| Box::new(unprovided(world, &list, &missing)));
-    add_passed(world, &list, missing.capability, &candidates, &mut all);
+    let mut all = all.unwrap_or_else(|| Box::new(provision::unprovided(world, &list, &missing)));
+    provision::add_passed(world, &list, missing.capability, &candidates, &mut all);
     Ok(Err(all))
 }
 
@@ -128,9 +125,9 @@ fn join(all: &mut Conflict, other: Conflict) {
 }
 
 /// A capability that nothing chosen provides.
-struct Missing {
-    capability: usize,
-    by: By,
+pub(super) struct Missing {
+    pub(super) capability: usize,
+    pub(super) by: By,
 }
 
 /// The first capability that a root or a chosen version requires and nothing provides.
@@ -242,133 +239,4 @@ fn candidates(world: &World<'_>, list: &BuildList, capability: usize) -> Vec<Wan
         (is_listed || is_asked).then_some((*place, lowest, By::Capability(capability)))
     });
     candidates.collect()
-}
-
-/// That a version, which was wanted for that, provides a capability.
-pub(super) fn provides(
-    world: &World<'_>,
-    list: &BuildList,
-    capability: usize,
-    id: &PackageId,
-) -> Option<Fact> {
-    let visit = list.visits.iter().find(|visit| {
-        visit.by == By::Capability(capability) && world.package(visit.place).id() == id
-    })?;
-    let capability = world.capability(capability).to_owned();
-    Some(Fact::Provides { by: requirer(world, visit), capability })
-}
-
-/// Who requires a capability, with the visit that it is if it is no root.
-pub(super) fn required(
-    world: &World<'_>,
-    list: &BuildList,
-    capability: usize,
-) -> (Fact, Option<usize>) {
-    let name = world.capability(capability);
-    let asker = list.visits.iter().position(|visit| {
-        let details = world.package(visit.place).details(visit.position);
-        details.is_some_and(|details| details.requires.iter().any(|one| one == name))
-    });
-    let by = match (world.own_requires().get(name), asker) {
-        (None, Some(asker)) => requirer(world, &list.visits[asker]),
-        (by, _) => {
-            let asker = None;
-            let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
-            let capability = name.to_owned();
-            return (Fact::RequiresCapability { by: Requirer::Roots(by), capability }, asker);
-        }
-    };
-    (Fact::RequiresCapability { by, capability: name.to_owned() }, asker)
-}
-
-fn requirer(world: &World<'_>, visit: &Visit) -> Requirer {
-    let package = world.package(visit.place);
-    let version = std::iter::once(visit.position).collect();
-    Requirer::Package(package.id().clone(), Versions::fold(package, &version))
-}
-
-/// The conflict of a capability that nothing can provide.
-fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflict {
-    let capability = world.capability(missing.capability).to_owned();
-    let mut conflict = check::begin(world);
-    let by = match missing.by {
-        By::Visit(visit) => {
-            let visit = &list.visits[visit];
-            conflict.facts = check::chain(world, list, visit.by, &visit.requirement);
-            requirer(world, visit)
-        }
-        By::Root(_) | By::Command | By::Capability(_) => {
-            let by = world.own_requires().get(&capability);
-            Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect())
-        }
-    };
-    conflict.facts.push(Fact::RequiresCapability { by, capability: capability.clone() });
-    conflict.capabilities = vec![supply::describe(world, &capability, false)];
-    conflict
-}
-
-/// Adds to a conflict about a missing capability which packages would provide it in lower versions than others need, for
-/// such were not tried.
-fn add_passed(
-    world: &World<'_>,
-    list: &BuildList,
-    capability: usize,
-    tried: &[Wanted],
-    conflict: &mut Conflict,
-) {
-    let ranked = world.ranked_providers(world.capability(capability)).into_iter();
-    let places: BTreeSet<usize> = ranked
-        .filter_map(|(provider, _)| match provider {
-            Provider::Package(place, _) => Some(*place),
-            Provider::Local(_) => None,
-        })
-        .filter(|place| tried.iter().all(|wanted| wanted.0 != *place))
-        .collect();
-    for place in places {
-        for (_, &visit) in list.chosen.range((place, 0)..=(place, u64::MAX)) {
-            let visit = &list.visits[visit];
-            check::add(conflict, check::chain(world, list, visit.by, &visit.requirement));
-            let mut clash = clash::describe(world, place, Vec::new(), &PositionSet::default());
-            clash.needed = Some(world.package(place).label(visit.position));
-            if !conflict.clashes.contains(&clash) {
-                conflict.clashes.push(clash);
-            }
-        }
-    }
-}
-
-/// The conflict of two chosen packages that provide the same.
-fn doubled(world: &mut World<'_>, list: &BuildList) -> Result<Option<Conflict>, Unavailable> {
-    let mut providers: Vec<(String, Option<usize>, Fact, Vec<Fact>)> = Vec::new();
-    let local = &world.request().local;
-    for (name, by) in &world.request().own.provides {
-        for id in by.iter().filter(|id| local.contains_key(id)) {
-            let by = Requirer::Roots(vec![id.name_str().to_owned()]);
-            let fact = Fact::Provides { by, capability: name.clone() };
-            providers.push((name.clone(), None, fact, Vec::new()));
-        }
-    }
-    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
-    chosen.sort_unstable();
-    for visit in chosen {
-        let visit = &list.visits[visit];
-        for name in world.capabilities_of(visit.place, visit.position)?.0 {
-            let fact = Fact::Provides { by: requirer(world, visit), capability: name.clone() };
-            let chain = check::chain(world, list, visit.by, &visit.requirement);
-            providers.push((name, Some(visit.place), fact, chain));
-        }
-    }
-    providers.sort_by(|one, two| one.0.cmp(&two.0));
-    for pair in providers.windows(2) {
-        let [one, two] = pair else { continue };
-        if one.0 == two.0 && (one.1 != two.1 || one.1.is_none()) {
-            let mut conflict = check::begin(world);
-            for (_, _, fact, chain) in [one, two] {
-                check::add(&mut conflict, chain.iter().chain([fact]).cloned().collect());
-            }
-            conflict.capabilities = vec![supply::describe(world, &one.0, true)];
-            return Ok(Some(conflict));
-        }
-    }
-    Ok(None)
 }
