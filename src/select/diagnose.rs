@@ -9,6 +9,7 @@ use pubgrub::VersionSet;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
+use crate::reference::VersionSpec;
 use crate::select::clash;
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
@@ -265,7 +266,12 @@ fn clash(
     let mut asked: Vec<Vec<String>> = Vec::new();
     let mut wanted = PositionSet::full();
     for group in groups.iter().filter(|group| group[0].to == node) {
-        let words: Vec<String> = wordings(world, group, groups)?.into_keys().collect();
+        let mut words: Vec<String> = wordings(world, group, groups)?.into_keys().collect();
+        if group[0].from == Node::ROOT {
+            // Roots that accept the same in other words: one of these says it.
+            words.sort_by_key(|words| *words == VersionSpec::Latest.to_string());
+            words.truncate(1);
+        }
         if !words.is_empty() && !asked.contains(&words) {
             asked.push(words);
         }

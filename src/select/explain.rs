@@ -139,7 +139,9 @@ impl Names {
                 match (asked.as_slice(), is_root) {
                     ([one], _) if one == ANY => format!("{by} {requires} {name}"),
                     // A version asks for one thing or another, roots for all that they ask.
-                    (asked, true) => format!("{by} {requires} {name} {}", join(asked, "and")),
+                    (asked, true) => {
+                        format!("{by} {requires} {name} {}", join(&telling(asked), "and"))
+                    }
                     (asked, false) => format!("{by} {requires} {name} {}", alternatives(asked)),
                 }
             }
@@ -322,6 +324,12 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
 
 fn plural(count: usize, one: &'static str, several: &'static str) -> &'static str {
     if count == 1 { one } else { several }
+}
+
+/// What says something: that any version will do says nothing beside what will not.
+fn telling(words: &[String]) -> Vec<String> {
+    let is_telling = |word: &&String| words.len() == 1 || *word != ANY;
+    words.iter().filter(is_telling).cloned().collect()
 }
 
 /// `a`, `a or b`, `a, b, c or 4 others`.
