@@ -175,13 +175,13 @@ pub(super) fn providing(
     list: &BuildList,
 ) -> Result<BTreeMap<usize, PositionSet>, Unavailable> {
     let mut providing = BTreeMap::new();
+    if !world.requires_capabilities() {
+        return Ok(providing);
+    }
     let positions = list.positions();
     let mut required: BTreeSet<String> = world.own_requires().keys().cloned().collect();
     for (&(place, _), &position) in &positions {
         required.extend(world.capabilities_of(place, position)?.1);
-    }
-    if required.is_empty() {
-        return Ok(providing);
     }
     let request = world.request();
     let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];

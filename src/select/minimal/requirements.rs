@@ -68,7 +68,7 @@ pub(super) fn needed(
             continue;
         }
         lines.insert(module.0);
-        if chosen.get(&module.0) == Some(&module.1) {
+        if world.requires_capabilities() && chosen.get(&module.0) == Some(&module.1) {
             let (_, capabilities) = world.capabilities_of(module.0.0, module.1)?;
             open.extend(
                 capabilities.iter().filter_map(|name| providers::among(world, chosen, name)),
