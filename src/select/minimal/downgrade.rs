@@ -185,6 +185,10 @@ impl<'l> Search<'l> {
         let ((place, _), position) = module;
         let package = world.package(place);
         let limit = match self.most.get(&module.0) {
+            // What the command names may be yanked.
+            Some(&most) if module.0 == self.target && is_higher(package, position, most) => {
+                return Some(most);
+            }
             Some(&most) if is_higher(package, position, most) => most + 1,
             _ => position.min(package.releases().len()),
         };

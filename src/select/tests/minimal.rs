@@ -309,6 +309,21 @@ fn who_requires_what_no_lower_version_provides_goes_lower_too() {
 }
 
 #[test]
+fn a_downgrade_goes_to_a_yanked_version_that_it_names() {
+    let (mut memory, request) = bounded(
+        "A: d#^2
+        d 1.0.0: e#>=1.0.0
+        d 2.0.0:",
+    );
+    memory.release("d", "1.1.0", Vec::new(), true);
+    let to = requirement("d#1.1.0");
+    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = change.unwrap_or_else(|failure| panic!("{failure:?}"));
+    let chosen = change.selection.find(&to.id).and_then(|chosen| chosen.version.clone());
+    assert_eq!(chosen, Some(version("1.1.0")));
+}
+
+#[test]
 fn a_conflict_that_was_there_before_lowers_nothing() {
     let (memory, request) = bounded(
         "A: b#>=1.0.0 c#>=1.1.0 d#>=1.1.0
