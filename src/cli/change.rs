@@ -1,6 +1,7 @@
 //! How a change of versions is printed: one line a package, and a summary.
 
 use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
 
 use anstyle::Style;
 
@@ -18,7 +19,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     }
     let [faint, good, bad, notice] =
         [FAINT, GOOD, BAD, NOTICE].map(|style| context.shell.style(style));
-    let line = |change: &Change| line(change, [faint, good, bad, notice]);
+    let styles = [faint, good, bad, notice];
     let mut lines = String::new();
     let own = outcome.lock.packages.iter().filter(|package| package.source.is_workspace());
     let own: BTreeSet<&PackageId> = own.map(|package| &package.id).collect();
@@ -28,17 +29,20 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         let reason = lowered.map(reason).unwrap_or_default();
         let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);
         let reason = by.map_or(reason, |(_, by)| format!(" (replaced by {by})"));
-        lines.push_str(&format!("{}{faint}{mark}{reason}{faint:#}\n", line(change)));
+        let change = Shown { change, styles };
+        // Writing to a text cannot fail.
+        let _ = writeln!(lines, "{change}{faint}{mark}{reason}{faint:#}");
     }
     // Where the lock knew less than the manifests, it does not show all that a downgrade moved.
     let is_listed = |id: &PackageId| outcome.changes.iter().any(|change| change.id == *id);
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
         let change = Change { id, from, to: lowered.to.clone(), via: Vec::new() };
-        lines.push_str(&format!("{}{faint}{}{faint:#}\n", line(&change), reason(lowered)));
+        let change = Shown { change: &change, styles };
+        let _ = writeln!(lines, "{change}{faint}{}{faint:#}", reason(lowered));
     }
     for (id, by) in outcome.newly_replaced.iter().filter(|(id, _)| !is_listed(id)) {
-        lines.push_str(&format!("{bad}-{bad:#} {id} {faint}(replaced by {by}){faint:#}\n"));
+        let _ = writeln!(lines, "{bad}-{bad:#} {id} {faint}(replaced by {by}){faint:#}");
     }
     context.print(&lines)?;
     for path in &outcome.edited {
@@ -51,16 +55,24 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
 }
 
 /// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`.
-fn line(change: &Change, [faint, good, bad, notice]: [Style; 4]) -> String {
-    let id = &change.id;
-    match (&change.from, &change.to) {
-        (None, Some(to)) => format!("{good}+{good:#} {id} {to}"),
-        (Some(from), None) => format!("{bad}-{bad:#} {id} {faint}{from}{faint:#}"),
-        (Some(from), Some(to)) => {
-            let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
-            format!("{notice}~{notice:#} {id} {faint}{from}{steps} →{faint:#} {to}")
+struct Shown<'c> {
+    change: &'c Change,
+    /// For what is faint, new, gone and changed.
+    styles: [Style; 4],
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { change: Change { id, from, to, via }, styles: [faint, good, bad, notice] } = self;
+        match (from, to) {
+            (None, Some(to)) => write!(out, "{good}+{good:#} {id} {to}"),
+            (Some(from), None) => write!(out, "{bad}-{bad:#} {id} {faint}{from}{faint:#}"),
+            (Some(from), Some(to)) => {
+                let steps: String = via.iter().map(|step| format!(" → {step}")).collect();
+                write!(out, "{notice}~{notice:#} {id} {faint}{from}{steps} →{faint:#} {to}")
+            }
+            (None, None) => write!(out, "  {id}"),
         }
-        (None, None) => format!("  {id}"),
     }
 }
 

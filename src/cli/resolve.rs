@@ -1,5 +1,7 @@
 //! `mu resolve`.
 
+use std::fmt::Write as _;
+
 use anstyle::Style;
 use clap::Args;
 use serde_json::json;
@@ -96,7 +98,8 @@ fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
     let (strong, faint) = (context.shell.style(STRONG), context.shell.style(FAINT));
     let mut lines = String::new();
     for package in &outcome.lock.packages {
-        lines.push_str(&format!("{strong}{}{strong:#} {}\n", package.id, version_of(package)));
+        // Writing to a text cannot fail.
+        let _ = writeln!(lines, "{strong}{}{strong:#} {}", package.id, version_of(package));
         for requested in package.requested.iter().filter(|_| explains) {
             let line = format!("  {faint}{} by {}{faint:#}\n", requested.spec, requested.by);
             lines.push_str(&line);

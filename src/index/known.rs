@@ -58,7 +58,8 @@ impl Known {
             Some(places) => places,
             None => places.entry(base.clone()).or_default(),
         };
-        let references = references.iter().map(|&(place, version)| {
+        let mut all = Vec::with_capacity(references.len());
+        for &(place, version) in references {
             let spec = specs.place(version.unwrap_or(VersionSpec::Latest.as_str()))?;
             let package = match places.get(place) {
                 Some(&known) => known?,
@@ -72,9 +73,9 @@ impl Known {
             let requirement = requirements
                 .entry((package, spec))
                 .or_insert_with(|| packages[package].requirement(&specs.all[spec], wanted));
-            Some(Arc::clone(requirement))
-        });
-        references.collect()
+            all.push(Arc::clone(requirement));
+        }
+        Some(all.into())
     }
 }
 

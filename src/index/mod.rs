@@ -216,7 +216,7 @@ impl Index {
         &self,
         id: &PackageId,
         candidate: Candidate<'_>,
-    ) -> Result<(Route, Box<Release>), Unavailable> {
+    ) -> Result<(Arc<Route>, Arc<Release>), Unavailable> {
         let package = self.shared.package(id)?;
         package.release(candidate).map_err(|error| unavailable(id, error))
     }

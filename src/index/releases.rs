@@ -98,12 +98,12 @@ pub struct Upgrade {
 
 impl Releases {
     /// The versions of a package in a hub, an OCI registry or a folder, in any order.
-    pub fn registry(id: PackageId, entries: Vec<Entry>) -> Self {
+    pub fn registry(id: PackageId, entries: impl IntoIterator<Item = Entry>) -> Self {
         Self::sorted(id, Source::Registry, entries)
     }
 
     /// The versions of a package in a Git repository, which has commits and branches besides.
-    pub fn repository(id: PackageId, entries: Vec<Entry>) -> Self {
+    pub fn repository(id: PackageId, entries: impl IntoIterator<Item = Entry>) -> Self {
         Self::sorted(id, Source::Repository, entries)
     }
 
@@ -125,29 +125,48 @@ impl Releases {
     }
 
     /// Sorts the entries; of two with one version the first stays.
-    fn sorted(id: PackageId, source: Source, mut entries: Vec<Entry>) -> Self {
-        if !entries.is_sorted_by(|one, two| one.version < two.version) {
-            entries.sort_by(|one, two| one.version.cmp(&two.version));
-            entries.dedup_by(|later, first| later.version == first.version);
-        }
+    fn sorted(id: PackageId, source: Source, entries: impl IntoIterator<Item = Entry>) -> Self {
+        let entries = entries.into_iter();
         let mut releases = Self::empty(id, source);
-        releases.versions.reserve_exact(entries.len());
-        for entry in entries {
-            let at = releases.versions.len();
-            if let Some(published) = entry.published {
-                put(&mut releases.published, at, published);
-            }
-            if let Some(commit) = entry.commit {
-                put(&mut releases.commits, at, commit);
-            }
-            if let Some(details) = entry.details {
-                releases.details.push((at as Position, details));
-            }
-            let semver = entry.version.as_semver();
-            releases.is_plain &= semver.is_some_and(|version| version.pre.is_empty());
-            releases.versions.push(entry.version);
+        releases.versions.reserve_exact(entries.size_hint().1.unwrap_or_default());
+        entries.for_each(|entry| releases.push(entry));
+        if !releases.versions.is_sorted_by(|one, two| one < two) {
+            releases.sort();
         }
         releases
+    }
+
+    fn sort(&mut self) {
+        let mut order: Vec<Position> = (0..self.len()).collect();
+        order.sort_by(|&one, &two| self.version(one).cmp(self.version(two)));
+        order.dedup_by(|later, first| self.version(*later) == self.version(*first));
+        let mut sorted = Self::empty(self.id.clone(), self.source.clone());
+        for at in order {
+            let details = self.details.binary_search_by_key(&at, |(at, _)| *at);
+            sorted.push(Entry {
+                version: self.version(at).clone(),
+                published: self.published(at),
+                commit: self.commit(at).cloned(),
+                details: details.ok().map(|found| Arc::clone(&self.details[found].1)),
+            });
+        }
+        *self = sorted;
+    }
+
+    fn push(&mut self, entry: Entry) {
+        let at = self.versions.len();
+        if let Some(published) = entry.published {
+            put(&mut self.published, at, published);
+        }
+        if let Some(commit) = entry.commit {
+            put(&mut self.commits, at, commit);
+        }
+        if let Some(details) = entry.details {
+            self.details.push((at as Position, details));
+        }
+        let semver = entry.version.as_semver();
+        self.is_plain &= semver.is_some_and(|version| version.pre.is_empty());
+        self.versions.push(entry.version);
     }
 
     /// The package.

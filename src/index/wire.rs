@@ -73,26 +73,28 @@ fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
 
 /// The release that a line describes.
 pub(super) fn release(lines: &Lines, line: Line) -> Result<Release, serde_json::Error> {
-    serde_json::from_slice(&lines.read(line).map_err(serde::de::Error::custom)?)
+    let bytes = lines.read(line).map_err(serde::de::Error::custom)?;
+    // Looked at once, rather than string by string.
+    let text = std::str::from_utf8(&bytes).map_err(serde::de::Error::custom)?;
+    serde_json::from_str(text)
 }
 
 /// What selection sees of the listing's versions: the heads up to the first that is none. When they were published is left
 /// out unless it matters.
-pub(super) fn entries(id: &PackageId, heads: &[Head], lines: &Lines, dated: bool) -> Vec<Entry> {
-    let mut entries = Vec::with_capacity(heads.len());
-    for head in heads {
-        let Some(version) = parse_head(head) else {
-            break;
-        };
-        let details = head.detailed.then(|| Arc::new(details_at(id, lines, head.line)));
-        entries.push(Entry {
-            version,
+pub(super) fn entries(
+    id: &PackageId,
+    heads: &[Head],
+    lines: &Lines,
+    dated: bool,
+) -> impl Iterator<Item = Entry> {
+    heads.iter().map_while(move |head| {
+        Some(Entry {
+            version: parse_head(head)?,
             published: head.published.filter(|_| dated),
             commit: head.commit.as_deref().map(Arc::from),
-            details,
-        });
-    }
-    entries
+            details: head.detailed.then(|| Arc::new(details_at(id, lines, head.line))),
+        })
+    })
 }
 
 fn parse_head(head: &Head) -> Option<Version> {
@@ -265,7 +267,8 @@ mod tests {
         assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
         assert_eq!(heads[0].published, Some(7));
         let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
-        let entries = entries(&id, &heads, &Lines::fetched(found.lines), false);
+        let lines = Lines::fetched(found.lines);
+        let entries: Vec<Entry> = entries(&id, &heads, &lines, false).collect();
         assert_eq!(entries.len(), 3);
         let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());
         assert_eq!(yanked.as_deref(), Some("bad"));

@@ -113,7 +113,7 @@ pub(super) fn fetch_release(
 fn fetch_one(
     session: &Session,
     package: &LockedPackage,
-    known: Option<&(Route, Box<Release>)>,
+    known: Option<&(Arc<Route>, Arc<Release>)>,
     folders: &KnownFolders,
 ) -> Result<(Stored, bool), CommandError> {
     // A folder's content is what it is now; the lock only records it.
@@ -124,8 +124,8 @@ fn fetch_one(
         return Ok((stored, true));
     }
     let (route, release) = match known {
-        Some((route, release)) => (route.clone(), release.clone()),
-        None => (route_of(session, package)?, Box::new(release_of(package))),
+        Some((route, release)) => (Arc::clone(route), Arc::clone(release)),
+        None => (Arc::new(route_of(session, package)?), Arc::new(release_of(package))),
     };
     let what = format!("{} {}", package.id, package.version);
     session.events.detail(&format!("fetching {what} from {}", route.location.describe()));

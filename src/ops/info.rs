@@ -3,6 +3,7 @@
 //! Fetches no package: of a hub's package, what the index says is what is known.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use mu_provider::{Listing as Listed, Maintainer, Release, Silent};
 
@@ -83,7 +84,7 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
     };
     let failed = |error: Unavailable| unavailable(session, error);
     let (route, release) = session.index().release(&id, candidate).map_err(failed)?;
-    let release = in_full(&route, *release);
+    let release = in_full(&route, Arc::unwrap_or_clone(release));
     let manifest = manifest(session, &id, candidate)?;
     let version = match &chosen {
         Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,

@@ -85,7 +85,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
             return None;
         };
         let (_, release) = index.release(&package.id, Candidate::Revision(&revision)).ok()?;
-        Some(release.reference?.starts_with("refs/heads/"))
+        Some(release.reference.as_ref()?.starts_with("refs/heads/"))
     };
     let following = named.into_iter().filter(|package| is_branch(package) == Some(true));
     Ok(following.map(|package| package.id.clone()).collect())

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mu_provider::{Release, SafeUrl};
+use rustc_hash::FxHashMap;
 
 use crate::index::{Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
@@ -34,7 +35,7 @@ pub(super) fn record(
         replaced: replaced(&previous, selection),
         extra: requirements.extra.clone(),
     };
-    let mut releases = HashMap::new();
+    let mut releases = FxHashMap::default();
     let mut warnings: Vec<String> =
         selection.warnings.iter().map(|warning| describe(session, warning)).collect();
     for chosen in &selection.packages {

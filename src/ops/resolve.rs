@@ -3,10 +3,11 @@
 //! Nothing is fetched or written here; a lock's new entries know their digest only where an index
 //! told it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mu_provider::Release;
+use rustc_hash::FxHashMap;
 
 use crate::index::{Requirement as IndexRequirement, Route, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
@@ -30,7 +31,7 @@ pub struct Resolved {
     /// The lock as it was.
     pub previous: Arc<Lockfile>,
     /// Where the packages are that were asked for in this run, by their place in `lock.packages`.
-    pub releases: HashMap<usize, (Route, Box<Release>)>,
+    pub releases: FxHashMap<usize, (Arc<Route>, Arc<Release>)>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// The versions that packages move over, step by step.

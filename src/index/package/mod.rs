@@ -28,7 +28,7 @@ type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
 #[derive(Debug)]
 pub(super) struct Package {
     releases: Arc<Releases>,
-    route: Route,
+    route: Arc<Route>,
     /// `None` if there is no such package.
     lines: Option<Lines>,
     held: Vec<Held>,
@@ -40,8 +40,8 @@ pub(super) struct Package {
     /// What manifests say besides, of the versions whose manifests were read and say something.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
-    /// Lines that were read ahead of need, until somebody asks for them.
-    ahead: Mutex<Vec<(Position, Box<Release>)>>,
+    /// Lines that were read ahead of need.
+    ahead: Mutex<Vec<(Position, Arc<Release>)>>,
 }
 
 /// What the listing has of a release, or of a tag or branch that is none.
@@ -86,17 +86,22 @@ impl Package {
             None => (Releases::absent(id.clone(), record.tried), None),
             Some(Listing { location, heads, lines }) => {
                 let entries = wire::entries(id, &heads, &lines, route.location.dated);
+                let is_git = route.provider.name() == "git";
+                let id = id.clone();
+                let releases = if is_git {
+                    Releases::repository(id, entries)
+                } else {
+                    Releases::registry(id, entries)
+                };
                 route.location = location;
                 held.reserve_exact(heads.len());
                 held.extend(heads.into_iter().map(Held::from));
-                let is_git = route.provider.name() == "git";
-                let of = if is_git { Releases::repository } else { Releases::registry };
-                (of(id.clone(), entries), Some(lines))
+                (releases, Some(lines))
             }
         };
         Self {
             releases: Arc::new(releases),
-            route,
+            route: Arc::new(route),
             lines,
             held,
             is_remembered: false,
@@ -144,7 +149,7 @@ impl Package {
             let manifest = package.manifest(shared, &Release::default())?;
             let version = manifest.and_then(|manifest| manifest.version);
             head.version = wire::label(Some(&version.unwrap_or_else(zero)));
-            package = Self::new(id, package.route, record);
+            package = Self::new(id, Arc::unwrap_or_clone(package.route), record);
         }
         Ok(package)
     }
@@ -167,32 +172,31 @@ impl Package {
     pub(super) fn release(
         &self,
         candidate: Candidate<'_>,
-    ) -> Result<(Route, Box<Release>), Arc<PackageError>> {
+    ) -> Result<(Arc<Route>, Arc<Release>), Arc<PackageError>> {
         let release = match candidate {
-            Candidate::Release(position) => match self.take_ahead(position) {
+            Candidate::Release(position) => match self.was_read_ahead(position) {
                 Some(release) => release,
-                None => Box::new(self.line(position)?),
+                None => Arc::new(self.line(position)?),
             },
             Candidate::Revision(untagged) => {
                 let known = lock(&self.untagged).get(&*untagged.commit).cloned();
                 let bare =
                     || Release { commit: Some(untagged.commit.to_string()), ..Release::default() };
-                Box::new(known.map_or_else(bare, |looked| looked.release.clone()))
+                Arc::new(known.map_or_else(bare, |looked| looked.release.clone()))
             }
         };
-        Ok((self.route.clone(), release))
+        Ok((Arc::clone(&self.route), release))
     }
 
     /// Reads a line before anybody asks for it. Why it cannot be read is told to whoever does.
     pub(super) fn read_ahead(&self, position: Position) {
-        let release = self.line(position).ok().map(|release| (position, Box::new(release)));
+        let release = self.line(position).ok().map(|release| (position, Arc::new(release)));
         lock(&self.ahead).extend(release);
     }
 
-    fn take_ahead(&self, position: Position) -> Option<Box<Release>> {
-        let mut ahead = lock(&self.ahead);
-        let found = ahead.iter().position(|(at, _)| *at == position)?;
-        Some(ahead.swap_remove(found).1)
+    fn was_read_ahead(&self, position: Position) -> Option<Arc<Release>> {
+        let ahead = lock(&self.ahead);
+        ahead.iter().find(|(at, _)| *at == position).map(|(_, release)| Arc::clone(release))
     }
 
     fn line(&self, position: Position) -> Result<Release, PackageError> {

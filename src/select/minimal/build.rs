@@ -119,9 +119,6 @@ impl BuildList {
         while !wave.is_empty() {
             // Who asks for the same again, and later, adds nothing.
             wave.retain(|&(_, ask)| !world.is_own(ask) && met.insert(ask));
-            wave.sort_unstable_by(|one, two| {
-                world.requirement(one.1).cmp(world.requirement(two.1))
-            });
             world.expect(wave.iter().map(|&(_, ask)| &world.requirement(ask).id));
             let mut fresh = Vec::new();
             for (by, ask) in wave {

@@ -35,6 +35,8 @@ impl AskSet {
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     numbers: FxHashMap<Arc<Requirement>, Ask>,
+    /// The same by where the requirement is in memory; most are shared by all who ask for them.
+    by_address: FxHashMap<usize, Ask>,
     met: Vec<Met>,
     by_version: FxHashMap<(usize, Position), Rc<[Ask]>>,
 }
@@ -77,6 +79,7 @@ impl World<'_> {
         let ask = Ask(self.asked.met.len());
         let is_own = self.request.is_own(&requirement.id);
         self.asked.numbers.insert(Arc::clone(&requirement), ask);
+        self.asked.by_address.insert(Arc::as_ptr(&requirement).addr(), ask);
         self.asked.met.push(Met { requirement, is_own, answer: None });
         ask
     }
@@ -107,7 +110,9 @@ impl World<'_> {
         }
         let requirements = self.read_requirements(place, position)?;
         let asks = requirements.iter().map(|requirement| {
-            let known = self.asked.numbers.get(requirement).copied();
+            let address = Arc::as_ptr(requirement).addr();
+            let known = self.asked.by_address.get(&address);
+            let known = known.or_else(|| self.asked.numbers.get(requirement)).copied();
             known.unwrap_or_else(|| self.number(Arc::clone(requirement)))
         });
         let asks: Rc<[Ask]> = asks.collect();

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::World;
 use crate::index::Candidate;
 use crate::index::releases::{Position, Releases};
 use crate::reference::PackageId;
 
 impl World<'_> {
-    /// Hints to the universe which packages come next.
+    /// Hints to the universe which packages come next, in the order in which they will be wanted.
     pub(in crate::select) fn expect<'r>(&self, ids: impl Iterator<Item = &'r PackageId>) {
         if self.universe.is_at_hand() {
             return;
@@ -16,9 +18,8 @@ impl World<'_> {
         let overrides = &self.request.settings.overrides;
         let places = ids.filter(|&id| !self.places.contains_key(id));
         let actual = places.map(|id| overrides.get(id).map_or(id, |instead| &instead.id));
-        let mut ids: Vec<PackageId> = actual.cloned().collect();
-        ids.sort_unstable();
-        ids.dedup();
+        let mut met = FxHashSet::default();
+        let ids: Vec<PackageId> = actual.filter(|&id| met.insert(id)).cloned().collect();
         if !ids.is_empty() {
             self.universe.expect(&ids);
         }
