@@ -63,7 +63,8 @@ struct Shown<'c> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { change: Change { id, from, to, via }, styles: [faint, good, bad, notice] } = self;
+        let Self { change: Change { id, from, to, via }, styles: [faint, good, bad, notice] } =
+            self;
         match (from, to) {
             (None, Some(to)) => write!(out, "{good}+{good:#} {id} {to}"),
             (Some(from), None) => write!(out, "{bad}-{bad:#} {id} {faint}{from}{faint:#}"),

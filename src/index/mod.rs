@@ -485,7 +485,7 @@ impl Shared {
     }
 
     fn record(&self, found: Found) -> Record {
-        let heads = wire::heads(&found);
+        let heads = cache::Heads::Each(wire::heads(&found));
         let Found { lines, validator, max_age, location } = found;
         let listing = Some(cache::Listing { location, heads, lines: cache::Lines::fetched(lines) });
         Record { checked: self.options.now, max_age, validator, listing, tried: Vec::new() }

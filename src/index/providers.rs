@@ -40,8 +40,9 @@ impl Shared {
         let record = self.list_providers(&route, capability)?;
         let listing = record.listing.iter();
         let names = listing.flat_map(|listing| {
-            let lines = listing.heads.iter().map(|head| head.line);
-            lines.filter_map(|line| wire::release(&listing.lines, line).ok()).map(|line| line.name)
+            let heads = listing.heads.each(&listing.lines).into_owned();
+            let lines = heads.into_iter().map(|head| wire::release(&listing.lines, head.line));
+            lines.filter_map(|line| Some(line.ok()?.name))
         });
         let ids: Arc<[PackageId]> =
             names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok()).collect();

@@ -17,7 +17,7 @@ pub type Position = u32;
 pub struct Releases {
     id: PackageId,
     source: Source,
-    versions: Vec<Version>,
+    versions: Versions,
     /// When each was published, up to the last of which that is told.
     published: Vec<Option<i64>>,
     /// The commit of each, up to the last that has one.
@@ -25,6 +25,34 @@ pub struct Releases {
     /// Of the versions that have some, ascending.
     details: Vec<(Position, Arc<Details>)>,
     is_plain: bool,
+    is_told: bool,
+}
+
+/// Versions, ascending.
+#[derive(Debug, Clone, PartialEq)]
+enum Versions {
+    /// Each by its three numbers, which is all there is of it.
+    Plain(Vec<[u32; 3]>),
+    Any(Vec<Version>),
+}
+
+impl Versions {
+    fn len(&self) -> usize {
+        match self {
+            Self::Plain(numbers) => numbers.len(),
+            Self::Any(versions) => versions.len(),
+        }
+    }
+
+    fn get(&self, at: usize) -> Version {
+        match self {
+            Self::Plain(numbers) => {
+                let [major, minor, patch] = numbers[at].map(u64::from);
+                semver::Version::new(major, minor, patch).into()
+            }
+            Self::Any(versions) => versions[at].clone(),
+        }
+    }
 }
 
 /// What kind of place the releases come from, as far as choosing among them depends on it.
@@ -98,12 +126,12 @@ pub struct Upgrade {
 
 impl Releases {
     /// The versions of a package in a hub, an OCI registry or a folder, in any order.
-    pub fn registry(id: PackageId, entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub fn registry(id: PackageId, entries: Vec<Entry>) -> Self {
         Self::sorted(id, Source::Registry, entries)
     }
 
     /// The versions of a package in a Git repository, which has commits and branches besides.
-    pub fn repository(id: PackageId, entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub fn repository(id: PackageId, entries: Vec<Entry>) -> Self {
         Self::sorted(id, Source::Repository, entries)
     }
 
@@ -112,61 +140,61 @@ impl Releases {
         Self::empty(id, Source::Absent { tried })
     }
 
-    fn empty(id: PackageId, source: Source) -> Self {
-        Self {
-            id,
-            source,
-            versions: Vec::new(),
-            published: Vec::new(),
-            commits: Vec::new(),
-            details: Vec::new(),
-            is_plain: true,
-        }
-    }
-
-    /// Sorts the entries; of two with one version the first stays.
-    fn sorted(id: PackageId, source: Source, entries: impl IntoIterator<Item = Entry>) -> Self {
-        let entries = entries.into_iter();
-        let mut releases = Self::empty(id, source);
-        releases.versions.reserve_exact(entries.size_hint().1.unwrap_or_default());
-        entries.for_each(|entry| releases.push(entry));
-        if !releases.versions.is_sorted_by(|one, two| one < two) {
-            releases.sort();
+    /// The versions of a package in a hub, each three numbers, in ascending order; with when those of which that is told
+    /// were published, and what only some have, both by position and ascending. `is_told` says that the listing holds what
+    /// each of them depends on, too.
+    pub fn plain(
+        id: PackageId,
+        versions: Vec<[u32; 3]>,
+        published: impl Iterator<Item = (Position, i64)>,
+        details: Vec<(Position, Arc<Details>)>,
+        is_told: bool,
+    ) -> Self {
+        let versions = Versions::Plain(versions);
+        let mut releases = Self { versions, details, is_told, ..Self::empty(id, Source::Registry) };
+        for (at, published) in published {
+            put(&mut releases.published, at as usize, published);
         }
         releases
     }
 
-    fn sort(&mut self) {
-        let mut order: Vec<Position> = (0..self.len()).collect();
-        order.sort_by(|&one, &two| self.version(one).cmp(self.version(two)));
-        order.dedup_by(|later, first| self.version(*later) == self.version(*first));
-        let mut sorted = Self::empty(self.id.clone(), self.source.clone());
-        for at in order {
-            let details = self.details.binary_search_by_key(&at, |(at, _)| *at);
-            sorted.push(Entry {
-                version: self.version(at).clone(),
-                published: self.published(at),
-                commit: self.commit(at).cloned(),
-                details: details.ok().map(|found| Arc::clone(&self.details[found].1)),
-            });
+    fn empty(id: PackageId, source: Source) -> Self {
+        Self {
+            id,
+            source,
+            versions: Versions::Any(Vec::new()),
+            published: Vec::new(),
+            commits: Vec::new(),
+            details: Vec::new(),
+            is_plain: true,
+            is_told: false,
         }
-        *self = sorted;
     }
 
-    fn push(&mut self, entry: Entry) {
-        let at = self.versions.len();
-        if let Some(published) = entry.published {
-            put(&mut self.published, at, published);
+    /// Sorts the entries; of two with one version the first stays.
+    fn sorted(id: PackageId, source: Source, mut entries: Vec<Entry>) -> Self {
+        if !entries.is_sorted_by(|one, two| one.version < two.version) {
+            entries.sort_by(|one, two| one.version.cmp(&two.version));
+            entries.dedup_by(|later, first| later.version == first.version);
         }
-        if let Some(commit) = entry.commit {
-            put(&mut self.commits, at, commit);
+        let mut releases = Self::empty(id, source);
+        let mut versions = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.into_iter().enumerate() {
+            if let Some(published) = entry.published {
+                put(&mut releases.published, at, published);
+            }
+            if let Some(commit) = entry.commit {
+                put(&mut releases.commits, at, commit);
+            }
+            if let Some(details) = entry.details {
+                releases.details.push((at as Position, details));
+            }
+            let semver = entry.version.as_semver();
+            releases.is_plain &= semver.is_some_and(|version| version.pre.is_empty());
+            versions.push(entry.version);
         }
-        if let Some(details) = entry.details {
-            self.details.push((at as Position, details));
-        }
-        let semver = entry.version.as_semver();
-        self.is_plain &= semver.is_some_and(|version| version.pre.is_empty());
-        self.versions.push(entry.version);
+        releases.versions = Versions::Any(versions);
+        releases
     }
 
     /// The package.
@@ -192,6 +220,11 @@ impl Releases {
         self.is_plain
     }
 
+    /// Whether the listing says all that counts of every version, so that no manifest says more.
+    pub fn is_told(&self) -> bool {
+        self.is_told
+    }
+
     /// How many versions there are.
     pub fn len(&self) -> Position {
         Position::try_from(self.versions.len())
@@ -200,22 +233,26 @@ impl Releases {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.versions.is_empty()
+        self.versions.len() == 0
     }
 
     /// The version at `position`.
-    pub fn version(&self, position: Position) -> &Version {
-        &self.versions[position as usize]
+    pub fn version(&self, position: Position) -> Version {
+        self.versions.get(position as usize)
     }
 
     /// The versions, ascending.
-    pub fn versions(&self) -> impl DoubleEndedIterator<Item = &Version> {
-        self.versions.iter()
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = Version> {
+        (0..self.versions.len()).map(|at| self.versions.get(at))
     }
 
     /// Where `version` is.
     pub fn position(&self, version: &Version) -> Option<Position> {
-        self.versions.binary_search(version).ok().map(|found| found as Position)
+        let found = match &self.versions {
+            Versions::Any(versions) => versions.binary_search(version),
+            Versions::Plain(numbers) => numbers.binary_search(&plain(version)?),
+        };
+        found.ok().map(|found| found as Position)
     }
 
     /// When the version at `position` was published, in seconds since 1970.
@@ -252,14 +289,27 @@ impl Releases {
 
     /// The app version at `position`: of a composite version its first part.
     pub fn app_version(&self, position: Position) -> Option<&str> {
-        let stated = || self.details(position)?.app_version.as_deref();
-        self.version(position).app().or_else(stated)
+        let composite = match &self.versions {
+            Versions::Any(versions) => versions[position as usize].app(),
+            Versions::Plain(_) => None,
+        };
+        composite.or_else(|| self.details(position)?.app_version.as_deref())
     }
 
     /// How the app versions of the package are compared.
     pub fn app_versioning(&self) -> AppVersioning {
         AppVersioning::of((0..self.len()).filter_map(|position| self.app_version(position)))
     }
+}
+
+/// The three numbers of a version that is nothing else, if they are small enough to be kept so.
+pub fn plain(version: &Version) -> Option<[u32; 3]> {
+    let semver = version.as_semver()?;
+    if !semver.pre.is_empty() || !semver.build.is_empty() {
+        return None;
+    }
+    let number = |number| u32::try_from(number).ok();
+    Some([number(semver.major)?, number(semver.minor)?, number(semver.patch)?])
 }
 
 fn put<T: Clone>(column: &mut Vec<Option<T>>, at: usize, value: T) {
@@ -280,7 +330,8 @@ mod tests {
         let id = PackageId::parse("hub.mu.com/aws/ec2").expect("is an id");
         let entries = ["1.10.0", "1.2.0", "1.2.0"].map(|text| Entry::from(version(text)));
         let releases = Releases::registry(id, entries.to_vec());
-        let versions: Vec<String> = releases.versions().map(ToString::to_string).collect();
+        let versions: Vec<String> =
+            releases.versions().map(|version| version.to_string()).collect();
         assert_eq!(versions, ["1.2.0", "1.10.0"]);
         assert_eq!(releases.position(&version("1.10.0")), Some(1));
         assert_eq!(releases.position(&version("1.3.0")), None);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mu_provider::{Dependency, Found, Release};
 
 use crate::index::cache::{Head, Label, Line, Lines, Needs};
-use crate::index::releases::{Details, Entry, Upgrade};
+use crate::index::releases::{Details, Entry, Upgrade, plain};
 use crate::index::universe::Requirement;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
 
@@ -43,13 +43,7 @@ pub(super) fn heads(found: &Found) -> Vec<Head> {
 /// A version in short, if nothing is lost by that.
 pub(super) fn label(version: Option<&Version>) -> Label {
     let Some(version) = version else { return Label::Text("".into()) };
-    let plain =
-        version.as_semver().filter(|semver| semver.pre.is_empty() && semver.build.is_empty());
-    let numbers = plain.and_then(|semver| {
-        let number = |number| u32::try_from(number).ok();
-        Some([number(semver.major)?, number(semver.minor)?, number(semver.patch)?])
-    });
-    numbers.map_or_else(|| Label::Text(version.to_string().into()), Label::Plain)
+    plain(version).map_or_else(|| Label::Text(version.to_string().into()), Label::Plain)
 }
 
 /// The references of dependencies that are nothing else.
@@ -81,20 +75,16 @@ pub(super) fn release(lines: &Lines, line: Line) -> Result<Release, serde_json::
 
 /// What selection sees of the listing's versions: the heads up to the first that is none. When they were published is left
 /// out unless it matters.
-pub(super) fn entries(
-    id: &PackageId,
-    heads: &[Head],
-    lines: &Lines,
-    dated: bool,
-) -> impl Iterator<Item = Entry> {
-    heads.iter().map_while(move |head| {
+pub(super) fn entries(id: &PackageId, heads: &[Head], lines: &Lines, dated: bool) -> Vec<Entry> {
+    let entries = heads.iter().map_while(|head| {
         Some(Entry {
             version: parse_head(head)?,
             published: head.published.filter(|_| dated),
             commit: head.commit.as_deref().map(Arc::from),
             details: head.detailed.then(|| Arc::new(details_at(id, lines, head.line))),
         })
-    })
+    });
+    entries.collect()
 }
 
 fn parse_head(head: &Head) -> Option<Version> {
@@ -111,7 +101,7 @@ fn parse_head(head: &Head) -> Option<Version> {
     }
 }
 
-fn details_at(id: &PackageId, lines: &Lines, line: Line) -> Details {
+pub(super) fn details_at(id: &PackageId, lines: &Lines, line: Line) -> Details {
     match release(lines, line) {
         Ok(release) => details(id, &release),
         Err(error) => Details {
@@ -267,8 +257,7 @@ mod tests {
         assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
         assert_eq!(heads[0].published, Some(7));
         let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
-        let lines = Lines::fetched(found.lines);
-        let entries: Vec<Entry> = entries(&id, &heads, &lines, false).collect();
+        let entries = entries(&id, &heads, &Lines::fetched(found.lines), false);
         assert_eq!(entries.len(), 3);
         let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());
         assert_eq!(yanked.as_deref(), Some("bad"));

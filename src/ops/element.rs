@@ -73,7 +73,7 @@ fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, Comman
     let spec = package.spec();
     let newest = (0..releases.len()).rev().find(|position| {
         let is_yanked = releases.details(*position).is_some_and(|details| details.yanked.is_some());
-        !is_yanked && spec.accepts(releases.version(*position), false)
+        !is_yanked && spec.accepts(&releases.version(*position), false)
     });
     let Some(newest) = newest else { return Ok(Vec::new()) };
     let (route, release) = index

@@ -107,7 +107,7 @@ impl Sieve<'_> {
         let apps = releases.app_versioning();
         let passing = (0..releases.len()).filter(|&position| {
             let details = releases.details(position);
-            self.passes(releases.version(position))
+            self.passes(&releases.version(position))
                 && details.is_none_or(|details| details.yanked.is_none())
                 && self.passes_details(details, releases.app_version(position), apps)
         });

@@ -108,7 +108,7 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
     let is_yanked = |&position: &Position| {
         releases.details(position).is_some_and(|details| details.yanked.is_some())
     };
-    let mut versions = releases.versions().map(ToString::to_string);
+    let mut versions = releases.versions().map(|version| version.to_string());
     let oldest = versions.next();
     let newest = versions.next_back().or_else(|| oldest.clone());
     session.save_index();

@@ -74,7 +74,7 @@ pub fn versions(
     let listing = Listing { session, id: &id, releases: &releases };
     let wanted = reference.version();
     let is_wanted = |position: &Position| {
-        sieve.passes(releases.version(*position))
+        sieve.passes(&releases.version(*position))
             && wanted.is_none_or(|wanted| listing.is_named(*position, wanted))
     };
     let positions: Vec<Position> = (0..releases.len()).filter(is_wanted).collect();
@@ -110,9 +110,9 @@ impl Listing<'_> {
             }
             VersionSpec::Tag(tag) => {
                 details.is_some_and(|details| details.tags.iter().any(|name| name == tag.as_str()))
-                    || wanted.accepts(self.releases.version(position), true)
+                    || wanted.accepts(&self.releases.version(position), true)
             }
-            _ => wanted.accepts(self.releases.version(position), true),
+            _ => wanted.accepts(&self.releases.version(position), true),
         }
     }
 
@@ -198,7 +198,7 @@ impl Listing<'_> {
             .release(self.id, Candidate::Release(position))
             .map_err(|error| unavailable(self.session, error))?;
         let locked = self.session.lockfile()?.is_some_and(|lock| {
-            lock.find(self.id).any(|package| package.parsed_version().as_ref() == Some(version))
+            lock.find(self.id).any(|package| package.parsed_version().as_ref() == Some(&version))
         });
         let details = details.cloned().unwrap_or_default();
         Ok(ListedVersion {

@@ -63,16 +63,16 @@ impl Range {
 
     /// Which of so many ascending versions are in the range, if they are all from one place up to another; `None` where
     /// that must be asked of each. None of the versions may be a prerelease or a composite one.
-    pub fn span<'version>(
+    pub fn span(
         &self,
         count: usize,
-        version: impl Fn(usize) -> &'version Version,
+        version: impl Fn(usize) -> Version,
     ) -> Option<std::ops::Range<usize>> {
         let [Alternative(comparators)] = &*self.alternatives else { return None };
         let holds = |at: usize, is_lower: bool| {
-            let version = version(at).leading();
+            let version = version(at);
             let mut bounds = comparators.iter().filter(|bound| bound.side.is_lower() == is_lower);
-            bounds.all(|bound| bound.holds(version, true))
+            bounds.all(|bound| bound.holds(version.leading(), true))
         };
         let start = first(0, count, |at| holds(at, true));
         Some(start..first(start, count, |at| !holds(at, false)))

@@ -67,7 +67,7 @@ pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Positio
     let first = text.split([' ', ',', '|']).next().unwrap_or_default();
     let wanted = Version::parse_lenient(first.trim_end_matches(['x', 'X', '*', '.'])).ok()?;
     let versions = package.releases().versions();
-    Some(versions.take_while(|version| **version <= wanted).count() as Position)
+    Some(versions.take_while(|version| *version <= wanted).count() as Position)
 }
 
 /// Why versions are no candidates, those with the same reason together.

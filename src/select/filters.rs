@@ -54,9 +54,9 @@ pub(super) struct Filters<'a> {
 }
 
 /// A candidate, as the rules look at it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Looks<'a> {
-    pub(super) version: Option<&'a Version>,
+    pub(super) version: Option<Version>,
     pub(super) published: Option<i64>,
     pub(super) details: Option<&'a Details>,
     pub(super) is_locked: bool,
@@ -71,7 +71,7 @@ impl<'a> Filters<'a> {
     ///
     /// What is locked is not held against being yanked or young: nobody's build should break for that.
     pub(super) fn rejection(&self, id: &PackageId, looks: &Looks<'_>) -> Option<Rejection> {
-        if self.excludes(id, looks.version) {
+        if self.excludes(id, looks.version.as_ref()) {
             return Some(Rejection::Excluded);
         }
         if let Some(details) = looks.details {

@@ -96,7 +96,7 @@ impl<'a> Ceiling<'a> {
         let releases = package.releases();
         let above = (0..releases.len()).filter(|&at| {
             let version = releases.version(at);
-            version > current && !version.is_prerelease()
+            version > *current && !version.is_prerelease()
         });
         let mut rules: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
         let mut asked: BTreeMap<Vec<(String, String)>, Vec<Position>> = BTreeMap::new();

@@ -246,14 +246,16 @@ impl Gathering<'_, '_> {
             Replaced { id, by, requested }
         });
         let replaced = replaced.collect();
-        let mut drafts: Vec<(usize, Draft)> = drafts.into_iter().enumerate().collect();
-        drafts.sort_by(|(_, one), (_, two)| key(world, &one.target).cmp(&key(world, &two.target)));
+        // Places move about here, not drafts, which are large.
+        let mut sorted: Vec<usize> = (0..drafts.len()).collect();
+        sorted.sort_by_key(|&draft| key(world, &drafts[draft].target));
         let mut order = vec![0; drafts.len()];
-        for (index, (draft, _)) in drafts.iter().enumerate() {
-            order[*draft] = index;
+        for (index, &draft) in sorted.iter().enumerate() {
+            order[draft] = index;
         }
+        let mut drafts: Vec<Option<Draft>> = drafts.into_iter().map(Some).collect();
         let mut packages = Vec::with_capacity(drafts.len());
-        for (_, mut draft) in drafts {
+        for mut draft in sorted.into_iter().filter_map(|draft| drafts[draft].take()) {
             draft.requested.sort_unstable();
             draft.requested.dedup();
             let mut dependencies: Vec<usize> =
@@ -302,7 +304,7 @@ fn describe(world: &World<'_>, target: Target, warnings: &mut Vec<Warning>) -> C
         Target::Candidate(place, position) => {
             let package = world.package(place);
             let id = package.id().clone();
-            let version = package.version(position).cloned();
+            let version = package.version(position);
             warnings.extend(package.yanked(position).map(|reason| Warning::Yanked {
                 id: id.clone(),
                 version: version.clone(),

@@ -38,11 +38,11 @@ impl Upgrades {
             return None;
         }
         let mut steps: FxHashMap<Position, Option<Position>> = FxHashMap::default();
-        let mut queue: VecDeque<(&Version, Option<Position>)> =
-            installed.iter().map(|&version| (version, None)).collect();
+        let mut queue: VecDeque<(Version, Option<Position>)> =
+            installed.iter().map(|&version| (version.clone(), None)).collect();
         while let Some((version, from)) = queue.pop_front() {
             for &(position, upgrade) in &edges {
-                let leads = follows(upgrade, version) && allowed.holds(position);
+                let leads = follows(upgrade, &version) && allowed.holds(position);
                 if leads && !steps.contains_key(&position) {
                     steps.insert(position, from);
                     queue.push_back((releases.version(position), Some(position)));
@@ -69,7 +69,7 @@ impl Upgrades {
         let mut way = Vec::new();
         let mut at = self.steps.get(&position).copied().flatten();
         while let Some(step) = at {
-            way.push(releases.version(step).clone());
+            way.push(releases.version(step));
             at = self.steps.get(&step).copied().flatten();
         }
         way.reverse();
@@ -110,7 +110,8 @@ impl Upgrades {
             if is_start || self.reachable.holds(at) {
                 return missing;
             }
-            for before in (0..releases.len()).filter(|&at| follows(upgrade, releases.version(at))) {
+            for before in (0..releases.len()).filter(|&at| follows(upgrade, &releases.version(at)))
+            {
                 if !seen.holds(before) {
                     seen = seen.union(&PositionSet::singleton(before));
                     let missing = if self.reachable.holds(before) { missing } else { Some(before) };

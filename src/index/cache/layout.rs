@@ -3,6 +3,9 @@
 //! The near part has the texts, each once; then what is known of each version, a few bytes long; then the lines of
 //! versions that have details, which everybody looks at. The far part has all other lines. Numbers are seven bits a byte,
 //! the lowest first; a text is said by where it begins among the texts and how long it is.
+//!
+//! Where all versions are plain ones, what is known of them is a table with rows of one length, of which nobody need read
+//! but what is wanted; then come their dependencies, and which of them have details.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,13 +13,14 @@ use std::sync::Arc;
 use mu_provider::{Location, SafeUrl};
 use rustc_hash::FxHashMap;
 
-use super::listing::{Far, Head, Label, Line, Lines, Listing, Needs, Record};
+use super::listing::{Far, Head, Heads, Label, Line, Lines, Listing, Needs, Record, Table};
 
 const VALIDATOR: u8 = 1;
 const LISTING: u8 = 2;
 const FOLDER: u8 = 4;
 const INSECURE: u8 = 8;
 const LENIENT: u8 = 16;
+const TABLE: u8 = 32;
 
 const COMPOSITE: u8 = 1;
 const DETAILED: u8 = 2;
@@ -80,9 +84,15 @@ pub(super) fn encode(record: &Record) -> Option<Written> {
         }
         Some(listing) => {
             flags |= LISTING | writer.location(&listing.location);
-            writer.number(listing.heads.len() as u64);
-            for head in &listing.heads {
-                writer.head(head, &listing.lines);
+            let heads = listing.heads.each(&listing.lines);
+            writer.number(heads.len() as u64);
+            if is_plain(&heads) {
+                flags |= TABLE;
+                writer.table(&heads, &listing.lines);
+            } else {
+                heads.iter().for_each(|head| writer.head(head, &listing.lines));
+            }
+            for head in &*heads {
                 let lines = if head.detailed { &mut near } else { &mut far };
                 lines.extend_from_slice(&listing.lines.read(head.line).ok()?);
             }
@@ -124,21 +134,26 @@ pub(super) fn decode(
     }
     let location = reader.location(texts, flags, root)?;
     let count = usize::try_from(reader.number()?).ok()?;
-    let mut heads = Vec::with_capacity(count.min((end - reader.at) / SHORTEST));
-    let (mut near_length, mut far_length) = (0u32, 0u32);
-    for _ in 0..count {
-        let mut head = reader.head(texts)?;
-        let length = if head.detailed { &mut near_length } else { &mut far_length };
-        head.line.start = *length;
-        *length = length.checked_add(head.line.length)?;
-        heads.push(head);
+    let mut heads = match flags & TABLE {
+        0 => Heads::Each(reader.heads(count, texts)?),
+        _ => Heads::Table(reader.table(count)?),
+    };
+    // What is left are near lines, one after the other.
+    let mut line_begin = u32::try_from(reader.at).ok()?;
+    let mut place = |line: &mut Line| {
+        line.start = line_begin;
+        line_begin = line_begin.checked_add(line.length)?;
+        Some(())
+    };
+    match &mut heads {
+        Heads::Each(heads) => {
+            let mut detailed = heads.iter_mut().filter(|head| head.detailed);
+            detailed.try_for_each(|head| place(&mut head.line))?;
+        }
+        Heads::Table(table) => table.detailed.iter_mut().try_for_each(|(_, line)| place(line))?,
     }
-    let lines_begin = u32::try_from(reader.at).ok()?;
-    if reader.rest().len() != near_length as usize {
+    if line_begin as usize != end {
         return None;
-    }
-    for head in heads.iter_mut().filter(|head| head.detailed) {
-        head.line.start = head.line.start.checked_add(lines_begin)?;
     }
     let lines = Lines { near: Arc::clone(near), texts: begin..begin + length, far };
     record.listing = Some(Listing { location, heads, lines });
@@ -193,14 +208,52 @@ impl Writer {
             | flag(location.lenient, LENIENT)
     }
 
-    fn head(&mut self, head: &Head, lines: &Lines) {
-        let needs: Option<Vec<(&str, Option<&str>)>> = match &head.needs {
-            Needs::Unread => None,
-            Needs::At(at) => lines.needs(at),
+    /// The heads of plain versions.
+    fn table(&mut self, heads: &[Head], lines: &Lines) {
+        let (mut needs, mut far_end) = (Vec::new(), 0);
+        for head in heads {
+            let known = self.needs(head, lines);
+            needs.extend_from_slice(known.as_deref().unwrap_or_default());
+            far_end += if head.detailed { 0 } else { head.line.length };
+            let row = Row {
+                version: head.version.plain().unwrap_or_default(),
+                published: head.published.and_then(|at| u32::try_from(at).ok()).unwrap_or_default(),
+                far_end,
+                needs_end: i32::try_from(needs.len())
+                    .expect("a listing is under 2 GiB")
+                    .unsigned_abs(),
+                has_needs: known.is_some(),
+            };
+            row.write(&mut self.rest);
+        }
+        self.rest.extend_from_slice(&needs);
+        let detailed = || heads.iter().enumerate().filter(|(_, head)| head.detailed);
+        self.number(detailed().count() as u64);
+        for (position, head) in detailed() {
+            self.number(position as u64);
+            self.number(u64::from(head.line.length));
+        }
+    }
+
+    /// How it is written what a version depends on, if that is known.
+    fn needs(&mut self, head: &Head, lines: &Lines) -> Option<Vec<u8>> {
+        let needs: Vec<(&str, Option<&str>)> = match &head.needs {
+            Needs::Unread => return None,
+            Needs::At(at) => lines.needs(at)?,
             Needs::References(references) => {
-                Some(references.iter().map(|text| split_reference(text)).collect())
+                references.iter().map(|text| split_reference(text)).collect()
             }
         };
+        let before = std::mem::take(&mut self.rest);
+        for (place, version) in needs {
+            self.text(place);
+            self.optional_text(version);
+        }
+        Some(std::mem::replace(&mut self.rest, before))
+    }
+
+    fn head(&mut self, head: &Head, lines: &Lines) {
+        let needs = self.needs(head, lines);
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         self.rest.push(
             flag(head.composite, COMPOSITE)
@@ -224,14 +277,69 @@ impl Writer {
         }
         self.number(u64::from(head.line.length));
         if let Some(needs) = needs {
-            let before = std::mem::take(&mut self.rest);
-            for (place, version) in needs {
-                self.text(place);
-                self.optional_text(version);
-            }
-            let needs = std::mem::replace(&mut self.rest, before);
             self.number(needs.len() as u64);
             self.rest.extend_from_slice(&needs);
+        }
+    }
+}
+
+/// Whether heads can be written as a table.
+fn is_plain(heads: &[Head]) -> bool {
+    let fits = |head: &Head| {
+        let numbers = head.version.plain();
+        numbers.is_some_and(|numbers| numbers.iter().all(|&number| number <= u32::from(u16::MAX)))
+            && !head.composite
+            && head.commit.is_none()
+            && head.published.is_none_or(|at| u32::try_from(at).is_ok_and(|at| at != 0))
+    };
+    let numbers = |head: &Head| head.version.plain();
+    !heads.is_empty()
+        && heads.iter().all(fits)
+        && heads.is_sorted_by(|one, two| numbers(one) < numbers(two))
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) version: [u32; 3],
+    /// In seconds since 1970; 0 if that is not known.
+    pub(super) published: u32,
+    /// Where the line ends in the far part, or would if it were there.
+    pub(super) far_end: u32,
+    /// Where the dependencies end among all dependencies.
+    pub(super) needs_end: u32,
+    /// Whether the dependencies are told without the line.
+    pub(super) has_needs: bool,
+}
+
+impl Row {
+    /// How many bytes a row has.
+    pub(super) const LENGTH: usize = 3 * 2 + 3 * 4;
+    /// In the end of the dependencies, that only the line tells them.
+    const UNREAD: u32 = 1 << 31;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        for number in self.version {
+            out.extend_from_slice(&(number as u16).to_le_bytes());
+        }
+        let unread = if self.has_needs { 0 } else { Self::UNREAD };
+        for number in [self.published, self.far_end, self.needs_end | unread] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    /// Reads the row that `bytes` begin with.
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        let number = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let part = |at: usize| u32::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+        Self {
+            version: [part(0), part(2), part(4)],
+            published: number(6),
+            far_end: number(10),
+            needs_end: number(14) & !Self::UNREAD,
+            has_needs: number(14) & Self::UNREAD == 0,
         }
     }
 }
@@ -345,6 +453,53 @@ impl<'bytes> Reader<'bytes> {
             lenient: flags & LENIENT != 0,
             dated: false,
         })
+    }
+
+    /// Reads a table, but for where its near lines begin.
+    fn table(&mut self, count: usize) -> Option<Table> {
+        let rows = self.at;
+        let mut versions: Vec<[u32; 3]> = Vec::new();
+        let (mut far_end, mut needs_end, mut is_told) = (0, 0, true);
+        let all = self.take(count.checked_mul(Row::LENGTH)?)?;
+        versions.reserve_exact(count);
+        for row in all.chunks_exact(Row::LENGTH).map(Row::read) {
+            let is_behind = versions.last().is_none_or(|last| *last < row.version);
+            if !is_behind || row.far_end < far_end || row.needs_end < needs_end {
+                return None;
+            }
+            (far_end, needs_end) = (row.far_end, row.needs_end);
+            is_told &= row.has_needs;
+            versions.push(row.version);
+        }
+        let needs = u32::try_from(self.at).ok()?;
+        self.take(needs_end as usize)?;
+        // Where they end is a place that is told in the same way.
+        u32::try_from(self.at).ok()?;
+        let mut detailed: Vec<(u32, Line)> = Vec::new();
+        for _ in 0..self.number()? {
+            let position = self.small()?;
+            let is_behind = detailed.last().is_none_or(|(last, _)| *last < position);
+            if !is_behind || position as usize >= count {
+                return None;
+            }
+            detailed.push((position, Line { start: 0, length: self.small()?, is_far: false }));
+        }
+        Some(Table { count, is_told, versions, detailed, rows, needs })
+    }
+
+    /// Reads heads, but for where their near lines begin.
+    fn heads(&mut self, count: usize, texts: &[u8]) -> Option<Vec<Head>> {
+        let mut heads = Vec::with_capacity(count.min(self.rest().len() / SHORTEST));
+        let mut far_end = 0u32;
+        for _ in 0..count {
+            let mut head = self.head(texts)?;
+            if head.line.is_far {
+                head.line.start = far_end;
+                far_end = far_end.checked_add(head.line.length)?;
+            }
+            heads.push(head);
+        }
+        Some(heads)
     }
 
     /// Reads a head, but for where its line begins.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mu_provider::Location;
 
-use super::layout::Reader;
+use super::layout::{Reader, Row};
 use crate::fs;
 
 /// What a registry said about one package.
@@ -32,10 +32,36 @@ pub(in crate::index) struct Record {
 pub(in crate::index) struct Listing {
     /// Where the package really is.
     pub(in crate::index) location: Location,
-    /// One for each line, ascending by version; lines that are no version come last.
-    pub(in crate::index) heads: Vec<Head>,
+    /// One for each line.
+    pub(in crate::index) heads: Heads,
     /// What the heads' lines are in.
     pub(in crate::index) lines: Lines,
+}
+
+/// What is known of a listing's lines without reading them.
+#[derive(Debug, Clone)]
+pub(in crate::index) enum Heads {
+    /// Ascending by version; lines that are no version come last.
+    Each(Vec<Head>),
+    /// Of plain versions alone.
+    Table(Table),
+}
+
+/// The heads of plain versions, ascending, which but for the versions stay as they lie in the cache.
+#[derive(Debug, Clone)]
+pub(in crate::index) struct Table {
+    /// How many there are.
+    pub(in crate::index) count: usize,
+    /// Whether it is told of all without their lines what they depend on.
+    pub(in crate::index) is_told: bool,
+    /// The three numbers of each, for whoever takes them first.
+    pub(in crate::index) versions: Vec<[u32; 3]>,
+    /// The lines that hold more than a version, its time and its dependencies, by position, ascending.
+    pub(in crate::index) detailed: Vec<(u32, Line)>,
+    /// Where the rows begin.
+    pub(super) rows: usize,
+    /// Where the dependencies begin.
+    pub(super) needs: u32,
 }
 
 /// What is known of a line without reading it.
@@ -103,7 +129,74 @@ pub(super) enum Far {
     File(Arc<File>, u64, u32),
 }
 
+impl Heads {
+    /// Each by itself.
+    pub(in crate::index) fn each(&self, lines: &Lines) -> Cow<'_, [Head]> {
+        match self {
+            Self::Each(heads) => Cow::Borrowed(heads),
+            Self::Table(table) => {
+                let positions = 0..table.count;
+                Cow::Owned(positions.map(|position| table.head(lines, position)).collect())
+            }
+        }
+    }
+}
+
+impl Table {
+    /// Where the line of a version is.
+    pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Line {
+        let detailed = self.detailed.binary_search_by_key(&position, |(at, _)| *at as usize);
+        if let Ok(found) = detailed {
+            return self.detailed[found].1;
+        }
+        let start = self.before(lines, position).map_or(0, |row| row.far_end);
+        let length = self.row(lines, position).far_end - start;
+        Line { start, length, is_far: true }
+    }
+
+    /// Where the dependencies of a version are, for [`Lines::needs`]; `None` if only its line can tell.
+    pub(in crate::index) fn needs(&self, lines: &Lines, position: usize) -> Option<Range<u32>> {
+        let row = self.row(lines, position);
+        let start = self.before(lines, position).map_or(0, |row| row.needs_end);
+        row.has_needs.then(|| self.needs + start..self.needs + row.needs_end)
+    }
+
+    /// When a version was published, in seconds since 1970.
+    pub(in crate::index) fn published(&self, lines: &Lines, position: usize) -> Option<i64> {
+        Some(i64::from(self.row(lines, position).published)).filter(|&published| published != 0)
+    }
+
+    fn before(&self, lines: &Lines, position: usize) -> Option<Row> {
+        Some(self.row(lines, position.checked_sub(1)?))
+    }
+
+    fn row(&self, lines: &Lines, position: usize) -> Row {
+        Row::read(&lines.near[self.rows + position * Row::LENGTH..])
+    }
+
+    fn head(&self, lines: &Lines, position: usize) -> Head {
+        let line = self.line(lines, position);
+        Head {
+            version: Label::Plain(self.row(lines, position).version),
+            composite: false,
+            detailed: !line.is_far,
+            published: self.published(lines, position),
+            commit: None,
+            line,
+            needs: self.needs(lines, position).map_or(Needs::Unread, Needs::At),
+        }
+    }
+}
+
 impl Label {
+    /// The three numbers, if it is nothing else.
+    pub(super) fn plain(&self) -> Option<[u32; 3]> {
+        match self {
+            Self::Plain(numbers) => Some(*numbers),
+            Self::Text(_) => None,
+        }
+    }
+
     /// Whether it is no version.
     pub(in crate::index) fn is_empty(&self) -> bool {
         matches!(self, Self::Text(text) if text.is_empty())

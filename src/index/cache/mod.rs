@@ -26,7 +26,7 @@ use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, S
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::guard;
 
-pub(super) use self::listing::{Head, Label, Line, Lines, Listing, Needs, Record};
+pub(super) use self::listing::{Head, Heads, Label, Line, Lines, Listing, Needs, Record, Table};
 
 /// The cache of one registry.
 #[derive(Debug)]
@@ -280,12 +280,29 @@ mod tests {
             max_age: 60,
             validator: Some("\"etag\"".to_owned()),
             listing: Some(Listing {
-                heads: heads.collect(),
+                heads: Heads::Each(heads.collect()),
                 location: Location::new(root, "aws/ec2"),
                 lines: Lines::fetched(bytes),
             }),
             tried: Vec::new(),
         }
+    }
+
+    /// The same with plain versions alone.
+    fn plain_record(lines: &[&str]) -> Record {
+        let mut record = record(lines);
+        if let Some(Heads::Each(heads)) = record.listing.as_mut().map(|listing| &mut listing.heads)
+        {
+            for (index, head) in heads.iter_mut().enumerate() {
+                let version = Label::Plain([1, index as u32, 0]);
+                *head = Head { version, composite: false, commit: None, ..head.clone() };
+            }
+        }
+        record
+    }
+
+    fn is_table(record: &Record) -> bool {
+        record.listing.as_ref().is_some_and(|listing| matches!(listing.heads, Heads::Table(_)))
     }
 
     fn texts(record: &Record) -> Option<Vec<String>> {
@@ -294,7 +311,7 @@ mod tests {
             let line = listing.lines.read(head.line).expect("is there");
             String::from_utf8_lossy(&line).into_owned()
         };
-        Some(listing.heads.iter().map(text).collect())
+        Some(listing.heads.each(&listing.lines).iter().map(text).collect())
     }
 
     fn lines(cache: &Cache, name: &str) -> Option<Vec<String>> {
@@ -303,17 +320,25 @@ mod tests {
 
     #[test]
     fn a_record_comes_out_as_it_went_in() {
+        let lines = ["{1}", "{22}", "{333}", "{4444}"];
+        for (before, is_plain) in [(record(&lines), false), (plain_record(&lines), true)] {
+            comes_out(&before, is_plain);
+        }
+    }
+
+    fn comes_out(before: &Record, is_plain: bool) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let cache = open(&folder);
-        let before = record(&["{1}", "{22}", "{333}", "{4444}"]);
         let check = |after: &Record| {
             assert_eq!((after.checked, after.max_age), (before.checked, before.max_age));
             assert_eq!(after.validator, before.validator);
-            assert_eq!(texts(after), texts(&before));
+            assert_eq!(is_table(after), is_plain);
+            assert_eq!(texts(after), texts(before));
             let (after, before) = (after.listing.as_ref(), before.listing.as_ref());
             let (after, before) = after.zip(before).expect("have releases");
             assert_eq!(after.location, before.location);
-            for (after, before) in after.heads.iter().zip(&before.heads) {
+            let heads = |listing: &Listing| listing.heads.each(&listing.lines).into_owned();
+            for (after, before) in heads(after).iter().zip(&heads(before)) {
                 let known = |head: &Head| {
                     let Head { version, composite, detailed, published, commit, .. } = head.clone();
                     (version, composite, detailed, published, commit)
@@ -324,7 +349,8 @@ mod tests {
                 Needs::At(at) => after.lines.needs(at),
                 _ => None,
             };
-            let found: Vec<_> = after.heads.iter().map(needs).collect();
+            let heads = heads(after);
+            let found: Vec<_> = heads.iter().map(needs).collect();
             let all = vec![("aws/ec2", Some("^1")), ("acme.co/x", None), ("aws/ec2", Some(""))];
             assert_eq!(found, [None, Some(Vec::new()), Some(all.clone()), Some(all)]);
         };
@@ -336,10 +362,17 @@ mod tests {
     #[test]
     fn whatever_the_bytes_are_nothing_breaks() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let cache = open(&folder);
-        cache.put("a", record(&["{1}", "{22}", "{333}", "{4444}"]));
+        let lines = ["{1}", "{22}", "{333}", "{4444}"];
+        for record in [record(&lines), plain_record(&lines)] {
+            survives(&folder, record);
+        }
+    }
+
+    fn survives(folder: &tempfile::TempDir, before: Record) {
+        let cache = open(folder);
+        cache.put("a", before);
         cache.save().expect("saves");
-        let cache = open(&folder);
+        let cache = open(folder);
         cache.touch("a", &record(&[]));
         cache.save().expect("saves");
         let whole = std::fs::read(&cache.path).expect("reads");
@@ -348,12 +381,12 @@ mod tests {
                 let mut bytes = whole.clone();
                 bytes[at] = byte;
                 std::fs::write(&cache.path, &bytes).expect("writes");
-                let cache = open(&folder);
+                let cache = open(folder);
                 cache.times("a");
                 let Some(listing) = cache.find("a").and_then(|record| record.listing) else {
                     continue;
                 };
-                for head in &listing.heads {
+                for head in &*listing.heads.each(&listing.lines) {
                     let _ = listing.lines.read(head.line);
                     if let Needs::At(at) = &head.needs {
                         listing.lines.needs(at);

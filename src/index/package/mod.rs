@@ -1,18 +1,19 @@
 //! One package as a run knows it: its releases, and what was found out about them.
 
+mod held;
 mod mistake;
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
 use rustc_hash::FxHashMap;
 
+use self::held::{Held, One};
 use self::mistake::About;
 use crate::guard::lock;
-use crate::index::cache::{Head, Line, Lines, Listing, Needs, Record};
+use crate::index::cache::{Heads, Lines, Listing, Record, Table};
 use crate::index::error::PackageError;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::routes::Route;
@@ -31,7 +32,7 @@ pub(super) struct Package {
     route: Arc<Route>,
     /// `None` if there is no such package.
     lines: Option<Lines>,
-    held: Vec<Held>,
+    held: Held,
     /// Whether it came from the cache, so that what it needs is most likely there too.
     is_remembered: bool,
     /// Whether nobody was asked, because the commits that are asked for are on this machine.
@@ -42,24 +43,6 @@ pub(super) struct Package {
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
     /// Lines that were read ahead of need.
     ahead: Mutex<Vec<(Position, Arc<Release>)>>,
-}
-
-/// What the listing has of a release, or of a tag or branch that is none.
-#[derive(Debug)]
-struct Held {
-    line: Line,
-    /// Where its dependencies are, if they are told without the line.
-    needs: Option<Range<u32>>,
-}
-
-impl From<Head> for Held {
-    fn from(head: Head) -> Self {
-        let needs = match head.needs {
-            Needs::At(at) => Some(at),
-            Needs::Unread | Needs::References(_) => None,
-        };
-        Self { line: head.line, needs }
-    }
 }
 
 /// A revision without a version tag that was looked into.
@@ -81,22 +64,25 @@ struct Seen {
 
 impl Package {
     pub(super) fn new(id: &PackageId, mut route: Route, record: Record) -> Self {
-        let mut held = Vec::new();
-        let (releases, lines) = match record.listing {
-            None => (Releases::absent(id.clone(), record.tried), None),
+        let (releases, lines, held) = match record.listing {
+            None => (Releases::absent(id.clone(), record.tried), None, Held::Each(Vec::new())),
             Some(Listing { location, heads, lines }) => {
-                let entries = wire::entries(id, &heads, &lines, route.location.dated);
-                let is_git = route.provider.name() == "git";
-                let id = id.clone();
-                let releases = if is_git {
-                    Releases::repository(id, entries)
-                } else {
-                    Releases::registry(id, entries)
-                };
+                let dated = route.location.dated;
                 route.location = location;
-                held.reserve_exact(heads.len());
-                held.extend(heads.into_iter().map(Held::from));
-                (releases, Some(lines))
+                let (releases, held) = match heads {
+                    Heads::Table(mut table) => {
+                        let releases = plain(id, &mut table, &lines, dated);
+                        (releases, Held::Table(table))
+                    }
+                    Heads::Each(heads) => {
+                        let entries = wire::entries(id, &heads, &lines, dated);
+                        let is_git = route.provider.name() == "git";
+                        let of = if is_git { Releases::repository } else { Releases::registry };
+                        let held = heads.into_iter().map(One::from).collect();
+                        (of(id.clone(), entries), Held::Each(held))
+                    }
+                };
+                (releases, Some(lines), held)
             }
         };
         Self {
@@ -143,7 +129,8 @@ impl Package {
     ) -> Result<Self, PackageError> {
         let mut package = Self::new(id, route, record.clone());
         if let Some(listing) = &mut record.listing
-            && let [head] = &mut *listing.heads
+            && let Heads::Each(heads) = &mut listing.heads
+            && let [head] = &mut **heads
             && head.version.is_empty()
         {
             let manifest = package.manifest(shared, &Release::default())?;
@@ -200,15 +187,16 @@ impl Package {
     }
 
     fn line(&self, position: Position) -> Result<Release, PackageError> {
-        self.read(self.held[position as usize].line).map_err(|source| PackageError::Line {
+        self.read(position).map_err(|source| PackageError::Line {
             id: self.id().clone(),
             version: self.releases.version(position).to_string(),
             source,
         })
     }
 
-    fn read(&self, line: Line) -> Result<Release, serde_json::Error> {
-        wire::release(self.lines.as_ref().expect("a package with releases has lines"), line)
+    fn read(&self, position: Position) -> Result<Release, serde_json::Error> {
+        let lines = self.lines.as_ref().expect("a package with releases has lines");
+        wire::release(lines, self.held.line(lines, position))
     }
 
     /// What a commit, tag, branch or `tip` names.
@@ -266,16 +254,12 @@ impl Package {
 
     /// The line of a tag or branch called `name`, or of the default branch.
     fn named(&self, name: Option<&str>) -> Result<Option<Release>, PackageError> {
-        for (index, held) in self.held.iter().enumerate() {
-            let release = self.read(held.line).map_err(|source| PackageError::Line {
-                id: self.id().clone(),
-                version: self
-                    .releases
-                    .versions()
-                    .nth(index)
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
-                source,
+        for position in 0..self.held.len() as Position {
+            let release = self.read(position).map_err(|source| {
+                let is_version = position < self.releases.len();
+                let version = is_version.then(|| self.releases.version(position).to_string());
+                let (id, version) = (self.id().clone(), version.unwrap_or_default());
+                PackageError::Line { id, version, source }
             })?;
             let matches = match name {
                 None => release.tip,
@@ -425,8 +409,8 @@ impl Package {
 
     /// What a version requires, if that is told without its line, and leads nowhere but where ids lead.
     fn plain(&self, shared: &Shared, position: Position) -> Option<Arc<[Arc<Requirement>]>> {
-        let needs = self.held[position as usize].needs.as_ref()?;
-        let references = self.lines.as_ref()?.needs(needs)?;
+        let lines = self.lines.as_ref()?;
+        let references = lines.needs(&self.held.needs(lines, position)?)?;
         if shared.routes.has_hint(self.id()) || self.folder().is_some() {
             return None;
         }
@@ -547,6 +531,18 @@ impl Package {
         shared.declare_beside(&id, self.id(), &spec);
         Some(Requirement::new(id, spec))
     }
+}
+
+/// The releases that a table of plain versions is.
+fn plain(id: &PackageId, table: &mut Table, lines: &Lines, dated: bool) -> Releases {
+    let versions = std::mem::take(&mut table.versions);
+    let dates = if dated { 0..table.count } else { 0..0 };
+    let published = dates.filter_map(|at| Some((at as Position, table.published(lines, at)?)));
+    let details = table.detailed.iter().map(|&(position, line)| {
+        let details = wire::details_at(id, lines, line);
+        (position, Arc::new(details))
+    });
+    Releases::plain(id.clone(), versions, published, details.collect(), table.is_told)
 }
 
 /// The version of a folder whose manifest says none.

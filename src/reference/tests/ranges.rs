@@ -154,7 +154,8 @@ fn a_span_is_what_is_in_the_range() {
         "^0.9.0",
     ] {
         let range = Range::parse(text).expect("is a range");
-        let span = range.span(versions.len(), |at| &versions[at]).expect("has one alternative");
+        let span =
+            range.span(versions.len(), |at| versions[at].clone()).expect("has one alternative");
         for prereleases in [true, false] {
             for (at, version) in versions.iter().enumerate() {
                 let is_in = range.matches(version, prereleases);
@@ -163,5 +164,5 @@ fn a_span_is_what_is_in_the_range() {
         }
     }
     let several = Range::parse("^1 || ^3").expect("is a range");
-    assert_eq!(several.span(versions.len(), |at| &versions[at]), None);
+    assert_eq!(several.span(versions.len(), |at| versions[at].clone()), None);
 }

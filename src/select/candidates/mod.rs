@@ -229,9 +229,9 @@ impl Candidates {
     }
 
     /// The version at `position`; a revision may have none.
-    pub(super) fn version(&self, position: Position) -> Option<&Version> {
+    pub(super) fn version(&self, position: Position) -> Option<Version> {
         match self.revision(position) {
-            Some(revision) => revision.version.as_ref(),
+            Some(revision) => revision.version.clone(),
             None => Some(self.releases.version(position)),
         }
     }
@@ -319,13 +319,15 @@ impl Candidates {
 
     /// The app version of the candidate at `position`.
     pub(super) fn app_version(&self, position: Position) -> Option<String> {
-        let app = self.version(position).and_then(Version::app);
-        app.or_else(|| self.details(position)?.app_version.as_deref()).map(ToOwned::to_owned)
+        let version = self.version(position);
+        let composite = version.as_ref().and_then(Version::app);
+        let app = composite.or_else(|| self.details(position)?.app_version.as_deref());
+        app.map(ToOwned::to_owned)
     }
 
     /// The major version at `position`; 0 for a revision without a version.
     pub(super) fn major(&self, position: Position) -> u64 {
-        self.version(position).map_or(0, Version::major)
+        self.version(position).map_or(0, |version| version.major())
     }
 
     /// The locked candidate within `set`, the highest if there are several.
@@ -396,14 +398,14 @@ impl Candidates {
         let version = self.version(position);
         match spec {
             VersionSpec::Latest | VersionSpec::Tip => true,
-            VersionSpec::Range(_) => version.is_some_and(|version| spec.accepts(version, true)),
+            VersionSpec::Range(_) => version.is_some_and(|version| spec.accepts(&version, true)),
             VersionSpec::Commit(commit) => commit
                 .as_range()
                 .zip(version)
-                .is_some_and(|(range, version)| range.matches(version, true)),
+                .is_some_and(|(range, version)| range.matches(&version, true)),
             VersionSpec::Pin(_) => {
                 self.is_locked(position)
-                    && version.is_some_and(|version| spec.accepts(version, true))
+                    && version.is_some_and(|version| spec.accepts(&version, true))
             }
             VersionSpec::Tag(_) => false,
         }
@@ -427,7 +429,7 @@ impl Candidates {
         };
         let releases = match span {
             Some(span) => PositionSet::between(span.start as Position, span.end as Position),
-            None => PositionSet::matching(length, |at| accepts(self.releases.version(at))),
+            None => PositionSet::matching(length, |at| accepts(&self.releases.version(at))),
         };
         if self.revisions.is_empty() {
             return releases;
@@ -450,7 +452,8 @@ impl Candidates {
         });
         let of_app = requirement.app_version.as_ref().is_none_or(|wanted| {
             let stated = details.and_then(|details| details.app_version.as_deref());
-            let actual = self.version(position).and_then(Version::app).or(stated);
+            let version = self.version(position);
+            let actual = version.as_ref().and_then(Version::app).or(stated);
             actual.is_some_and(|actual| apps.accepts(wanted, actual))
         });
         in_channel && of_app

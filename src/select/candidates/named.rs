@@ -79,7 +79,7 @@ impl Candidates {
             // `1.28` may be a plain tag where no version begins so.
             VersionSpec::Range(_) => {
                 let mut versions = self.releases.versions();
-                spec.as_tag().is_none() || versions.any(|version| spec.accepts(version, true))
+                spec.as_tag().is_none() || versions.any(|version| spec.accepts(&version, true))
             }
             VersionSpec::Pin(_) => true,
             VersionSpec::Commit(_) | VersionSpec::Tag(_) => false,

@@ -236,7 +236,7 @@ pub(in crate::select) fn is_yanked_pin(
     position: Position,
 ) -> bool {
     matches!(package.rejection(settings, position), Some(Rejection::Yanked(_)))
-        && package.version(position).is_some_and(|version| requirement.spec.begins_at(version))
+        && package.version(position).is_some_and(|version| requirement.spec.begins_at(&version))
 }
 
 /// The line of a candidate.

@@ -155,7 +155,7 @@ pub(in crate::select) fn at_least(
     before: Option<&VersionSpec>,
 ) -> VersionSpec {
     match (package.revision(position), package.version(position)) {
-        (None, Some(version)) => beginning_at(before, version),
+        (None, Some(version)) => beginning_at(before, &version),
         (Some(revision), _) => parse(&revision.commit),
         (None, None) => VersionSpec::Latest,
     }

@@ -36,7 +36,7 @@ impl World<'_> {
             let package = &self.packages[place];
             let installed = self.request.installed.get(package.id());
             !package.is_locked(position)
-                && (installed.is_none() || installed != package.version(position))
+                && (installed.is_none() || installed.cloned() != package.version(position))
         });
         self.universe.expect_chosen(&self.releases_among(new));
     }

@@ -315,6 +315,9 @@ impl<'a> World<'a> {
         let package = &mut self.packages[place];
         let (releases, candidate) = (package.releases(), package.candidate(position));
         let required = self.universe.requirements(releases, candidate)?;
+        if releases.is_told() {
+            return Ok(required);
+        }
         let declared = self.universe.declared(releases, candidate)?;
         if let Some(details) = declared
             && package.declare(&self.request.settings, position, details)
