@@ -96,12 +96,15 @@ fn publish(data: &Data, size: usize) -> (f64, f64) {
 fn write_packages(hub: &Path, count: usize) {
     for number in 0..count {
         let name = format!("team-{:02}/name-{number:05}", number % 40);
-        let manifest = format!("name: {name}\nversion: 1.0.0\ndescription: One of many\n");
-        let files = [("Mu.yaml".to_owned(), manifest.into_bytes())];
-        let archive = archive(&files, "");
         let before = number.saturating_sub(1);
         let needed = format!("team-{:02}/name-{before:05}#^1", before % 40);
         let dependencies = if number % 8 == 0 { Vec::new() } else { vec![needed] };
+        let manifest = format!(
+            "name: {name}\nversion: 1.0.0\ndescription: One of many\ndependencies: {}\n",
+            json!(dependencies)
+        );
+        let files = [("Mu.yaml".to_owned(), manifest.into_bytes())];
+        let archive = archive(&files, "");
         let line = json!({
             "name": name,
             "version": "1.0.0",
