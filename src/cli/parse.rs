@@ -15,6 +15,13 @@ use crate::cli::{Cli, Command};
 ///
 /// What a program with one command does not understand is read again by the whole one, which says best what is wrong.
 pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    if let [program, first, asked @ ..] = arguments
+        && first == "help"
+    {
+        // `mu help get`, as other tools have it.
+        let flag = OsString::from("--help");
+        return parse(&[std::slice::from_ref(program), asked, &[flag]].concat());
+    }
     let matches = narrow(arguments).try_get_matches_from(arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => Cli::try_parse_from(arguments),
@@ -68,8 +75,6 @@ mod tests {
             "mu get --version",
             "mu get --with x",
             "mu gte",
-            "mu help",
-            "mu help get",
             "mu registry",
             "mu registry list -q",
             "mu registry add --help",
@@ -78,6 +83,22 @@ mod tests {
             "mu -- get",
         ] {
             check(line);
+        }
+    }
+
+    #[test]
+    fn help_can_be_asked_for_by_a_word() {
+        for (word, flag) in [
+            ("mu help", "mu --help"),
+            ("mu help get", "mu get --help"),
+            ("mu help hub serve", "mu hub serve --help"),
+            ("mu help gte", "mu gte --help"),
+        ] {
+            let told = |line: &str| {
+                let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+                parse(&arguments).expect_err("tells help, or an error").to_string()
+            };
+            assert_eq!(told(word), told(flag));
         }
     }
 
