@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use mu_provider::Location;
 
-use super::layout::{Reader, Row};
+use super::layout::{Reader, Table};
 use crate::fs;
 
 /// What a registry said about one package.
@@ -45,23 +45,6 @@ pub(in crate::index) enum Heads {
     Each(Vec<Head>),
     /// Of plain versions alone.
     Table(Table),
-}
-
-/// The heads of plain versions, ascending, which but for the versions stay as they lie in the cache.
-#[derive(Debug, Clone)]
-pub(in crate::index) struct Table {
-    /// How many there are.
-    pub(in crate::index) count: usize,
-    /// Whether it is told of all without their lines what they depend on.
-    pub(in crate::index) is_told: bool,
-    /// The three numbers of each, for whoever takes them first.
-    pub(in crate::index) versions: Vec<[u32; 3]>,
-    /// The lines that hold more than a version, its time and its dependencies, by position, ascending.
-    pub(in crate::index) detailed: Vec<(u32, Line)>,
-    /// Where the rows begin.
-    pub(super) rows: usize,
-    /// Where the dependencies begin.
-    pub(super) needs: u32,
 }
 
 /// What is known of a line without reading it.
@@ -138,52 +121,6 @@ impl Heads {
                 let positions = 0..table.count;
                 Cow::Owned(positions.map(|position| table.head(lines, position)).collect())
             }
-        }
-    }
-}
-
-impl Table {
-    /// Where the line of a version is.
-    pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Line {
-        let detailed = self.detailed.binary_search_by_key(&position, |(at, _)| *at as usize);
-        if let Ok(found) = detailed {
-            return self.detailed[found].1;
-        }
-        let start = self.before(lines, position).map_or(0, |row| row.far_end);
-        let length = self.row(lines, position).far_end - start;
-        Line { start, length, is_far: true }
-    }
-
-    /// Where the dependencies of a version are, for [`Lines::needs`]; `None` if only its line can tell.
-    pub(in crate::index) fn needs(&self, lines: &Lines, position: usize) -> Option<Range<u32>> {
-        let row = self.row(lines, position);
-        let start = self.before(lines, position).map_or(0, |row| row.needs_end);
-        row.has_needs.then(|| self.needs + start..self.needs + row.needs_end)
-    }
-
-    /// When a version was published, in seconds since 1970.
-    pub(in crate::index) fn published(&self, lines: &Lines, position: usize) -> Option<i64> {
-        Some(i64::from(self.row(lines, position).published)).filter(|&published| published != 0)
-    }
-
-    fn before(&self, lines: &Lines, position: usize) -> Option<Row> {
-        Some(self.row(lines, position.checked_sub(1)?))
-    }
-
-    fn row(&self, lines: &Lines, position: usize) -> Row {
-        Row::read(&lines.near[self.rows + position * Row::LENGTH..])
-    }
-
-    fn head(&self, lines: &Lines, position: usize) -> Head {
-        let line = self.line(lines, position);
-        Head {
-            version: Label::Plain(self.row(lines, position).version),
-            composite: false,
-            detailed: !line.is_far,
-            published: self.published(lines, position),
-            commit: None,
-            line,
-            needs: self.needs(lines, position).map_or(Needs::Unread, Needs::At),
         }
     }
 }

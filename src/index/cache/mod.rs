@@ -26,7 +26,8 @@ use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, S
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::guard;
 
-pub(super) use self::listing::{Head, Heads, Label, Line, Lines, Listing, Needs, Record, Table};
+pub(super) use self::layout::Table;
+pub(super) use self::listing::{Head, Heads, Label, Line, Lines, Listing, Needs, Record};
 
 /// The cache of one registry.
 #[derive(Debug)]

@@ -7,13 +7,17 @@
 //! Where all versions are plain ones, what is known of them is a table with rows of one length, of which nobody need read
 //! but what is wanted; then come their dependencies, and which of them have details.
 
+mod table;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use mu_provider::{Location, SafeUrl};
 use rustc_hash::FxHashMap;
 
-use super::listing::{Far, Head, Heads, Label, Line, Lines, Listing, Needs, Record, Table};
+pub(in crate::index) use self::table::Table;
+use self::table::is_plain;
+use crate::index::cache::listing::{Far, Head, Heads, Label, Line, Lines, Listing, Needs, Record};
 
 const VALIDATOR: u8 = 1;
 const LISTING: u8 = 2;
@@ -208,33 +212,6 @@ impl Writer {
             | flag(location.lenient, LENIENT)
     }
 
-    /// The heads of plain versions.
-    fn table(&mut self, heads: &[Head], lines: &Lines) {
-        let (mut needs, mut far_end) = (Vec::new(), 0);
-        for head in heads {
-            let known = self.needs(head, lines);
-            needs.extend_from_slice(known.as_deref().unwrap_or_default());
-            far_end += if head.detailed { 0 } else { head.line.length };
-            let row = Row {
-                version: head.version.plain().unwrap_or_default(),
-                published: head.published.and_then(|at| u32::try_from(at).ok()).unwrap_or_default(),
-                far_end,
-                needs_end: i32::try_from(needs.len())
-                    .expect("a listing is under 2 GiB")
-                    .unsigned_abs(),
-                has_needs: known.is_some(),
-            };
-            row.write(&mut self.rest);
-        }
-        self.rest.extend_from_slice(&needs);
-        let detailed = || heads.iter().enumerate().filter(|(_, head)| head.detailed);
-        self.number(detailed().count() as u64);
-        for (position, head) in detailed() {
-            self.number(position as u64);
-            self.number(u64::from(head.line.length));
-        }
-    }
-
     /// How it is written what a version depends on, if that is known.
     fn needs(&mut self, head: &Head, lines: &Lines) -> Option<Vec<u8>> {
         let needs: Vec<(&str, Option<&str>)> = match &head.needs {
@@ -279,67 +256,6 @@ impl Writer {
         if let Some(needs) = needs {
             self.number(needs.len() as u64);
             self.rest.extend_from_slice(&needs);
-        }
-    }
-}
-
-/// Whether heads can be written as a table.
-fn is_plain(heads: &[Head]) -> bool {
-    let fits = |head: &Head| {
-        let numbers = head.version.plain();
-        numbers.is_some_and(|numbers| numbers.iter().all(|&number| number <= u32::from(u16::MAX)))
-            && !head.composite
-            && head.commit.is_none()
-            && head.published.is_none_or(|at| u32::try_from(at).is_ok_and(|at| at != 0))
-    };
-    let numbers = |head: &Head| head.version.plain();
-    !heads.is_empty()
-        && heads.iter().all(fits)
-        && heads.is_sorted_by(|one, two| numbers(one) < numbers(two))
-}
-
-/// A row of a table.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
-    pub(super) version: [u32; 3],
-    /// In seconds since 1970; 0 if that is not known.
-    pub(super) published: u32,
-    /// Where the line ends in the far part, or would if it were there.
-    pub(super) far_end: u32,
-    /// Where the dependencies end among all dependencies.
-    pub(super) needs_end: u32,
-    /// Whether the dependencies are told without the line.
-    pub(super) has_needs: bool,
-}
-
-impl Row {
-    /// How many bytes a row has.
-    pub(super) const LENGTH: usize = 3 * 2 + 3 * 4;
-    /// In the end of the dependencies, that only the line tells them.
-    const UNREAD: u32 = 1 << 31;
-
-    fn write(&self, out: &mut Vec<u8>) {
-        for number in self.version {
-            out.extend_from_slice(&(number as u16).to_le_bytes());
-        }
-        let unread = if self.has_needs { 0 } else { Self::UNREAD };
-        for number in [self.published, self.far_end, self.needs_end | unread] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-    }
-
-    /// Reads the row that `bytes` begin with.
-    pub(super) fn read(bytes: &[u8]) -> Self {
-        let number = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let part = |at: usize| u32::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
-        Self {
-            version: [part(0), part(2), part(4)],
-            published: number(6),
-            far_end: number(10),
-            needs_end: number(14) & !Self::UNREAD,
-            has_needs: number(14) & Self::UNREAD == 0,
         }
     }
 }
@@ -453,38 +369,6 @@ impl<'bytes> Reader<'bytes> {
             lenient: flags & LENIENT != 0,
             dated: false,
         })
-    }
-
-    /// Reads a table, but for where its near lines begin.
-    fn table(&mut self, count: usize) -> Option<Table> {
-        let rows = self.at;
-        let mut versions: Vec<[u32; 3]> = Vec::new();
-        let (mut far_end, mut needs_end, mut is_told) = (0, 0, true);
-        let all = self.take(count.checked_mul(Row::LENGTH)?)?;
-        versions.reserve_exact(count);
-        for row in all.chunks_exact(Row::LENGTH).map(Row::read) {
-            let is_behind = versions.last().is_none_or(|last| *last < row.version);
-            if !is_behind || row.far_end < far_end || row.needs_end < needs_end {
-                return None;
-            }
-            (far_end, needs_end) = (row.far_end, row.needs_end);
-            is_told &= row.has_needs;
-            versions.push(row.version);
-        }
-        let needs = u32::try_from(self.at).ok()?;
-        self.take(needs_end as usize)?;
-        // Where they end is a place that is told in the same way.
-        u32::try_from(self.at).ok()?;
-        let mut detailed: Vec<(u32, Line)> = Vec::new();
-        for _ in 0..self.number()? {
-            let position = self.small()?;
-            let is_behind = detailed.last().is_none_or(|(last, _)| *last < position);
-            if !is_behind || position as usize >= count {
-                return None;
-            }
-            detailed.push((position, Line { start: 0, length: self.small()?, is_far: false }));
-        }
-        Some(Table { count, is_told, versions, detailed, rows, needs })
     }
 
     /// Reads heads, but for where their near lines begin.
