@@ -4,7 +4,7 @@
 
 use crate::ops::Session;
 use crate::ops::get::id_of;
-use crate::ops::ways_out::{narrowing, quoted, repeated};
+use crate::ops::ways_out::{ANY_AGE, narrowing, quoted, repeated};
 use crate::ops::what_if::WhatIf;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
@@ -71,7 +71,7 @@ impl Supposed<'_> {
             }
             WayOut::AnyAge => {
                 self.flags.push(("--exclude-newer", "0"));
-                "let versions in however young they are".to_owned()
+                ANY_AGE.to_owned()
             }
             WayOut::Include(id) => {
                 let given = other.exclude.len();

@@ -20,7 +20,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
 
 /// What it means to look at no version's age.
-const ANY_AGE: &str = "let versions in however young they are";
+pub(super) const ANY_AGE: &str = "let versions in however young they are";
 
 /// The command that takes a pin back.
 const UNPIN: &str = "mu unpin";
