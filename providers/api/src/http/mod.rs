@@ -6,6 +6,7 @@
 //! No registry's protocol is known here, and nothing connects before the first request.
 
 mod credentials;
+mod exchange;
 mod request;
 mod response;
 mod retry;
@@ -13,15 +14,18 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use reqwest::blocking::Client;
+use reqwest::Client;
 
 pub use self::credentials::{
     Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, token_variable,
 };
+use self::exchange::{Exchange, Pending};
 pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;
@@ -83,16 +87,25 @@ impl fmt::Debug for HttpOptions {
 #[derive(Debug)]
 pub struct Http {
     options: HttpOptions,
+    /// What was asked for before anybody waits for it.
+    ahead: Mutex<HashMap<SafeUrl, Pending>>,
+    exchange: OnceLock<io::Result<Exchange>>,
     /// For the network: trusts the system's roots, goes through its proxies.
-    network: OnceLock<Client>,
+    network: OnceLock<reqwest::Result<Client>>,
     /// For plain http to this machine: needs no roots, and no proxy may see what is sent.
-    loopback: OnceLock<Client>,
+    loopback: OnceLock<reqwest::Result<Client>>,
 }
 
 impl Http {
     /// A client that has not connected to anything, nor read any certificate.
     pub fn new(options: HttpOptions) -> Arc<Self> {
-        Arc::new(Self { options, network: OnceLock::new(), loopback: OnceLock::new() })
+        Arc::new(Self {
+            options,
+            ahead: Mutex::default(),
+            exchange: OnceLock::new(),
+            network: OnceLock::new(),
+            loopback: OnceLock::new(),
+        })
     }
 
     /// What it was made with.
@@ -115,29 +128,32 @@ impl Http {
         Request::new(self, method, url.clone())
     }
 
-    /// The client for one URL, made when it is first needed.
-    fn client(&self, url: &SafeUrl) -> Result<&Client, ProviderError> {
-        let local = url.scheme() == "http" && url.is_loopback();
-        let slot = if local { &self.loopback } else { &self.network };
-        if let Some(client) = slot.get() {
-            return Ok(client);
-        }
-        let client = self.build(local).map_err(|error| {
-            ProviderError::new(ErrorKind::Network, format!("cannot set up TLS to reach `{url}`"))
-                .because(retry::root_cause(&error))
-                .hint("install the package `ca-certificates`, or name a file of trusted certificates in SSL_CERT_FILE")
-        })?;
-        // Two threads may both have made one; the first stays.
-        Ok(slot.get_or_init(|| client))
+    fn ahead(&self) -> MutexGuard<'_, HashMap<SafeUrl, Pending>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn build(&self, local: bool) -> Result<Client, reqwest::Error> {
+    /// The client for one URL, and what moves its bytes; made when they are first needed.
+    fn client(&self, url: &SafeUrl) -> Result<(&Exchange, &Client), ProviderError> {
+        let local = url.scheme() == "http" && url.is_loopback();
+        let client = if local { &self.loopback } else { &self.network };
+        let exchange = self.exchange.get_or_init(Exchange::start).as_ref().map_err(|error| {
+            ProviderError::new(ErrorKind::Io, format!("cannot start a thread to reach `{url}`"))
+                .because(error.to_string())
+        })?;
+        let client = client.get_or_init(|| self.build(local)).as_ref().map_err(|error| {
+            ProviderError::new(ErrorKind::Network, format!("cannot set up TLS to reach `{url}`"))
+                .because(retry::root_cause(error))
+                .hint("install the package `ca-certificates`, or name a file of trusted certificates in SSL_CERT_FILE")
+        })?;
+        Ok((exchange, client))
+    }
+
+    fn build(&self, local: bool) -> reqwest::Result<Client> {
         // An error means that this process has a provider of cryptography already, which will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = Client::builder()
             .user_agent(&self.options.user_agent)
             .connect_timeout(self.options.connect_timeout)
-            .timeout(self.options.read_timeout)
             .redirect(reqwest::redirect::Policy::none())
             .referer(false);
         if local { builder.no_proxy().tls_certs_only([]) } else { builder }.build()

@@ -5,6 +5,7 @@ use std::time::Duration;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
+use super::exchange::{Patience, Pending};
 use super::{Authorization, Failure, Http, Response, Secret, rules, token_variable};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
@@ -103,20 +104,25 @@ impl<'http> Request<'http> {
         self.http.retry(progress, || self.attempt()?.bytes(limit, progress))
     }
 
+    /// Sends the request, to which nobody waits for an answer yet: the same request gets it, when it is sent next.
+    ///
+    /// What cannot be sent is not; that is for whoever wants the answer.
+    pub fn ahead(self) {
+        if self.is_plain()
+            && self.check().is_ok()
+            && let Ok(pending) = self.start(&self.url)
+        {
+            self.http.ahead().insert(self.url, pending);
+        }
+    }
+
     /// Sends the request once, for a caller who has [`Http::retry`] repeat more than the request.
     ///
     /// # Errors
     ///
     /// As [`Request::send`], with the word whether another attempt may succeed.
     pub fn attempt(&mut self) -> Result<Response, Failure> {
-        if self.http.options.offline {
-            return Err(ProviderError::new(
-                ErrorKind::Offline,
-                format!("`{}` is not asked: mu is offline", self.url),
-            )
-            .into());
-        }
-        rules::check_scheme(&self.url, self.insecure)?;
+        self.check()?;
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTS {
             let response = self.send_to(&url)?;
@@ -128,6 +134,25 @@ impl<'http> Request<'http> {
             format!("`{}` redirects more than {REDIRECTS} times, last to `{url}`", self.url),
         )
         .into())
+    }
+
+    /// Whether it may be sent at all.
+    fn check(&self) -> Result<(), ProviderError> {
+        if self.http.options.offline {
+            return Err(ProviderError::new(
+                ErrorKind::Offline,
+                format!("`{}` is not asked: mu is offline", self.url),
+            ));
+        }
+        rules::check_scheme(&self.url, self.insecure)
+    }
+
+    /// Whether its URL says all that it asks for.
+    fn is_plain(&self) -> bool {
+        self.method == Method::GET
+            && self.headers.is_empty()
+            && self.body.is_empty()
+            && self.authorization == Authorization::Stored
     }
 
     /// Where the answer redirects to, if it does.
@@ -156,13 +181,26 @@ impl<'http> Request<'http> {
     }
 
     fn send_to(&self, url: &SafeUrl) -> Result<Response, Failure> {
+        let ahead = self.http.ahead().remove(url).filter(|_| self.is_plain() && *url == self.url);
+        let pending = match ahead {
+            Some(pending) => pending,
+            None => self.start(url)?,
+        };
+        match pending.wait() {
+            Ok(answer) => Ok(Response::new(url.clone(), answer)),
+            Err(error) => Err(Failure::transport(error, url)),
+        }
+    }
+
+    /// Begins to send it to `url`.
+    fn start(&self, url: &SafeUrl) -> Result<Pending, ProviderError> {
         let options = &self.http.options;
-        let client = self.http.client(url)?;
+        let (exchange, client) = self.http.client(url)?;
         let mut wire = url.as_url().clone();
         // What is in the userinfo is sent as a header, under the rules for tokens, or not at all.
         let _ = wire.set_username("");
         let _ = wire.set_password(None);
-        let mut request = reqwest::blocking::Request::new(self.method.clone(), wire);
+        let mut request = reqwest::Request::new(self.method.clone(), wire);
         for (name, value) in &self.headers {
             request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
         }
@@ -171,15 +209,12 @@ impl<'http> Request<'http> {
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
+        let mut patience = Patience { head: options.read_timeout, body: options.read_timeout };
         if !self.body.is_empty() {
-            let sending = Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
-            *request.timeout_mut() = Some(options.read_timeout + sending);
+            patience.head += Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
             *request.body_mut() = Some(self.body.clone().into());
         }
-        match client.execute(request) {
-            Ok(response) => Ok(Response::new(url.clone(), response)),
-            Err(error) => Err(Failure::transport(&error.without_url(), url, options)),
-        }
+        Ok(exchange.send(client, request, patience))
     }
 
     /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere.

@@ -5,18 +5,26 @@
 use std::fmt;
 use std::io::{self, Read};
 
+use bytes::Bytes;
+
 use super::Failure;
+use super::exchange::Answer;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
-/// An answer whose body is still on its way.
+/// How many bytes come between two reports of how far it is.
+const REPORTED: usize = 256 << 10;
+
+/// An answer whose body may still be on its way.
 pub struct Response {
     url: SafeUrl,
-    inner: reqwest::blocking::Response,
+    answer: Answer,
+    /// What came, and was not read yet.
+    rest: Bytes,
 }
 
 impl Response {
-    pub(super) fn new(url: SafeUrl, inner: reqwest::blocking::Response) -> Self {
-        Self { url, inner }
+    pub(super) fn new(url: SafeUrl, answer: Answer) -> Self {
+        Self { url, answer, rest: Bytes::new() }
     }
 
     /// Where the answer came from, after redirects.
@@ -26,17 +34,17 @@ impl Response {
 
     /// The status, such as 200.
     pub fn status(&self) -> u16 {
-        self.inner.status().as_u16()
+        self.answer.status.as_u16()
     }
 
     /// The status with its name, such as `404 Not Found`.
     pub fn status_text(&self) -> String {
-        self.inner.status().to_string()
+        self.answer.status.to_string()
     }
 
     /// A header's value, if it is there and is text. Names are in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.inner.headers().get(name)?.to_str().ok()
+        self.answer.headers.get(name)?.to_str().ok()
     }
 
     /// For how many seconds the answer stays fresh, by its `Cache-Control`; 0 where it does not say.
@@ -56,7 +64,7 @@ impl Response {
 
     /// How long the body is, where the server says so.
     pub fn length(&self) -> Option<u64> {
-        self.inner.content_length()
+        self.answer.length
     }
 
     /// Reads the whole body, which is refused if it is longer than `limit`.
@@ -69,25 +77,25 @@ impl Response {
         if total.is_some_and(|length| length > limit) {
             return Err(self.too_long(limit).into());
         }
-        // A length that is only promised is not yet worth much memory.
-        let expected = total.unwrap_or(0).min(8 << 20);
-        let mut body = Vec::with_capacity(usize::try_from(expected).expect("8 MiB fit") + 1);
+        let mut body = Vec::from(std::mem::take(&mut self.rest));
         let mut reported = 0;
-        loop {
-            let want = 256 << 10;
-            let count = (&mut self.inner).take(want).read_to_end(&mut body);
-            let count = count.map_err(|error| Failure::broken_off(&error, &self.url))?;
-            if body.len() as u64 > limit {
+        let broken_off = |error: io::Error| Failure::broken_off(&error, &self.url);
+        while let Some(piece) = self.answer.body.next().map_err(broken_off)? {
+            if (body.len() + piece.len()) as u64 > limit {
                 return Err(self.too_long(limit).into());
             }
-            if body.len() > reported {
+            if body.is_empty() {
+                // A small answer comes as one piece, which is not copied.
+                body = Vec::from(piece);
+            } else {
+                body.extend_from_slice(&piece);
+            }
+            if body.len() >= reported + REPORTED {
                 reported = body.len();
                 progress.bytes(reported as u64, total);
             }
-            if (count as u64) < want {
-                return Ok(body);
-            }
         }
+        Ok(body)
     }
 
     fn too_long(&self, limit: u64) -> ProviderError {
@@ -100,7 +108,15 @@ impl Response {
 
 impl Read for Response {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.inner.read(buffer)
+        while self.rest.is_empty() {
+            match self.answer.body.next()? {
+                Some(piece) => self.rest = piece,
+                None => return Ok(0),
+            }
+        }
+        let count = self.rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.rest.split_to(count));
+        Ok(count)
     }
 }
 

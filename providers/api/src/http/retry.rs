@@ -7,7 +7,8 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use httpdate::HttpDate;
 
-use super::{Http, HttpOptions, Response};
+use super::exchange::ExchangeError;
+use super::{Http, Response};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 /// A failed attempt: the error, and whether another attempt may succeed.
@@ -30,24 +31,27 @@ impl Failure {
     }
 
     /// What went wrong between here and `url`.
-    pub(super) fn transport(error: &reqwest::Error, url: &SafeUrl, options: &HttpOptions) -> Self {
+    pub(super) fn transport(error: ExchangeError, url: &SafeUrl) -> Self {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
-        if is_about_certificates(error) {
-            return network(format!(
-                "the identity of `{}` cannot be verified",
-                url.host_and_port()
-            ))
-            .because(root_cause(error))
-            .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE")
-            .into();
-        }
-        let failed = if error.is_timeout() && !error.is_connect() {
-            let seconds = options.read_timeout.as_secs_f32();
-            network(format!("`{url}` did not answer for {seconds} s"))
-        } else {
-            network(format!("cannot reach `{url}`")).because(root_cause(error))
-        };
-        Self::may_pass(failed)
+        let unreachable = || network(format!("cannot reach `{url}`"));
+        Self::may_pass(match error {
+            ExchangeError::Silence(patience) => {
+                network(format!("`{url}` did not answer for {} s", patience.as_secs_f32()))
+            }
+            ExchangeError::Transport(error) if is_about_certificates(&error) => {
+                return network(format!(
+                    "the identity of `{}` cannot be verified",
+                    url.host_and_port()
+                ))
+                .because(root_cause(&error))
+                .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE")
+                .into();
+            }
+            ExchangeError::Transport(error) => {
+                unreachable().because(root_cause(&error.without_url()))
+            }
+            ExchangeError::Ended => unreachable(),
+        })
     }
 
     /// The answer from `url` broke off.

@@ -60,7 +60,7 @@ pub(super) fn is_confidential(url: &SafeUrl) -> bool {
 
 /// Whether both are the same server: scheme, host and port.
 pub(super) fn same_origin(left: &SafeUrl, right: &SafeUrl) -> bool {
-    left.as_url().origin() == right.as_url().origin()
+    left == right || left.as_url().origin() == right.as_url().origin()
 }
 
 #[cfg(test)]

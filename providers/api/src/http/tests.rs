@@ -130,6 +130,70 @@ fn silence_is_a_failure() {
 }
 
 #[test]
+fn a_large_answer_comes_piece_by_piece_and_never_ends_early() {
+    let body: Vec<u8> = (0..1_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
+    let (whole, part) = (body.clone(), body.clone());
+    let server = TestServer::start(move |request, _| match request.path.as_str() {
+        "/whole" => Reply::body(whole.clone()),
+        "/huge" => Reply::body(vec![7; 16 << 20]),
+        _ => Reply::body(part.clone()).cut_after(600_000),
+    });
+    let http = Http::new(HttpOptions { retries: 0, ..Notes::default().options() });
+    let mut read = Vec::new();
+    let mut response = http.get(&server.url("whole")).send(&Silent).expect("answers");
+    assert_eq!(response.length(), Some(1_000_000));
+    std::io::copy(&mut response, &mut read).expect("is whole");
+    assert!(read == body);
+    assert!(http.get(&server.url("whole")).fetch(1_000_000, &Silent).expect("is whole") == body);
+    http.get(&server.url("whole")).fetch(999_999, &Silent).expect_err("is too long");
+
+    let mut response = http.get(&server.url("part")).send(&Silent).expect("its head comes");
+    read.clear();
+    std::io::copy(&mut response, &mut read).expect_err("breaks off");
+    assert!(read.len() <= 600_000 && body.starts_with(&read));
+    std::io::copy(&mut response, &mut std::io::sink()).expect_err("has not ended since");
+
+    let mut response = http.get(&server.url("huge")).send(&Silent).expect("its head comes");
+    drop(http);
+    std::io::copy(&mut response, &mut std::io::sink()).expect_err("the client is gone");
+}
+
+#[test]
+fn what_was_asked_for_ahead_is_not_asked_for_again() {
+    let server =
+        TestServer::start(|request, before| Reply::body(format!("{}{before}", request.path)));
+    let http = Http::new(Notes::default().options());
+    http.get(&server.url("a")).ahead();
+    // Who asks for something else, or asks in another way, gets no other answer.
+    assert_eq!(get(&http, &server, "b").expect("answers").len(), 3);
+    assert_eq!(get(&http, &server, "a").expect("answers").len(), 3);
+    assert_eq!(server.requests().len(), 2);
+    assert_eq!(get(&http, &server, "a").expect("answers"), "/a2");
+
+    http.get(&server.url("c")).ahead();
+    let part = http.get(&server.url("c")).header("range", "bytes=1-");
+    part.fetch(100, &Silent).expect("answers");
+    get(&http, &server, "c").expect("answers");
+    let asked = server.seen().into_iter().filter(|seen| seen.path == "/c");
+    let ranges: Vec<bool> = asked.map(|seen| seen.header("range").is_some()).collect();
+    assert_eq!(ranges.iter().filter(|is_range| **is_range).count(), 1, "{ranges:?}");
+    assert_eq!(ranges.last(), Some(&false), "{ranges:?}");
+}
+
+#[test]
+fn what_failed_ahead_is_tried_again() {
+    let server = TestServer::start(|_, before| match before {
+        0 => Reply::status(503),
+        _ => Reply::body("fine"),
+    });
+    let notes = Notes::default();
+    let http = Http::new(notes.options());
+    http.get(&server.url("a")).ahead();
+    assert_eq!(get(&http, &server, "a").expect("the second answer is fine"), "fine");
+    assert_eq!(notes.pauses().len(), 1);
+}
+
+#[test]
 fn a_refused_connection_is_tried_again() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let address = listener.local_addr().expect("a bound socket has an address");
@@ -258,6 +322,7 @@ fn an_endless_answer_is_refused() {
 fn offline_connects_to_nothing() {
     let server = TestServer::start(|_, _| Reply::body("fine"));
     let http = Http::new(HttpOptions { offline: true, ..Notes::default().options() });
+    http.get(&server.url("a")).ahead();
     let error = get(&http, &server, "a").expect_err("is offline");
     assert_eq!(error.kind(), ErrorKind::Offline);
     assert!(

@@ -1,0 +1,184 @@
+//! The one thread that moves the bytes of all requests, and how those who ask wait for it.
+//!
+//! A small answer is handed over as a whole, so that whoever waits is woken once; a large one piece by piece. What is
+//! asked, and what an answer means, is not known here.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Request, StatusCode};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+/// Answers up to this size, in bytes, are handed over as a whole.
+const WHOLE: u64 = 256 << 10;
+
+/// So many pieces of a larger answer may wait for their reader.
+const AHEAD: usize = 4;
+
+/// The thread. It ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    runtime: Handle,
+    /// Dropping it ends the thread.
+    _end: oneshot::Sender<()>,
+}
+
+/// A request that was sent. It is given up when this is dropped before its answer is there.
+#[derive(Debug)]
+pub(super) struct Pending(oneshot::Receiver<Result<Answer, ExchangeError>>);
+
+/// How long each part of an answer may keep silent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// Until its head is there.
+    pub(super) head: Duration,
+    /// Between any two pieces of its body.
+    pub(super) body: Duration,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    /// How long the body is, where the server says so.
+    pub(super) length: Option<u64>,
+    pub(super) body: Body,
+}
+
+/// What follows an answer's head.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// All that is left of it, or why that broke off.
+    Whole(Option<io::Result<Bytes>>),
+    /// Its pieces as they come, and that it ended.
+    Pieces(mpsc::Receiver<io::Result<Option<Bytes>>>),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum ExchangeError {
+    /// Nothing came for so long.
+    Silence(Duration),
+    /// The request could not be sent, or its answer not be understood.
+    Transport(reqwest::Error),
+    /// The thread is gone.
+    Ended,
+}
+
+impl Exchange {
+    /// Starts the thread.
+    pub(super) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (end, ended) = oneshot::channel();
+        std::thread::Builder::new().name("mu-http".to_owned()).spawn(move || {
+            // Nobody sends anything: it ends with an error when the other half is dropped.
+            let _ = runtime.block_on(ended);
+        })?;
+        Ok(Self { runtime: handle, _end: end })
+    }
+
+    /// Sends `request`.
+    pub(super) fn send(&self, client: &Client, request: Request, patience: Patience) -> Pending {
+        let (answer, answered) = oneshot::channel();
+        self.runtime.spawn(exchange(client.clone(), request, patience, answer));
+        Pending(answered)
+    }
+}
+
+impl Pending {
+    /// Waits for the head of the answer; also for the body of a small one.
+    pub(super) fn wait(self) -> Result<Answer, ExchangeError> {
+        self.0.blocking_recv().unwrap_or(Err(ExchangeError::Ended))
+    }
+}
+
+/// Sends `request`, and hands over what is answered. Ends early where nobody wants that any more.
+async fn exchange(
+    client: Client,
+    request: Request,
+    patience: Patience,
+    answer: oneshot::Sender<Result<Answer, ExchangeError>>,
+) {
+    let mut response = match timeout(patience.head, client.execute(request)).await {
+        Ok(Ok(response)) => response,
+        failed => {
+            let error = match failed {
+                Ok(Err(error)) => ExchangeError::Transport(error),
+                _ => ExchangeError::Silence(patience.head),
+            };
+            let _ = answer.send(Err(error));
+            return;
+        }
+    };
+    let length = response.content_length();
+    let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+    let head = |body| Ok(Answer { status, headers, length, body });
+    if let Some(length) = length
+        && length <= WHOLE
+    {
+        let _ =
+            answer.send(head(Body::Whole(Some(whole(&mut response, length, patience.body).await))));
+        return;
+    }
+    let (pieces, coming) = mpsc::channel(AHEAD);
+    let mut is_wanted = answer.send(head(Body::Pieces(coming))).is_ok();
+    while is_wanted {
+        let piece = next(&mut response, patience.body).await;
+        let is_last = !matches!(piece, Ok(Some(_)));
+        is_wanted = pieces.send(piece).await.is_ok() && !is_last;
+    }
+}
+
+/// The whole body, of `length` bytes.
+async fn whole(
+    response: &mut reqwest::Response,
+    length: u64,
+    patience: Duration,
+) -> io::Result<Bytes> {
+    let mut body = Vec::with_capacity(usize::try_from(length).expect("is small"));
+    while let Some(piece) = next(response, patience).await? {
+        body.extend_from_slice(&piece);
+    }
+    Ok(body.into())
+}
+
+/// The next piece of the body; nothing at its end.
+async fn next(response: &mut reqwest::Response, patience: Duration) -> io::Result<Option<Bytes>> {
+    match timeout(patience, response.chunk()).await {
+        Ok(piece) => piece.map_err(io::Error::other),
+        Err(_) => {
+            let seconds = patience.as_secs_f32();
+            Err(io::Error::new(io::ErrorKind::TimedOut, format!("nothing came for {seconds} s")))
+        }
+    }
+}
+
+impl Body {
+    /// Waits for the next piece; nothing at the end.
+    pub(super) fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let lost = || Err(io::ErrorKind::UnexpectedEof.into());
+        match self {
+            Self::Whole(piece) => match piece.take() {
+                Some(Err(error)) => {
+                    // What broke off does not end well when it is asked again.
+                    *piece = Some(lost());
+                    Err(error)
+                }
+                piece => piece.transpose(),
+            },
+            Self::Pieces(coming) => {
+                let piece = coming.blocking_recv().unwrap_or_else(|| lost().map(Some));
+                if let Ok(None) = piece {
+                    *self = Self::Whole(None);
+                }
+                piece
+            }
+        }
+    }
+}
