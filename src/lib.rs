@@ -38,7 +38,7 @@
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,state.json,staging/}` | [`packs`] |
 //! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |
-//! | `CACHE/store/{lock,trees/,lists/,linked/,staging/}` | [`store`] |
+//! | `CACHE/store/{lock,trees/,linked/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |

@@ -91,7 +91,7 @@ pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<(), Com
     for part in ["catalogs", "downloads", "git", "index"] {
         fs::remove_folder(&cache.join(part))?;
     }
-    for part in ["lists", "trees", "staging", "linked"] {
+    for part in ["trees", "staging", "linked"] {
         fs::remove_folder(&store.folder().join(part))?;
     }
     drop(lock);

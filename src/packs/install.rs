@@ -165,15 +165,8 @@ impl<'packs> Installation<'packs> {
                 }
                 trash.replace(&target, &built.folder)?;
             }
-            state.packs.insert(
-                wanted.place.clone(),
-                Pack {
-                    id: wanted.id.clone(),
-                    version: wanted.version.clone(),
-                    digest: wanted.digest,
-                    partial: built.partial,
-                },
-            );
+            let Wanted { place, id, version, digest } = wanted.clone();
+            state.packs.insert(place, Pack { id, version, digest, partial: built.partial });
         }
         for place in &remove {
             remove_empty_parents(packs.path(), place);
@@ -251,7 +244,7 @@ fn build_one(
     wanted: &[Wanted],
     generate: &(dyn Fn(&Wanted) -> String + Sync),
 ) -> Result<Option<Digest>, PacksError> {
-    let stored = store.find(&pack.digest)?.ok_or_else(|| StoreError::Corrupt {
+    let stored = store.take(&pack.digest)?.ok_or_else(|| StoreError::Corrupt {
         path: store.folder().join(pack.digest.to_string()),
     })?;
     let below = format!("{}/", pack.place);

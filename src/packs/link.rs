@@ -48,7 +48,8 @@ impl Linker {
         let mut made = "";
         let folders = Folders::open(&stored.folder, target);
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
-            let parent = entry.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let end = entry.path.bytes().rposition(|byte| byte == b'/').unwrap_or_default();
+            let parent = &entry.path[..end];
             // Entries come sorted, so a folder's files stand together.
             if parent != made {
                 make_folders(&folders, target, made, parent)?;

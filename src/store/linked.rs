@@ -59,7 +59,7 @@ impl Store {
                 let entry = entry.map_err(io::Error::from).at("read the folder", &packs)?;
                 if entry.path_is_symlink()
                     && let Ok(target) = std::fs::read_link(entry.path())
-                    && let Some(name) = target.file_name()
+                    && let Some(name) = target.parent().and_then(Path::file_name)
                 {
                     linked.insert(name.to_owned());
                 }
@@ -67,7 +67,7 @@ impl Store {
         }
         let mut digests = self.digests()?;
         digests.retain(|digest| {
-            self.tree_path(digest).file_name().is_some_and(|name| linked.contains(name))
+            self.folder_of(digest).file_name().is_some_and(|name| linked.contains(name))
         });
         Ok(digests)
     }

@@ -1,52 +1,91 @@
 //! The list of a stored tree: what linking needs, so that no folder is walked.
 //!
-//! One line an entry, `MODE SHA256HEX SIZE PATH`, after a line with the format's version. The
-//! content digest can be computed from it again.
+//! After a line with the format's version and one with the size of every entry come the very lines that the content
+//! digest is over ([`Tree::lines`]). So a list is checked by hashing it as it lies.
 
 use std::fmt::Write as _;
 
-use mu_provider::{Entry, Mode, Tree};
+use mu_provider::{Digest, Entry, Mode, Tree};
 
-const HEADER: &str = "mu-tree 1";
+const HEADER: &str = "mu-tree 2";
 
-/// Bytes that lines seldom exceed.
-const USUAL_LINE: usize = 128;
-
-/// The text of a tree's list.
-pub(super) fn print(tree: &Tree) -> String {
-    let mut text = String::with_capacity(HEADER.len() + 1 + tree.entries().len() * USUAL_LINE);
-    text.push_str(HEADER);
+/// The text of a tree's list, and the tree's digest.
+pub(super) fn print(tree: &Tree) -> (String, Digest) {
+    let mut text = String::from(HEADER);
     text.push('\n');
     for entry in tree.entries() {
-        text.push(entry.mode.letter());
-        text.push(' ');
-        entry.sha256.push_to(&mut text);
-        writeln!(text, " {} {}", entry.size, entry.path).expect("a string takes everything");
+        write!(text, "{} ", entry.size).expect("a string takes everything");
     }
-    text
+    text.push('\n');
+    let start = text.len();
+    tree.lines(&mut text);
+    let digest = Digest::of_lines(&text[start..]);
+    (text, digest)
 }
 
-/// The tree of a list; `None` if the text is not one.
-pub(super) fn parse(text: &str) -> Option<Tree> {
-    let mut lines = text.strip_suffix('\n')?.split('\n');
-    if lines.next()? != HEADER {
+/// The tree of the list of the tree with this digest; `None` if the text is not that.
+pub(super) fn parse(text: &str, digest: &Digest) -> Option<Tree> {
+    let (sizes, lines) = text.strip_prefix(HEADER)?.strip_prefix('\n')?.split_once('\n')?;
+    if Digest::of_lines(lines) != *digest {
         return None;
     }
-    lines.map(parse_entry).collect::<Option<Vec<_>>>().map(Tree::new)
+    let mut sizes = sizes.split_terminator(' ');
+    let entries: Option<Vec<Entry>> =
+        lines.split_terminator('\n').map(|line| parse_entry(line, sizes.next()?)).collect();
+    entries.filter(|_| sizes.next().is_none()).map(Tree::new)
 }
 
-fn parse_entry(line: &str) -> Option<Entry> {
-    let mut fields = line.splitn(4, ' ');
-    let mode = match fields.next()? {
+fn parse_entry(line: &str, size: &str) -> Option<Entry> {
+    let (mode, line) = line.split_once(' ')?;
+    let (sha256, path) = line.split_once("  ")?;
+    let mode = match mode {
         "f" => Mode::File,
         "x" => Mode::Executable,
         "l" => Mode::Symlink,
         _ => return None,
     };
-    Some(Entry {
-        mode,
-        sha256: fields.next()?.parse().ok()?,
-        size: fields.next()?.parse().ok()?,
-        path: fields.next()?.to_owned(),
-    })
+    Some(Entry { mode, sha256: sha256.parse().ok()?, size: size.parse().ok()?, path: path.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, mode: Mode, size: u64) -> Entry {
+        let sha256 = mu_provider::FileDigest::from_bytes([7; 32]);
+        Entry { path: path.to_owned(), mode, sha256, size }
+    }
+
+    #[test]
+    fn what_was_printed_reads_back() {
+        let entries = [
+            entry("a b  c", Mode::File, 0),
+            entry("d/é", Mode::Executable, u64::MAX),
+            entry("e", Mode::Symlink, 1),
+        ];
+        for count in 0..=entries.len() {
+            let tree = Tree::new(entries[..count].to_vec());
+            let (text, digest) = print(&tree);
+            assert_eq!(digest, tree.digest());
+            assert_eq!(parse(&text, &digest), Some(tree), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_was_changed_is_none() {
+        let tree = Tree::new(vec![entry("a", Mode::File, 1), entry("b", Mode::File, 2)]);
+        let (text, digest) = print(&tree);
+        for changed in [
+            text.replace("mu-tree 2", "mu-tree 1"),
+            text.replace("  a", "  c"),
+            text.replace("1 2", "1"),
+            text.replace("1 2", "1 2 3"),
+            text.replace("1 2", "1 x"),
+            text[..text.len() - 1].to_owned(),
+            text.lines().next().expect("has lines").to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(parse(&changed, &digest), None, "{changed}");
+        }
+    }
 }

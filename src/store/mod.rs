@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! store/lock             shared by every run that uses the store, exclusive for `mu cache prune`
-//! store/trees/HEX/…      the files, read-only
-//! store/lists/HEX        one line an entry; written last, so a tree counts only once this is there
+//! store/trees/HEX/files/ the files, read-only
+//! store/trees/HEX/list   one line an entry; removed first, so a tree counts only while this is there
 //! store/linked/HASH      a link to each packs folder that holds links to trees
 //! store/staging/RANDOM/  what a run is writing; locked by it, removed by the next run if it died
 //! ```
@@ -26,6 +26,10 @@ use mu_provider::{Digest, Limits, ProviderError, Tree, TreeError, TreeWriter};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::guard;
 use crate::store::staging::Staging;
+
+/// What a tree's folder holds: the files, and the list of them.
+const FILES: &str = "files";
+const LIST: &str = "list";
 
 /// Why a tree is not in the store.
 #[derive(Debug, thiserror::Error)]
@@ -121,8 +125,7 @@ impl Store {
             return Ok(None);
         };
         let checked = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
-        let tree = list::parse(&text).filter(|tree| tree.digest() == *digest);
-        match (tree, checked) {
+        match (list::parse(&text, digest), checked) {
             (Some(tree), Ok(checked)) => Ok(Some(Stored {
                 digest: *digest,
                 folder: self.tree_path(digest),
@@ -138,6 +141,16 @@ impl Store {
         }
     }
 
+    /// The tree with this digest, for who will not ask again: what this run remembered of it goes with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::find`].
+    pub fn take(&self, digest: &Digest) -> Result<Option<Stored>, StoreError> {
+        let added = self.added().remove(digest);
+        if added.is_some() { Ok(added) } else { self.find(digest) }
+    }
+
     /// Adds the tree that `fill` writes, if its digest is `expected` (or none is known yet).
     ///
     /// # Errors
@@ -148,17 +161,17 @@ impl Store {
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
     ) -> Result<Stored, StoreError> {
-        let folder = self.staging()?.folder()?;
-        match self.add_from(folder.path(), expected, fill) {
+        let staged = self.staging()?.folder()?;
+        match self.add_from(&staged, expected, fill) {
             Ok((stored, true)) => Ok(stored),
             // Its files were there already.
             Ok((stored, false)) => {
-                fs::remove_folder(folder.path())?;
+                fs::remove_folder(&staged)?;
                 Ok(stored)
             }
             Err(error) => {
                 // The error counts; the next run removes what this cannot.
-                let _ = fs::remove_folder(folder.path());
+                let _ = fs::remove_folder(&staged);
                 Err(error)
             }
         }
@@ -173,10 +186,10 @@ impl Store {
         &self,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
     ) -> Result<Tree, StoreError> {
-        let folder = self.staging()?.folder()?;
-        let mut writer = TreeWriter::new(folder.path(), self.limits);
+        let staged = self.staging()?.folder()?;
+        let mut writer = TreeWriter::new(staged.join(FILES), self.limits);
         let result = fill(&mut writer).and_then(|()| writer.finish().map_err(ProviderError::from));
-        fs::remove_folder(folder.path())?;
+        fs::remove_folder(&staged)?;
         Ok(result?)
     }
 
@@ -187,49 +200,30 @@ impl Store {
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
     ) -> Result<(Stored, bool), StoreError> {
-        let mut writer = TreeWriter::new(staged, self.limits);
+        let mut writer = TreeWriter::new(staged.join(FILES), self.limits);
         fill(&mut writer)?;
         let tree = writer.finish().map_err(ProviderError::from)?;
-        let digest = tree.digest();
+        let (list, digest) = list::print(&tree);
         if let Some(expected) = expected
             && *expected != digest
         {
             return Err(StoreError::Mismatch { expected: *expected, actual: digest });
         }
-        let target = self.tree_path(&digest);
+        let checked = write_list(&staged.join(LIST), &list)?;
+        let target = self.folder_of(&digest);
         let mut is_new = move_new(staged, &target)?;
         if !is_new {
             if let Some(present) = self.find(&digest)? {
                 return Ok((present, false));
             }
-            // Its list was damaged, and then the tree is gone now; or another run was a moment
-            // faster, or died before it wrote the list: the same files.
+            // It was damaged, or half of it was removed.
+            self.remove(&digest)?;
             is_new = move_new(staged, &target)?;
         }
-        let checked = self.write_list(staged, &digest, &tree)?;
-        let stored = Stored { digest, folder: target, tree: Arc::new(tree), checked, is_new };
+        let folder = target.join(FILES);
+        let stored = Stored { digest, folder, tree: Arc::new(tree), checked, is_new };
         self.added().insert(digest, stored.clone());
         Ok((stored, is_new))
-    }
-
-    /// Writes the list of a tree beside where the tree was staged, and moves it into place as a whole.
-    /// Returns the time from which on the tree counts as checked.
-    fn write_list(
-        &self,
-        staged: &Path,
-        digest: &Digest,
-        tree: &Tree,
-    ) -> Result<SystemTime, FileError> {
-        let beside = staged.with_extension("list");
-        let write = || -> io::Result<SystemTime> {
-            let mut file = std::fs::File::create(&beside)?;
-            file.write_all(list::print(tree).as_bytes())?;
-            file.metadata()?.modified()
-        };
-        let checked = write().at("write", &beside)?;
-        let list = self.list_path(digest);
-        rename_into(&beside, &list).at("move into place", &list)?;
-        Ok(checked)
     }
 
     /// Drops a tree, list first, so that it never counts while it is half there.
@@ -240,7 +234,7 @@ impl Store {
     pub fn remove(&self, digest: &Digest) -> Result<(), FileError> {
         self.added().remove(digest);
         fs::remove_file(&self.list_path(digest))?;
-        fs::remove_folder(&self.tree_path(digest))
+        fs::remove_folder(&self.folder_of(digest))
     }
 
     /// The digests of all trees.
@@ -249,7 +243,7 @@ impl Store {
     ///
     /// When the folder cannot be read.
     pub fn digests(&self) -> Result<Vec<Digest>, FileError> {
-        let folder = self.folder.join("lists");
+        let folder = self.folder.join("trees");
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -261,12 +255,13 @@ impl Store {
                 let file: mu_provider::FileDigest = name.parse().ok()?;
                 Some(Digest::from_bytes(*file.as_bytes()))
             })
+            .filter(|digest| self.contains(digest))
             .collect();
         digests.sort_unstable();
         Ok(digests)
     }
 
-    /// Removes trees that have no list: those of runs that died between the two.
+    /// Removes trees that have no list: those whose removal broke off.
     ///
     /// The caller holds the store's lock alone.
     ///
@@ -279,7 +274,7 @@ impl Store {
             return Ok(());
         };
         for entry in entries.flatten() {
-            if !self.folder.join("lists").join(entry.file_name()).exists() {
+            if !entry.path().join(LIST).exists() {
                 fs::remove_folder(&entry.path())?;
             }
         }
@@ -298,13 +293,17 @@ impl Store {
         Ok(self.staging.get_or_init(|| staging))
     }
 
-    /// Where the tree with this digest is, if it is there.
+    /// Where the files of the tree with this digest are, if it is there.
     pub fn tree_path(&self, digest: &Digest) -> PathBuf {
-        self.folder.join("trees").join(hex(digest))
+        self.folder_of(digest).join(FILES)
     }
 
     fn list_path(&self, digest: &Digest) -> PathBuf {
-        self.folder.join("lists").join(hex(digest))
+        self.folder_of(digest).join(LIST)
+    }
+
+    fn folder_of(&self, digest: &Digest) -> PathBuf {
+        self.folder.join("trees").join(hex(digest))
     }
 }
 
@@ -312,6 +311,16 @@ impl From<TreeError> for StoreError {
     fn from(error: TreeError) -> Self {
         Self::Provider(error.into())
     }
+}
+
+/// Writes the list of a tree; returns the time from which on the tree counts as checked.
+fn write_list(path: &Path, list: &str) -> Result<SystemTime, FileError> {
+    let write = || -> io::Result<SystemTime> {
+        let mut file = std::fs::File::create(path)?;
+        file.write_all(list.as_bytes())?;
+        file.metadata()?.modified()
+    };
+    write().at("write", path)
 }
 
 /// Moves a folder to where there is none; `false` if there is one.
@@ -401,5 +410,23 @@ mod tests {
         assert!(!stored.folder.exists());
         add(&store, None, "x").expect("adds again");
         assert!(store.contains(&stored.digest));
+    }
+
+    #[test]
+    fn a_tree_whose_removal_broke_off_counts_for_nothing_and_is_added_again() {
+        let cache = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::new(cache.path());
+        let digest = add(&store, None, "x").expect("adds").digest;
+        std::fs::remove_file(store.list_path(&digest)).expect("removes");
+        let store = Store::new(cache.path());
+        assert!(!store.contains(&digest) && store.digests().expect("lists").is_empty());
+        assert!(store.find(&digest).expect("finds").is_none());
+        let stored = add(&store, Some(&digest), "x").expect("adds again");
+        assert_eq!(std::fs::read(stored.folder.join("a/b")).expect("reads"), b"x");
+        assert_eq!(Store::new(cache.path()).digests().expect("lists"), [digest]);
+
+        std::fs::remove_file(store.list_path(&digest)).expect("removes");
+        store.remove_unlisted().expect("removes");
+        assert!(!stored.folder.exists());
     }
 }

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::FILES;
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 
 const LOCK: &str = "lock";
@@ -16,16 +17,6 @@ pub(super) struct Staging {
     folder: tempfile::TempDir,
     next: AtomicU32,
     _lock: Lock,
-}
-
-/// An empty folder to write one tree into.
-#[derive(Debug)]
-pub(super) struct StagedFolder(PathBuf);
-
-impl StagedFolder {
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
 }
 
 impl Staging {
@@ -43,12 +34,13 @@ impl Staging {
         Ok(Self { folder, next: AtomicU32::new(0), _lock: lock })
     }
 
-    /// Makes an empty folder in it.
-    pub(super) fn folder(&self) -> Result<StagedFolder, FileError> {
+    /// Makes a folder in it for one tree, with an empty one for the tree's files.
+    pub(super) fn folder(&self) -> Result<PathBuf, FileError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.path().join(number.to_string());
         fs::create_folder(&path)?;
-        Ok(StagedFolder(path))
+        fs::create_folder(&path.join(FILES))?;
+        Ok(path)
     }
 }
 

@@ -216,7 +216,7 @@ fn a_changed_file_in_the_store_is_never_installed() {
     sandbox.mu(&["get"]).ok();
     let trees = sandbox.path("cache/store/trees");
     let tree = fs::read_dir(&trees).expect("is there").next().expect("has trees");
-    let file = tree.expect("can be read").path().join("files/0.txt");
+    let file = tree.expect("can be read").path().join("files/files/0.txt");
     replace(&file, "tampered");
     sandbox.mu(&["verify", "--store"]).fails().says(&["content changed"]);
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("can be removed");

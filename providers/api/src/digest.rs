@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
 
 /// A text that is not a digest of the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,6 +57,13 @@ macro_rules! raw_bytes {
 raw_bytes!(Digest);
 raw_bytes!(ArchiveDigest);
 raw_bytes!(FileDigest);
+
+impl Digest {
+    /// The digest of a tree with these lines, see [`crate::Tree::lines`].
+    pub fn of_lines(lines: &str) -> Self {
+        Self(Sha256::digest(lines).into())
+    }
+}
 
 impl fmt::Display for Digest {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,14 +5,12 @@ mod error;
 mod path;
 mod writer;
 
-use sha2::{Digest as _, Sha256};
-
 pub use self::error::TreeError;
 pub use self::writer::{Limits, TreeWriter};
 use crate::{Digest, FileDigest};
 
-/// So many bytes of lines are hashed together.
-const LINES_AT_ONCE: usize = 16 << 10;
+/// What a line of [`Tree::lines`] has beside its path, in bytes.
+const LINE: usize = 1 + 1 + 64 + 2 + 1;
 
 /// What an entry of a tree is, as far as its digest is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,23 +70,23 @@ impl Tree {
         self.entries.iter().map(|entry| entry.size).sum()
     }
 
-    /// The content digest: SHA-256 over a line `MODE SHA256HEX  PATH` for every entry, in order.
+    /// The content digest: SHA-256 over [`Tree::lines`].
     pub fn digest(&self) -> Digest {
-        let mut hash = Sha256::new();
-        let mut lines = String::with_capacity(LINES_AT_ONCE);
+        let mut lines = String::new();
+        self.lines(&mut lines);
+        Digest::of_lines(&lines)
+    }
+
+    /// Appends what the content digest is over: a line `MODE SHA256HEX  PATH` for every entry, in order.
+    pub fn lines(&self, text: &mut String) {
+        text.reserve(self.entries.iter().map(|entry| LINE + entry.path.len()).sum());
         for entry in &self.entries {
-            lines.push(entry.mode.letter());
-            lines.push(' ');
-            entry.sha256.push_to(&mut lines);
-            lines.push_str("  ");
-            lines.push_str(&entry.path);
-            lines.push('\n');
-            if lines.len() >= LINES_AT_ONCE {
-                hash.update(&lines);
-                lines.clear();
-            }
+            text.push(entry.mode.letter());
+            text.push(' ');
+            entry.sha256.push_to(text);
+            text.push_str("  ");
+            text.push_str(&entry.path);
+            text.push('\n');
         }
-        hash.update(&lines);
-        Digest::from_bytes(hash.finalize().into())
     }
 }

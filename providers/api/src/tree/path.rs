@@ -17,11 +17,16 @@ pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path 
     if path.starts_with('/') {
         return Err(refuse("it is an absolute path"));
     }
-    if path.contains('\\') || path.chars().any(char::is_control) {
+    let is_odd = |character: char| character == '\\' || character.is_control();
+    // Nearly all paths are ASCII, which needs no decoding.
+    let is_ascii = path.is_ascii();
+    if is_ascii && path.bytes().any(|byte| is_odd(byte.into()))
+        || !is_ascii && path.chars().any(is_odd)
+    {
         return Err(refuse("it holds a backslash or a control character"));
     }
     let mut depth = 0;
-    for segment in path.split('/') {
+    for segment in segments(path) {
         depth += 1;
         match segment {
             "" | "." => return Err(refuse("it has an empty or `.` segment")),
@@ -40,6 +45,22 @@ pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path 
         return Err(TreeError::Limit { what: "the depth of a path", limit: limits.depth as u64 });
     }
     Ok(path)
+}
+
+/// The parts of a path between its slashes. They are short, so that looking at each byte is the quickest.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(path);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.bytes().position(|byte| byte == b'/');
+        rest = end.map(|end| &text[end + 1..]);
+        Some(&text[..end.unwrap_or(text.len())])
+    })
+}
+
+/// The folder that the file or folder at `path` is in, if that is not the tree itself.
+pub(super) fn parent(path: &str) -> Option<&str> {
+    path.bytes().rposition(|byte| byte == b'/').map(|end| &path[..end])
 }
 
 /// The target of the link at `path`, if it is inside the package.

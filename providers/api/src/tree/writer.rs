@@ -40,6 +40,9 @@ impl Default for Limits {
     }
 }
 
+/// Entries that most trees do not exceed.
+const USUAL: usize = 56;
+
 /// Below this size a tree's ratio to its archive does not matter.
 const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
 
@@ -79,9 +82,9 @@ impl TreeWriter {
         Self {
             disk: Disk::new(folder.into()),
             limits,
-            entries: Vec::new(),
+            entries: Vec::with_capacity(USUAL),
             links: Vec::new(),
-            seen: HashMap::new(),
+            seen: HashMap::with_capacity(USUAL),
             claimed: None,
             made: String::new(),
             bytes: 0,
@@ -238,7 +241,7 @@ impl TreeWriter {
 
     /// Makes the folders above `path`.
     fn make_parent(&mut self, path: &str) -> Result<(), TreeError> {
-        let Some((parent, _)) = path.rsplit_once('/') else { return Ok(()) };
+        let Some(parent) = path::parent(path) else { return Ok(()) };
         if self.made == parent {
             return Ok(());
         }
@@ -280,7 +283,7 @@ impl TreeWriter {
             });
         }
         let folded = path::fold(path);
-        let parent = path.rsplit_once('/').map(|(parent, _)| parent);
+        let parent = path::parent(path);
         if parent != self.claimed.as_deref() {
             self.claim_parents(path, &folded)?;
             self.claimed = parent.map(str::to_owned);
