@@ -6,12 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long packages are counted before more of them are asked for at once.
-const COUNTED: Duration = Duration::from_millis(5);
-
-/// So many packages in that time, for each of the first threads, show that they do not wait for the network. More threads
-/// do not bring more then, each of them only takes longer.
-const MANY: usize = 4;
+/// How long packages are counted before more of them are asked for at once. Where each of the first threads brings one in
+/// that time, they do not wait for the network; more of them would not bring more, each would only take longer.
+const COUNTED: Duration = Duration::from_millis(10);
 
 /// Has `work` done by `few` threads, and by up to `most` where that takes long. `done` counts what was done.
 ///
@@ -37,7 +34,7 @@ pub(super) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
             if ended.recv_timeout(COUNTED).is_ok() {
                 return;
             }
-            if done.load(Ordering::Relaxed) - before < few * MANY {
+            if done.load(Ordering::Relaxed) - before < few {
                 let more = threads.min(most - threads);
                 (0..more).for_each(|_| start());
                 threads += more;

@@ -27,8 +27,8 @@ pub trait Events: Send + Sync {
     /// `done` of `total` bytes of one download have arrived.
     fn bytes(&self, what: &str, done: u64, total: Option<u64>);
 
-    /// Something for `-v` only.
-    fn detail(&self, text: &str);
+    /// Something for `-v` only, which is put into words only then.
+    fn detail(&self, text: &dyn Fn() -> String);
 
     /// Asks a person a question, and says whether the answer was yes; where there is nobody to ask, it is no.
     fn confirm(&self, _question: &str) -> bool {
@@ -45,7 +45,7 @@ impl Events for NoEvents {
     fn waiting(&self, _text: &str) {}
     fn progress(&self, _stage: Stage, _done: usize, _total: usize) {}
     fn bytes(&self, _what: &str, _done: u64, _total: Option<u64>) {}
-    fn detail(&self, _text: &str) {}
+    fn detail(&self, _text: &dyn Fn() -> String) {}
 }
 
 /// The events of an operation, as one provider call sees them.
@@ -53,12 +53,12 @@ pub(crate) struct CallProgress<'events> {
     /// Where everything goes.
     pub(crate) events: &'events dyn Events,
     /// What the call is about, such as a package's id.
-    pub(crate) what: String,
+    pub(crate) what: &'events str,
 }
 
 impl mu_provider::Progress for CallProgress<'_> {
     fn bytes(&self, done: u64, total: Option<u64>) {
-        self.events.bytes(&self.what, done, total);
+        self.events.bytes(self.what, done, total);
     }
 
     fn waiting(&self, what: &str) {

@@ -1,10 +1,11 @@
 //! Brings the trees that a lock names into the store: from the store itself, from packs that are
 //! already on this machine, else from where they are published. Many at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Digest, Location, Release, SafeUrl, TreeWriter};
 
@@ -55,14 +56,30 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
     let done = AtomicUsize::new(0);
     let next = AtomicUsize::new(0);
     let results = Mutex::new(HashMap::new());
-    let folders = KnownFolders::default();
+    let names = PackNames::find(session);
     let failure = Mutex::new(None);
+    let most = session.network_jobs().min(missing.len());
+    let ways: Vec<Way> = missing.iter().map(|_| Way::default()).collect();
+    let expected = Mutex::new(0);
     let work = || {
-        while let Some(index) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed))
+            && let Some(index) = missing.get(number)
+        {
+            // While packages are unpacked here, those that come next are on their way.
+            let mut expected = lock(&expected);
+            while *expected < missing.len().min(done.load(Ordering::Relaxed) + most) {
+                let index = missing[*expected];
+                let package = &resolved.lock.packages[index];
+                let known = resolved.releases.get(&index);
+                expect(session, package, known, &names, &ways[*expected]);
+                *expected += 1;
+            }
+            drop(expected);
             let package = &resolved.lock.packages[*index];
-            match fetch_one(session, package, resolved.releases.get(index), &folders) {
-                Ok(result) => {
-                    lock(&results).insert(*index, result);
+            let known = resolved.releases.get(index);
+            match fetch_one(session, package, known, &names, &ways[number]) {
+                Ok((stored, was_here)) => {
+                    lock(&results).insert(*index, (stored.digest, was_here));
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                     session.events.progress(Stage::Fetching, done, missing.len());
                 }
@@ -73,15 +90,15 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
             }
         }
     };
-    let most = session.network_jobs().min(missing.len());
     // One of them waits for the network while all processors are busy.
     work_at_once(session.disk_jobs() + 1, most, &done, &work);
     if let Some(error) = guard::into_inner(failure) {
         return Err(error);
     }
-    let lock = Arc::make_mut(&mut resolved.lock);
-    for (index, (stored, was_here)) in guard::into_inner(results) {
-        lock.packages[index].digest = Some(stored.digest);
+    for (index, (digest, was_here)) in guard::into_inner(results) {
+        if resolved.lock.packages[index].digest != Some(digest) {
+            Arc::make_mut(&mut resolved.lock).packages[index].digest = Some(digest);
+        }
         if was_here {
             counts.reused += 1;
         } else {
@@ -99,7 +116,7 @@ pub(super) fn fetch_release(
     release: &Release,
 ) -> Result<Stored, CommandError> {
     let what = format!("{id} {}", release.version);
-    let progress = CallProgress { events: &*session.events, what: what.clone() };
+    let progress = CallProgress { events: &*session.events, what: &what };
     let expected = release.digest.as_deref().and_then(|text| text.parse().ok());
     session
         .store
@@ -109,27 +126,61 @@ pub(super) fn fetch_release(
         .map_err(|error| CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
 }
 
+/// How a package is fetched, once that is known.
+type Way = OnceLock<(Arc<Route>, Arc<Release>)>;
+
+/// Has the provider ask for a package that is fetched soon, unless it may be on this machine.
+fn expect(
+    session: &Session,
+    package: &LockedPackage,
+    known: Option<&(Arc<Route>, Arc<Release>)>,
+    names: &PackNames,
+    way: &Way,
+) {
+    if package.digest.is_some() && names.may_hold(&package.id) {
+        return;
+    }
+    let (route, release) = match known {
+        Some(known) => known,
+        None => match way_of(session, package) {
+            Ok(known) => way.get_or_init(|| known),
+            // It is said where the package is fetched.
+            Err(_) => return,
+        },
+    };
+    route.provider.prefetch(&route.location, release);
+}
+
+/// The way that a lock's entry names.
+fn way_of(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<(Arc<Route>, Arc<Release>), CommandError> {
+    Ok((Arc::new(route_of(session, package)?), Arc::new(release_of(package))))
+}
+
 /// Brings one package into the store; also says whether its content was on this machine.
 fn fetch_one(
     session: &Session,
     package: &LockedPackage,
     known: Option<&(Arc<Route>, Arc<Release>)>,
-    folders: &KnownFolders,
+    names: &PackNames,
+    way: &Way,
 ) -> Result<(Stored, bool), CommandError> {
     // A folder's content is what it is now; the lock only records it.
     let expected = package.digest.filter(|_| !package.source.is_folder());
     if let Some(digest) = expected
-        && let Some(stored) = from_pack(session, package, &digest, folders)
+        && let Some(stored) = from_pack(session, package, &digest, names)
     {
         return Ok((stored, true));
     }
-    let (route, release) = match known {
-        Some((route, release)) => (Arc::clone(route), Arc::clone(release)),
-        None => (Arc::new(route_of(session, package)?), Arc::new(release_of(package))),
+    let (route, release) = match (known, way.get()) {
+        (Some(known), _) | (None, Some(known)) => known.clone(),
+        (None, None) => way_of(session, package)?,
     };
     let what = format!("{} {}", package.id, package.version);
-    session.events.detail(&format!("fetching {what} from {}", route.location.describe()));
-    let progress = CallProgress { events: &*session.events, what: what.clone() };
+    session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
+    let progress = CallProgress { events: &*session.events, what: &what };
     let mut manifest = None;
     let result = session.store.add(expected.as_ref(), |tree| {
         tree.keep(YAML_NAME);
@@ -278,7 +329,7 @@ fn release_of(package: &LockedPackage) -> Release {
 pub(super) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> bool {
     package.digest.is_some_and(|digest| {
         session.store.contains(&digest)
-            || from_pack(session, package, &digest, &KnownFolders::default()).is_some()
+            || from_pack(session, package, &digest, &PackNames::find(session)).is_some()
     })
 }
 
@@ -287,13 +338,13 @@ fn from_pack(
     session: &Session,
     package: &LockedPackage,
     digest: &Digest,
-    folders: &KnownFolders,
+    names: &PackNames,
 ) -> Option<Stored> {
+    if !names.may_hold(&package.id) {
+        return None;
+    }
     let places = session.places.search().places(&package.id);
-    for place in &places[2..] {
-        if !place.folder.parent().is_some_and(|parent| folders.exists(parent)) {
-            continue;
-        }
+    for place in places[2..].iter().filter(|place| place.folder.is_dir()) {
         let Ok(Some(head)) = Manifest::load_head(&place.folder) else {
             continue;
         };
@@ -302,7 +353,7 @@ fn from_pack(
         if !same_version {
             continue;
         }
-        let mut skip = std::collections::HashSet::new();
+        let mut skip = HashSet::new();
         if head.generated {
             skip.insert(place.folder.join(YAML_NAME));
         }
@@ -320,18 +371,22 @@ fn from_pack(
     None
 }
 
-/// Which folders there are, each looked at once: most packages share theirs with many others.
-#[derive(Debug, Default)]
-struct KnownFolders(Mutex<HashMap<PathBuf, bool>>);
+/// What the packs folders of this machine hold, by the first names below them: most hold nothing of a package that is
+/// fetched, and need not be looked at for each.
+#[derive(Debug)]
+struct PackNames(HashSet<OsString>);
 
-impl KnownFolders {
-    fn exists(&self, folder: &Path) -> bool {
-        if let Some(known) = lock(&self.0).get(folder) {
-            return *known;
-        }
-        let exists = folder.is_dir();
-        lock(&self.0).insert(folder.to_owned(), exists);
-        exists
+impl PackNames {
+    fn find(session: &Session) -> Self {
+        let folders = session.places.search().packs().iter();
+        let entries = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        Self(entries.flatten().map(|entry| entry.file_name()).collect())
+    }
+
+    /// Whether a pack of this package may be there.
+    fn may_hold(&self, id: &PackageId) -> bool {
+        let first = id.name_str().split('/').next().unwrap_or_default();
+        self.0.contains(OsStr::new(first)) || self.0.contains(OsStr::new(&*id.base().folder_name()))
     }
 }
 

@@ -234,10 +234,12 @@ fn choose_least(
 
 fn tell_cost(session: &Session, selection: &Selection) {
     let cost = selection.statistics;
-    session.events.detail(&format!(
-        "chose among {} packages, and looked at what {} versions need",
-        cost.packages_read, cost.versions_read
-    ));
+    session.events.detail(&|| {
+        format!(
+            "chose among {} packages, and looked at what {} versions need",
+            cost.packages_read, cost.versions_read
+        )
+    });
 }
 
 fn is_of_another_strategy(session: &Session, lock: &Lockfile) -> bool {

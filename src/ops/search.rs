@@ -152,7 +152,7 @@ fn ask(
         Err(RouteError::Provider(error)) => return Err(error.into()),
         Err(error) => return Err(CommandError::from_error(Code::Reference, error)),
     };
-    let progress = CallProgress { events: &*session.events, what: prefix.clone() };
+    let progress = CallProgress { events: &*session.events, what: &prefix };
     let hits: Result<_, ProviderError> = route.provider.search(&route.location, &query, &progress);
     Ok(hits?.map(|hits| Answered { prefix, route, query, hits }))
 }

@@ -273,7 +273,7 @@ impl Session {
         if let Some(index) = self.index.get()
             && let Err(error) = index.save()
         {
-            self.events.detail(&format!("cannot keep the index: {error}"));
+            self.events.detail(&|| format!("cannot keep the index: {error}"));
         }
     }
 

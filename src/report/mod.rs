@@ -224,9 +224,9 @@ impl Events for Shell {
         self.progress.bytes(what, done, total);
     }
 
-    fn detail(&self, text: &str) {
+    fn detail(&self, text: &dyn Fn() -> String) {
         if self.options.verbosity >= Verbosity::Verbose && !self.options.json {
-            self.to_stderr(&format!("{FAINT}{}{FAINT:#}\n", printable(text)));
+            self.to_stderr(&format!("{FAINT}{}{FAINT:#}\n", printable(&text())));
         }
     }
 }

@@ -87,6 +87,11 @@ impl SearchPath {
         }
     }
 
+    /// The packs folders of the workspace, of the user, and of the runtime.
+    pub fn packs(&self) -> &[PathBuf; 3] {
+        &self.packs
+    }
+
     /// Also looks for the packs of other majors, `n@MAJOR` (`majors: many`).
     #[must_use]
     pub fn with_many_majors(mut self) -> Self {

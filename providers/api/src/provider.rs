@@ -105,6 +105,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError>;
 
+    /// Says that [`Provider::fetch`] will soon be called with these, so that the network can be asked already.
+    ///
+    /// Returns at once, and does nothing unless a provider says otherwise. What fails, fails in the call.
+    fn prefetch(&self, _location: &Location, _release: &Release) {}
+
     /// Writes the files of a release into `tree`, and nothing else.
     ///
     /// `release` comes from a listing or from a lock; from a lock it holds only what a lock holds

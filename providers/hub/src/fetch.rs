@@ -37,13 +37,8 @@ impl HubProvider {
         take: &mut Take<'_>,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let url = location.root.as_folder();
         let mut tried = Tried::default();
-        let guess = match self.roots.known(&url) {
-            Some(root) => root.archives(&location.path, release)?,
-            None if url.scheme() == "file" => Vec::new(),
-            None => Root::usual(url.clone()).archives(&location.path, release)?,
-        };
+        let guess = self.guess(location, release)?;
         if self.fetch_first(location, &guess, release, take, &mut tried, progress)? {
             return Ok(());
         }
@@ -55,6 +50,20 @@ impl HubProvider {
             // What was wrong with the archive says more than what is wrong with the rest.
             Err(error) if tried.failure.is_none() => Err(error),
             _ => Err(tried.error(location, release)),
+        }
+    }
+
+    /// Where the archive is most likely, by what is known already.
+    pub(crate) fn guess(
+        &self,
+        location: &Location,
+        release: &Release,
+    ) -> Result<Vec<SafeUrl>, ProviderError> {
+        let url = location.root.as_folder();
+        match self.roots.known(&url) {
+            Some(root) => root.archives(&location.path, release),
+            None if url.scheme() == "file" => Ok(Vec::new()),
+            None => Root::usual(url).archives(&location.path, release),
         }
     }
 

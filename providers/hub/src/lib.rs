@@ -335,6 +335,13 @@ impl Provider for HubProvider {
         Ok(None)
     }
 
+    fn prefetch(&self, location: &Location, release: &Release) {
+        let places = self.guess(location, release).unwrap_or_default();
+        if let Some(place) = places.first().filter(|place| place.scheme() != "file") {
+            self.options.http.get(place).insecure(location.insecure).ahead();
+        }
+    }
+
     fn fetch(
         &self,
         location: &Location,

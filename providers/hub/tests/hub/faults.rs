@@ -33,6 +33,18 @@ fn a_cut_archive_is_fetched_again() {
 }
 
 #[test]
+fn an_archive_that_is_expected_is_asked_for_once() {
+    let server = TestServer::start(|_, _| Reply::body(package()));
+    let client = Client::new();
+    let location = at(&server.url(""), "a");
+    client.provider.prefetch(&location, &release(&package()));
+    client.fetch(&location, &release(&package())).expect("comes");
+    assert_eq!(server.requests(), ["GET /packs/a/a-1.0.0.tgz"]);
+    client.fetch(&location, &release(&package())).expect("comes again");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
 fn a_server_that_falls_silent_is_asked_again() {
     let server = TestServer::start(|_, before| match before {
         0 => Reply::body(package()).silent_after(50),
