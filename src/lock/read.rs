@@ -341,6 +341,16 @@ fn list(text: &str) -> Option<Vec<String>> {
     Some(items)
 }
 
+/// The bytes that a value without quotes does not hold.
+const IS_SPECIAL: [bool; 256] = {
+    let (mut special, mut rest) = ([false; 256], b" \"'[]{},&*!|>%`".as_slice());
+    while let [byte, tail @ ..] = rest {
+        special[*byte as usize] = true;
+        rest = tail;
+    }
+    special
+};
+
 /// The value of a scalar in one of the two forms that mu writes without surprises.
 fn scalar(text: &str) -> Option<String> {
     if let Some(quoted) = text.strip_prefix('"') {
@@ -348,7 +358,6 @@ fn scalar(text: &str) -> Option<String> {
         return (!inner.contains(['\\', '"'])).then(|| inner.to_owned());
     }
     let plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text
-            .contains([' ', '"', '\'', '[', ']', '{', '}', ',', '&', '*', '!', '|', '>', '%', '`']);
+        && !text.bytes().any(|byte| IS_SPECIAL[usize::from(byte)]);
     plain.then(|| text.to_owned())
 }

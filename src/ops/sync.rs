@@ -138,10 +138,10 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     })?;
     let mut counts = fetch(session, resolved)?;
     for attempt in 0.. {
-        let mut wanted = packs_of(session, &resolved.lock)?;
-        let mut plan = Installation::plan(&packs, wanted.clone(), link)?;
+        let mut plan = Installation::plan(&packs, packs_of(session, &resolved.lock)?, link)?;
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
+            let mut wanted = packs_of(session, &resolved.lock)?;
             wanted.retain(|wanted| !lost.contains(&wanted.place));
             plan = Installation::plan(&packs, wanted, link)?;
         }
@@ -214,6 +214,11 @@ fn lost(session: &Session, lock: &Lockfile, made: &[Wanted]) -> BTreeSet<String>
 fn place(lock: &Lockfile, index: usize) -> String {
     let package = &lock.packages[index];
     let place = folder_of(&package.id);
+    // Packages come sorted by id.
+    let is_other = |index: usize| lock.packages.get(index).is_some_and(|one| one.id == package.id);
+    if !is_other(index.wrapping_sub(1)) && !is_other(index + 1) {
+        return place;
+    }
     let mut others = lock.find(&package.id).filter(|other| other.version != package.version);
     let Some(first) = others.next() else { return place };
     let version = package.parsed_version();
@@ -227,5 +232,10 @@ fn place(lock: &Lockfile, index: usize) -> String {
 
 /// The folder of a package below a packs folder: `hub.mu.com/aws/ec2`, `localhost+8080/a`.
 pub fn folder_of(id: &PackageId) -> String {
-    format!("{}/{}", id.base().folder_name(), id.name_str())
+    let (base, _) = id.as_str().split_at(id.as_str().len() - id.name_str().len());
+    // Ports and addresses alone have what a folder is not named by.
+    if base.contains(':') {
+        return [&id.base().folder_name(), "/", id.name_str()].concat();
+    }
+    id.as_str().to_owned()
 }

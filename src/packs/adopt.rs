@@ -31,7 +31,7 @@ pub(super) fn adopt(
             // Packs come sorted, and most share the folder above them, which is looked at once.
             let path = packs.pack_path(&pack.place);
             let parent = path.parent().unwrap_or(packs.path());
-            if parent != above.0 {
+            if parent.as_os_str() != above.0.as_os_str() {
                 above = (parent.to_owned(), parent.exists());
             }
             if above.1 { adopt_one(packs, state, pack, wanted) } else { Ok(()) }

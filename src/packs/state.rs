@@ -2,6 +2,7 @@
 //!
 //! The state is a record, not a promise: the lock says what should be installed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -40,23 +41,28 @@ pub struct Pack {
 }
 
 #[derive(Serialize, Deserialize)]
-struct StateFile {
+struct StateFile<'text> {
     version: u32,
-    packs: Vec<PackLine>,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pending: BTreeSet<String>,
+    #[serde(borrow)]
+    packs: Vec<PackLine<'text>>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pending: Vec<Cow<'text, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    link: Option<String>,
+    link: Option<Cow<'text, str>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct PackLine {
-    place: String,
-    id: String,
-    version: String,
-    digest: String,
+struct PackLine<'text> {
+    #[serde(borrow)]
+    place: Cow<'text, str>,
+    #[serde(borrow)]
+    id: Cow<'text, str>,
+    #[serde(borrow)]
+    version: Cow<'text, str>,
+    #[serde(borrow)]
+    digest: Cow<'text, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    partial: Option<String>,
+    partial: Option<Cow<'text, str>>,
 }
 
 impl State {
@@ -91,25 +97,27 @@ impl State {
         let packs = file.packs.into_iter().filter_map(|line| {
             let digest = line.digest.parse().ok()?;
             let partial = line.partial.and_then(|text| text.parse().ok());
-            Some((line.place, Pack { id: line.id, version: line.version, digest, partial }))
+            let (id, version) = (line.id.into_owned(), line.version.into_owned());
+            Some((line.place.into_owned(), Pack { id, version, digest, partial }))
         });
         let link = Link::ALL.into_iter().find(|link| Some(link.as_str()) == file.link.as_deref());
-        Ok(Self { packs: packs.collect(), pending: file.pending, link })
+        let pending = file.pending.into_iter().map(Cow::into_owned).collect();
+        Ok(Self { packs: packs.collect(), pending, link })
     }
 
     pub(super) fn write(&self, path: &Path) -> Result<(), FileError> {
         let packs = self.packs.iter().map(|(place, pack)| PackLine {
-            place: place.clone(),
-            id: pack.id.clone(),
-            version: pack.version.clone(),
-            digest: pack.digest.to_string(),
-            partial: pack.partial.map(|digest| digest.to_string()),
+            place: place.into(),
+            id: (&pack.id).into(),
+            version: (&pack.version).into(),
+            digest: pack.digest.to_string().into(),
+            partial: pack.partial.map(|digest| digest.to_string().into()),
         });
         let file = StateFile {
             version: FORMAT,
             packs: packs.collect(),
-            pending: self.pending.clone(),
-            link: self.link.map(|link| link.as_str().to_owned()),
+            pending: self.pending.iter().map(Cow::from).collect(),
+            link: self.link.map(|link| link.as_str().into()),
         };
         let text = serde_json::to_string(&file).expect("strings and numbers always serialise");
         fs::write_atomic(path, text.as_bytes())
