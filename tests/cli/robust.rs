@@ -120,6 +120,27 @@ fn a_kill_at_any_moment_leaves_whole_packs_and_the_next_get_finishes() {
     assert!(!left.exists(), "nothing stays in staging");
 }
 
+#[test]
+fn a_package_that_does_not_come_leaves_no_pack_of_the_others() {
+    let sandbox = workspace();
+    sandbox.mu(&["get"]).ok();
+    let archive = sandbox.hub().archive("robust/p9", "1.0.0");
+    let aside = sandbox.path("aside.tgz");
+    for part in ["work/.mu/packs", "cache"] {
+        fs::remove_dir_all(sandbox.path(part)).expect("can be removed");
+    }
+    fs::rename(&archive, &aside).expect("can be moved");
+    sandbox.mu(&["get"]).fails().says(&["robust/p9"]);
+    assert!(packs(&sandbox).is_empty());
+    assert!(!sandbox.has("work/.mu/packs/.mu/staging"), "nothing stays in staging");
+    assert!(!sandbox.has("work/.mu/packs/.mu/state.json"), "nothing is pending");
+
+    fs::rename(&aside, &archive).expect("can be moved");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    assert_eq!(packs(&sandbox).len(), PACKAGES);
+}
+
 /// A `mu` that may write files of no more than `blocks` of 512 bytes, as if the disk were full.
 #[cfg(unix)]
 fn with_small_disk(sandbox: &Sandbox, blocks: u32) -> crate::support::Run {
