@@ -117,51 +117,51 @@ fn counts(data: &Data, place: &Place<'_>, title: &str) {
 }
 
 fn cold(data: &Data, place: &Place<'_>, title: &str) {
-    let mut contestants = vec![Contestant {
+    let mu = || Contestant {
         name: "mu get",
         prepare: Box::new(|| forget(place)),
         command: Box::new(|| place.mu(&["get"])),
-    }];
+    };
+    let work = format!("install {title}, cold");
+    let (of_floor, of_bun) = match title {
+        ALL => (bounds(0.45, 0.30), UNBOUNDED),
+        SMALL => (UNBOUNDED, bounds(1.0, 0.8)),
+        _ => (UNBOUNDED, UNBOUNDED),
+    };
+    // Beside each of them alone: whoever comes after a thousand small processes pays for what they leave behind.
     if data.bun.is_some() {
-        contestants.push(Contestant {
+        let bun = Contestant {
             name: "bun install",
             prepare: Box::new(|| {
                 remove(&place.join("bun/node_modules"));
                 remove(&place.join("bun-cache"));
             }),
             command: Box::new(|| bun(data, place).expect("is installed")),
-        });
+        };
+        let results = in_turns(data.rounds, &[mu(), bun]);
+        report::times(&work, &results);
+        data.standing.ratio(&work, &results, "bun install", of_bun);
     } else {
         println!("\nbun install: not measured: bun is not installed");
     }
-    let floor = Contestant {
-        name: "curl --parallel, sha256sum, tar",
-        prepare: Box::new(|| {
-            remove(&place.join("floor"));
-            fs::create_dir_all(place.join("floor")).expect("can be made");
-        }),
-        command: Box::new(|| {
-            place.shell(
-                "cd floor && curl -sS --parallel --config ../urls && sha256sum --quiet -c ../sums \
-                 && for file in *.tgz; do mkdir ${file%.tgz} && tar xzf $file -C ${file%.tgz}; done",
-            )
-        }),
-    };
     if title == ALL || title == SMALL {
-        contestants.push(floor);
-    }
-    let results = in_turns(data.rounds, &contestants);
-    let work = format!("install {title}, cold");
-    report::times(&work, &results);
-    let (of_floor, of_bun) = match title {
-        ALL => (bounds(0.45, 0.30), UNBOUNDED),
-        SMALL => (UNBOUNDED, bounds(1.0, 0.8)),
-        _ => (UNBOUNDED, UNBOUNDED),
-    };
-    if title == ALL || title == SMALL {
+        let floor = Contestant {
+            name: "curl --parallel, sha256sum, tar",
+            prepare: Box::new(|| {
+                remove(&place.join("floor"));
+                fs::create_dir_all(place.join("floor")).expect("can be made");
+            }),
+            command: Box::new(|| {
+                place.shell(
+                    "cd floor && curl -sS --parallel --config ../urls && sha256sum --quiet -c ../sums \
+                     && for file in *.tgz; do mkdir ${file%.tgz} && tar xzf $file -C ${file%.tgz}; done",
+                )
+            }),
+        };
+        let results = in_turns(data.rounds, &[mu(), floor]);
+        report::times(&work, &results);
         data.standing.ratio(&work, &results, "curl --parallel, sha256sum, tar", of_floor);
     }
-    data.standing.ratio(&work, &results, "bun install", of_bun);
 }
 
 fn warm(data: &Data, place: &Place<'_>, title: &str) {
