@@ -60,21 +60,20 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
     let failure = Mutex::new(None);
     let most = session.network_jobs().min(missing.len());
     let ways: Vec<Way> = missing.iter().map(|_| Way::default()).collect();
-    let expected = Mutex::new(0);
+    let asked = Mutex::new(0);
     let work = || {
         while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed))
             && let Some(index) = missing.get(number)
         {
             // While packages are unpacked here, those that come next are on their way.
-            let mut expected = lock(&expected);
-            while *expected < missing.len().min(done.load(Ordering::Relaxed) + most) {
-                let index = missing[*expected];
+            let mut asked = lock(&asked);
+            while *asked < missing.len().min(done.load(Ordering::Relaxed) + most) {
+                let index = missing[*asked];
                 let package = &resolved.lock.packages[index];
-                let known = resolved.releases.get(&index);
-                expect(session, package, known, &names, &ways[*expected]);
-                *expected += 1;
+                prefetch(session, package, resolved.releases.get(&index), &names, &ways[*asked]);
+                *asked += 1;
             }
-            drop(expected);
+            drop(asked);
             let package = &resolved.lock.packages[*index];
             let known = resolved.releases.get(index);
             match fetch_one(session, package, known, &names, &ways[number]) {
@@ -130,7 +129,7 @@ pub(super) fn fetch_release(
 type Way = OnceLock<(Arc<Route>, Arc<Release>)>;
 
 /// Has the provider ask for a package that is fetched soon, unless it may be on this machine.
-fn expect(
+fn prefetch(
     session: &Session,
     package: &LockedPackage,
     known: Option<&(Arc<Route>, Arc<Release>)>,
