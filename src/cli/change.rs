@@ -97,7 +97,7 @@ fn summary(outcome: &Outcome) -> String {
     if outcome.dry_run {
         return format!("{} would be in use; nothing was written", count(total, "package"));
     }
-    if outcome.changes.is_empty() && outcome.installed == 0 {
+    if outcome.changes.is_empty() && outcome.installed == 0 && outcome.counts.fetched == 0 {
         let rest = if outcome.edited.is_empty() { ", nothing to do" } else { "" };
         return format!("{} in use{rest}", count(total, "package"));
     }

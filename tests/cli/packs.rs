@@ -127,6 +127,20 @@ fn packs_are_linked_anew_when_another_way_is_asked_for() {
 }
 
 #[test]
+fn links_to_a_store_that_was_emptied_lead_somewhere_again_and_it_is_said() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.write(".mu/workspace.yaml", "link: symlink\n");
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["cache", "clean"]).ok();
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));
+    sandbox.mu(&["get"]).ok().says(&["1 package in use (1 fetched, 0 already on this machine)"]);
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+}
+
+#[test]
 fn several_majors_have_folders_of_their_own() {
     let sandbox = Sandbox::with_dependencies(&["aws/app", "aws/vpc#^2"]);
     sandbox.write(".mu/workspace.yaml", "majors: many\n");
