@@ -30,13 +30,26 @@ pub struct Fetched {
     pub reused: usize,
 }
 
+impl Fetched {
+    /// What two runs over the same packages did together.
+    pub(super) fn and(self, later: Self) -> Self {
+        Self { fetched: self.fetched + later.fetched, reused: later.reused }
+    }
+}
+
 /// Brings every package of `resolved` into the store, and fills in the digests that were not known.
+///
+/// `then` is called with the place in the lock of each package that came into the store, and with its tree.
 ///
 /// # Errors
 ///
-/// When one cannot be fetched, or is not what the lock or the index says. Those that were fetched stay
-/// in the store for the next run.
-pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, CommandError> {
+/// When one cannot be fetched, or is not what the lock or the index says, or `then` fails. Those that were fetched
+/// stay in the store for the next run.
+pub fn fetch(
+    session: &Session,
+    resolved: &mut Resolved,
+    then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
+) -> Result<Fetched, CommandError> {
     let mut counts = Fetched::default();
     let mut missing = Vec::new();
     for (index, package) in resolved.lock.packages.iter().enumerate() {
@@ -76,9 +89,14 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
             drop(asked);
             let package = &resolved.lock.packages[*index];
             let known = resolved.releases.get(index);
-            match fetch_one(session, package, known, &names, &ways[number]) {
-                Ok((stored, was_here)) => {
-                    lock(&results).insert(*index, (stored.digest, was_here));
+            let fetched = fetch_one(session, package, known, &names, &ways[number]);
+            let fetched = fetched.and_then(|(stored, was_here)| {
+                then(*index, &stored)?;
+                Ok((stored.digest, was_here))
+            });
+            match fetched {
+                Ok(result) => {
+                    lock(&results).insert(*index, result);
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                     session.events.progress(Stage::Fetching, done, missing.len());
                 }

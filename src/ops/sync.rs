@@ -15,7 +15,7 @@ use crate::ops::fetch::{self, Fetched, fetch};
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::{Resolved, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session, Stage};
-use crate::packs::{Installation, PacksError, Wanted};
+use crate::packs::{Building, Installation, PacksError, Wanted};
 use crate::reference::PackageId;
 use crate::select::Update;
 use crate::store::StoreError;
@@ -114,16 +114,17 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
         packs.adopt_vendored(&locked)?;
     }
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
-    if resolved.is_unchanged() && !has_folders {
-        let wanted = packs_of(session, &resolved.lock)?;
-        let is_known = resolved
+    let is_known = !has_folders
+        && resolved
             .lock
             .packages
             .iter()
             .all(|package| package.digest.is_some() || package.source.is_workspace());
+    if resolved.is_unchanged() && is_known {
+        let wanted = packs_of(session, &resolved.lock)?;
         let state = packs.state()?;
         let is_linked = is_vendored || state.is_linked_by(link);
-        if is_known && is_linked && packs.is_current(&state, &wanted) {
+        if is_linked && packs.is_current(&state, &wanted) {
             if link == Link::Symlink {
                 // The workspace may have been moved since its packs were made.
                 session.store.note_linked(packs.path())?;
@@ -136,8 +137,12 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     let _store = session.store.lock(Sharing::Shared, &mut || {
         events.waiting("another mu process is pruning the store");
     })?;
-    let mut counts = fetch(session, resolved)?;
+    let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
+    let mut counts = Fetched::default();
     for attempt in 0.. {
+        if !is_known {
+            counts = counts.and(fetch(session, resolved, &|_, _| Ok(()))?);
+        }
         let mut plan = Installation::plan(&packs, packs_of(session, &resolved.lock)?, link)?;
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
@@ -146,9 +151,18 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
             plan = Installation::plan(&packs, wanted, link)?;
         }
         let made = plan.installs().len() + plan.removals().count();
+        let building = plan.begin(&session.store, &names)?;
+        if is_known {
+            match fetch_and_build(session, resolved, &building) {
+                Ok(fetched) => counts = counts.and(fetched),
+                Err(error) => {
+                    building.give_up();
+                    return Err(error);
+                }
+            }
+        }
         events.progress(Stage::Installing, 0, made);
-        let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
-        match plan.apply(&session.store, session.disk_jobs(), &names) {
+        match building.finish(session.disk_jobs()) {
             Ok(()) => return Ok((counts, made)),
             Err(PacksError::Store(StoreError::Corrupt { path })) if attempt == 0 => {
                 // The store dropped the tree; it is fetched again, and checked again.
@@ -156,14 +170,31 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
                     "`{}` in the store was changed; fetching it again",
                     path.display()
                 ));
-                let again = fetch(session, resolved)?;
-                counts.fetched += again.fetched;
-                counts.reused = again.reused;
             }
             Err(error) => return Err(error.into()),
         }
     }
     unreachable!("the second attempt returns")
+}
+
+/// Fetches what `resolved` names, and builds each pack as soon as its tree is there.
+fn fetch_and_build(
+    session: &Session,
+    resolved: &mut Resolved,
+    building: &Building<'_>,
+) -> Result<Fetched, CommandError> {
+    let lock = &resolved.lock;
+    let numbers: Vec<Option<usize>> =
+        (0..lock.packages.len()).map(|index| building.number(&place(lock, index))).collect();
+    fetch(session, resolved, &|index, stored| match numbers[index] {
+        // What was in the store already is looked at once more, where all the rest is built.
+        Some(number) if stored.is_new => {
+            building.build(number, stored)?;
+            session.store.forget(&stored.digest);
+            Ok(())
+        }
+        _ => Ok(()),
+    })
 }
 
 /// The packs that a lock wants, with their places in its packages.

@@ -9,22 +9,19 @@ use crate::packs::{PacksFolder, Wanted};
 
 /// The bases that are not there yet, such as `hub.mu.com`.
 #[derive(Debug)]
-pub(super) struct NewBases<'install> {
-    bases: BTreeSet<&'install str>,
-    staging: &'install Path,
+pub(super) struct NewBases {
+    bases: BTreeSet<String>,
+    staging: PathBuf,
 }
 
-impl<'install> NewBases<'install> {
+impl NewBases {
     /// Finds the bases of `install` that `packs` has no folder for; what is new is built in `staging`.
-    pub(super) fn find(
-        packs: &PacksFolder,
-        install: &'install [Wanted],
-        staging: &'install Path,
-    ) -> Self {
-        let mut bases: BTreeSet<&str> =
+    pub(super) fn find(packs: &PacksFolder, install: &[Wanted], staging: &Path) -> Self {
+        let bases: BTreeSet<&str> =
             install.iter().filter_map(|wanted| base(&wanted.place)).collect();
-        bases.retain(|base| packs.pack_path(base).symlink_metadata().is_err());
-        Self { bases, staging }
+        let is_new = |base: &&str| packs.pack_path(base).symlink_metadata().is_err();
+        let bases = bases.into_iter().filter(is_new).map(str::to_owned).collect();
+        Self { bases, staging: staging.to_owned() }
     }
 
     /// Where the pack at `place`, which is the one of this number, is built.

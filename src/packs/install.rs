@@ -1,7 +1,7 @@
 //! The transaction that makes a packs folder hold exactly what is wanted.
 //!
-//! All packs are built in staging first; only when every one of them is whole are they renamed into
-//! place, outer folders before those inside them. A failure before that changes nothing; a death at
+//! All packs are built in staging first, some of them while others are fetched; only when every one of them is whole are
+//! they renamed into place, outer folders before those inside them. A failure before that changes nothing; a death at
 //! any point leaves whole or absent packs and a state that names the places to look at again.
 
 use std::collections::BTreeSet;
@@ -36,8 +36,8 @@ pub struct Wanted {
     pub digest: Digest,
 }
 
-/// What has to change, as a value: made by [`Installation::plan`], carried out by
-/// [`Installation::apply`].
+/// What has to change, as a value: made by [`Installation::plan`], carried out by [`Installation::begin`] and
+/// [`Building::finish`].
 #[derive(Debug)]
 pub struct Installation<'packs> {
     packs: &'packs PacksFolder,
@@ -108,42 +108,90 @@ impl<'packs> Installation<'packs> {
         self.remove.iter().map(String::as_str)
     }
 
-    /// Carries it out. The caller holds the packs folder's lock, and the store has every tree.
+    /// Makes ready to build the packs. The caller holds the packs folder's lock.
     ///
     /// `generate` yields the manifest of a package that has none of its own.
     ///
     /// # Errors
     ///
+    /// When the disk refuses. What was installed before is then unchanged.
+    pub fn begin<'build>(
+        self,
+        store: &'build Store,
+        generate: &'build (dyn Fn(&Wanted) -> String + Sync),
+    ) -> Result<Building<'build>, PacksError>
+    where
+        'packs: 'build,
+    {
+        let staging = self.packs.own_folder().join("staging");
+        fs::remove_folder(&staging)?;
+        if !self.is_empty() {
+            fs::create_folder(&staging)?;
+        }
+        if self.link == Link::Symlink && !self.is_empty() {
+            // Before there is such a link, so that pruning always knows.
+            store.note_linked(self.packs.path())?;
+        }
+        let bases = NewBases::find(self.packs, &self.install, &staging);
+        let built = Mutex::new(self.install.iter().map(|_| None).collect());
+        let linker = Linker::new(self.link);
+        Ok(Building { plan: self, store, generate, staging, bases, linker, built })
+    }
+}
+
+/// An [`Installation`] whose packs are being built in staging. No pack that is in place was touched yet.
+pub struct Building<'build> {
+    plan: Installation<'build>,
+    store: &'build Store,
+    generate: &'build (dyn Fn(&Wanted) -> String + Sync),
+    staging: PathBuf,
+    bases: NewBases,
+    linker: Linker,
+    /// What was built so far, by its number in the plan.
+    built: Mutex<Vec<Option<Built>>>,
+}
+
+impl Building<'_> {
+    /// The number of the pack at `place`, if it is made.
+    pub fn number(&self, place: &str) -> Option<usize> {
+        self.plan.install.binary_search_by(|pack| pack.place.as_str().cmp(place)).ok()
+    }
+
+    /// Builds the pack of this number, of a tree that came into the store just now: that is quicker while both are at hand.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses.
+    pub fn build(&self, number: usize, stored: &Stored) -> Result<(), PacksError> {
+        let built = self.build_from(number, stored)?;
+        guard::lock(&self.built)[number] = Some(built);
+        Ok(())
+    }
+
+    /// Leaves everything as it was.
+    pub fn give_up(self) {
+        // That the staging folder goes is a courtesy: the next run would remove it.
+        let _ = fs::remove_folder(&self.staging);
+    }
+
+    /// Builds the packs that were not built yet, and puts all into place. The store has every tree.
+    ///
+    /// # Errors
+    ///
     /// When the store lacks a tree, or the disk refuses. What was installed before is then either
     /// unchanged or named in the state as pending.
-    pub fn apply(
-        self,
-        store: &Store,
-        threads: usize,
-        generate: &(dyn Fn(&Wanted) -> String + Sync),
-    ) -> Result<(), PacksError> {
-        let Self { packs, mut state, wanted, install, remove, adopted, link } = self;
-        let staging = packs.own_folder().join("staging");
-        fs::remove_folder(&staging)?;
-        if install.is_empty() && remove.is_empty() {
+    pub fn finish(self, threads: usize) -> Result<(), PacksError> {
+        if self.plan.is_empty() {
+            let Installation { packs, state, adopted, .. } = self.plan;
             return if adopted { Ok(packs.write_state(&state)?) } else { Ok(()) };
         }
-        fs::create_folder(&staging)?;
-        packs.write_gitignore()?;
-        if link == Link::Symlink {
-            // Before there is such a link, so that pruning always knows.
-            store.note_linked(packs.path())?;
+        if let Err(error) = self.build_rest(threads) {
+            self.give_up();
+            return Err(error);
         }
-        let bases = NewBases::find(packs, &install, &staging);
-        let built = build(store, link, threads, &bases, &install, &wanted, generate);
-        let built = match built {
-            Ok(built) => built,
-            Err(error) => {
-                // Nothing was touched yet. That the staging folder goes too is a courtesy.
-                let _ = fs::remove_folder(&staging);
-                return Err(error);
-            }
-        };
+        let Self { plan, staging, bases, built, .. } = self;
+        let Installation { packs, mut state, install, remove, link, .. } = plan;
+        packs.write_gitignore()?;
         state.pending =
             install.iter().map(|pack| pack.place.clone()).chain(remove.clone()).collect();
         packs.write_state(&state)?;
@@ -154,7 +202,8 @@ impl<'packs> Installation<'packs> {
         }
         bases.move_to(packs)?;
         let mut made = PathBuf::new();
-        for (wanted, built) in install.iter().zip(built) {
+        for (wanted, built) in install.into_iter().zip(guard::into_inner(built)) {
+            let built = built.expect("every pack was built, as nothing failed");
             if !bases.holds(&wanted.place) {
                 let target = packs.pack_path(&wanted.place);
                 let parent = target.parent().unwrap_or(packs.path());
@@ -165,7 +214,7 @@ impl<'packs> Installation<'packs> {
                 }
                 trash.replace(&target, &built.folder)?;
             }
-            let Wanted { place, id, version, digest } = wanted.clone();
+            let Wanted { place, id, version, digest } = wanted;
             state.packs.insert(place, Pack { id, version, digest, partial: built.partial });
         }
         for place in &remove {
@@ -179,103 +228,84 @@ impl<'packs> Installation<'packs> {
         packs.write_state(&state)?;
         fs::remove_folder(&staging).map_err(PacksError::from)
     }
+
+    fn build_rest(&self, threads: usize) -> Result<(), PacksError> {
+        let built = guard::lock(&self.built);
+        let left = built.iter().enumerate().filter(|(_, built)| built.is_none());
+        let left: Vec<usize> = left.map(|(number, _)| number).collect();
+        drop(built);
+        let next = AtomicUsize::new(0);
+        let failure = Mutex::new(None);
+        let work = || {
+            while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed))
+                && let Some(number) = left.get(at)
+            {
+                if let Err(error) = self.find_and_build(*number) {
+                    next.store(left.len(), Ordering::Relaxed);
+                    guard::lock(&failure).get_or_insert(error);
+                }
+            }
+        };
+        let threads = threads.min(left.len());
+        if threads <= 1 {
+            work();
+        } else {
+            std::thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(work);
+                }
+            });
+        }
+        guard::into_inner(failure).map_or(Ok(()), Err)
+    }
+
+    fn find_and_build(&self, number: usize) -> Result<(), PacksError> {
+        let digest = &self.plan.install[number].digest;
+        let stored = self.store.find(digest)?.ok_or_else(|| StoreError::Corrupt {
+            path: self.store.folder().join(digest.to_string()),
+        })?;
+        self.build(number, &stored)
+    }
+
+    fn build_from(&self, number: usize, stored: &Stored) -> Result<Built, PacksError> {
+        let (pack, wanted) = (&self.plan.install[number], &self.plan.wanted);
+        let folder = self.bases.staged(&pack.place, number);
+        let below = format!("{}/", pack.place);
+        let inner: Vec<&str> = wanted[wanted.partition_point(|other| other.place < below)..]
+            .iter()
+            .map_while(|other| other.place.strip_prefix(&below))
+            .collect();
+        let needs_manifest = !has_manifest(stored);
+        if self.plan.link == Link::Symlink && inner.is_empty() && !needs_manifest {
+            fs::create_folder(folder.parent().unwrap_or(&folder))?;
+            link_folder(stored, &folder)?;
+            return Ok(Built { folder, partial: None });
+        }
+        fs::create_folder(&folder)?;
+        let belongs = |entry: &Entry| {
+            !inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
+        };
+        let filled = self.linker.fill(stored, &folder, &belongs);
+        if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &filled {
+            self.store.remove(&pack.digest)?;
+        }
+        filled?;
+        if needs_manifest {
+            fs::write_atomic(&folder.join(YAML_NAME), (self.generate)(pack).as_bytes())?;
+        }
+        let entries = stored.tree.entries();
+        if entries.iter().all(belongs) {
+            return Ok(Built { folder, partial: None });
+        }
+        let rest = entries.iter().filter(|entry| belongs(entry)).cloned().collect();
+        Ok(Built { folder, partial: Some(Tree::new(rest).digest()) })
+    }
 }
 
 /// A pack in staging.
 struct Built {
     folder: PathBuf,
     partial: Option<Digest>,
-}
-
-fn build(
-    store: &Store,
-    mode: Link,
-    threads: usize,
-    bases: &NewBases<'_>,
-    install: &[Wanted],
-    wanted: &[Wanted],
-    generate: &(dyn Fn(&Wanted) -> String + Sync),
-) -> Result<Vec<Built>, PacksError> {
-    let linker = Linker::new(mode);
-    let next = AtomicUsize::new(0);
-    let built: Mutex<Vec<Option<Built>>> = Mutex::new(install.iter().map(|_| None).collect());
-    let failure = Mutex::new(None);
-    let work = || {
-        while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
-            && let Some(pack) = install.get(index)
-        {
-            let folder = bases.staged(&pack.place, index);
-            match build_one(store, mode, &linker, &folder, pack, wanted, generate) {
-                Ok(partial) => {
-                    guard::lock(&built)[index] = Some(Built { folder, partial });
-                }
-                Err(error) => {
-                    next.store(install.len(), Ordering::Relaxed);
-                    guard::lock(&failure).get_or_insert(error);
-                }
-            }
-        }
-    };
-    let threads = threads.clamp(1, install.len().max(1));
-    if threads == 1 {
-        work();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(work);
-            }
-        });
-    }
-    match guard::into_inner(failure) {
-        Some(error) => Err(error),
-        None => Ok(guard::into_inner(built)
-            .into_iter()
-            .map(|built| built.expect("every pack was built, as nothing failed"))
-            .collect()),
-    }
-}
-
-fn build_one(
-    store: &Store,
-    mode: Link,
-    linker: &Linker,
-    folder: &Path,
-    pack: &Wanted,
-    wanted: &[Wanted],
-    generate: &(dyn Fn(&Wanted) -> String + Sync),
-) -> Result<Option<Digest>, PacksError> {
-    let stored = store.take(&pack.digest)?.ok_or_else(|| StoreError::Corrupt {
-        path: store.folder().join(pack.digest.to_string()),
-    })?;
-    let below = format!("{}/", pack.place);
-    let inner: Vec<&str> = wanted[wanted.partition_point(|other| other.place < below)..]
-        .iter()
-        .map_while(|other| other.place.strip_prefix(&below))
-        .collect();
-    let needs_manifest = !has_manifest(&stored);
-    if mode == Link::Symlink && inner.is_empty() && !needs_manifest {
-        fs::create_folder(folder.parent().unwrap_or(folder))?;
-        link_folder(&stored, folder)?;
-        return Ok(None);
-    }
-    fs::create_folder(folder)?;
-    let belongs = |entry: &Entry| {
-        !inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
-    };
-    let filled = linker.fill(&stored, folder, &belongs);
-    if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &filled {
-        store.remove(&pack.digest)?;
-    }
-    filled?;
-    if needs_manifest {
-        fs::write_atomic(&folder.join(YAML_NAME), generate(pack).as_bytes())?;
-    }
-    let entries = stored.tree.entries();
-    if entries.iter().all(belongs) {
-        return Ok(None);
-    }
-    let rest = entries.iter().filter(|entry| belongs(entry)).cloned().collect();
-    Ok(Some(Tree::new(rest).digest()))
 }
 
 /// Whether a sorted set of places holds `place` or one below it; `first_from` yields the set's first

@@ -32,7 +32,7 @@ use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::store::StoreError;
 
 pub use crate::packs::hash::{HashError, hash_folder};
-pub use crate::packs::install::{Installation, Wanted};
+pub use crate::packs::install::{Building, Installation, Wanted};
 pub use crate::packs::state::{Pack, State};
 pub use crate::packs::vendored::Record;
 

@@ -141,14 +141,9 @@ impl Store {
         }
     }
 
-    /// The tree with this digest, for who will not ask again: what this run remembered of it goes with it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Store::find`].
-    pub fn take(&self, digest: &Digest) -> Result<Option<Stored>, StoreError> {
-        let added = self.added().remove(digest);
-        if added.is_some() { Ok(added) } else { self.find(digest) }
+    /// Forgets what this run remembers of a tree that it has added; who asks again reads it from the disk.
+    pub fn forget(&self, digest: &Digest) {
+        self.added().remove(digest);
     }
 
     /// Adds the tree that `fill` writes, if its digest is `expected` (or none is known yet).
