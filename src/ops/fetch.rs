@@ -113,7 +113,11 @@ pub fn fetch(
         return Err(error);
     }
     for (index, (digest, was_here)) in guard::into_inner(results) {
-        if resolved.lock.packages[index].digest != Some(digest) {
+        let package = &resolved.lock.packages[index];
+        let is_known = package.digest == Some(digest);
+        // A folder is read each time, which is no news where its content is as it was.
+        let was_here = was_here || is_known && package.source.is_folder();
+        if !is_known {
             Arc::make_mut(&mut resolved.lock).packages[index].digest = Some(digest);
         }
         if was_here {
