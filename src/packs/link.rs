@@ -48,8 +48,7 @@ impl Linker {
         let mut made = "";
         let folders = Folders::open(&stored.folder, target);
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
-            let end = entry.path.bytes().rposition(|byte| byte == b'/').unwrap_or_default();
-            let parent = &entry.path[..end];
+            let parent = entry.parent().unwrap_or_default();
             // Entries come sorted, so a folder's files stand together.
             if parent != made {
                 make_folders(&folders, target, made, parent)?;

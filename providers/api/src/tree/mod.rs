@@ -47,6 +47,13 @@ pub struct Entry {
     pub size: u64,
 }
 
+impl Entry {
+    /// The folder that it is in, if that is not the tree itself.
+    pub fn parent(&self) -> Option<&str> {
+        path::parent(&self.path)
+    }
+}
+
 /// The files of a package, sorted by the bytes of their paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
