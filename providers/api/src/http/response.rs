@@ -77,6 +77,8 @@ impl Response {
         if total.is_some_and(|length| length > limit) {
             return Err(self.too_long(limit).into());
         }
+        // A length that is only promised is not yet worth much memory.
+        let expected = usize::try_from(total.unwrap_or(0).min(8 << 20)).expect("8 MiB fit");
         let mut body = Vec::from(std::mem::take(&mut self.rest));
         let mut reported = 0;
         let broken_off = |error: io::Error| Failure::broken_off(&error, &self.url);
@@ -85,8 +87,9 @@ impl Response {
                 return Err(self.too_long(limit).into());
             }
             if body.is_empty() {
-                // A small answer comes as one piece, which is not copied.
+                // A small answer comes as one piece, which is not copied; a large one grows no more.
                 body = Vec::from(piece);
+                body.reserve(expected.saturating_sub(body.len()));
             } else {
                 body.extend_from_slice(&piece);
             }
