@@ -273,9 +273,16 @@ fn fetch_until_killed() {
 #[test]
 fn a_process_that_is_killed_does_no_harm() {
     let origin = Origin::new("r.git");
-    origin.commit(&[("a", &"some content\n".repeat(1_000))]);
+    // A small answer is written only when all of it is there, so this one is large.
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("{:08x}", state >> 32)
+    };
+    let content: String = (0..100_000).map(|_| next()).collect();
+    origin.commit(&[("a", &content)]);
     let commit = origin.release("v1.0.0");
-    let server = HttpServer::start_stalling(origin.root(), 400);
+    let server = HttpServer::start_stalling(origin.root(), 100_000);
     let world = World::new();
     let order = format!("{} {} {commit}", world.options.cache.display(), server.root());
     let mut child = std::process::Command::new(std::env::current_exe().expect("runs"))
