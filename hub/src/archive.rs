@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use mu_provider::{ArchiveDigest, Digest, Limits, Tree, TreeWriter};
+use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Tree, TreeWriter};
 use mu_provider_hub::archive::{self, ArchiveError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -78,7 +78,7 @@ pub(crate) fn unpack_within(
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };
     let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
     let folder = tempfile::Builder::new().prefix("mu-hub-").tempdir().map_err(io)?;
-    let mut writer = TreeWriter::new(folder.path(), limits);
+    let mut writer = TreeWriter::new(Folder::open(folder.path()).map_err(io)?, limits);
     archive::unpack(bytes, &mut writer).map_err(fail)?;
     let tree = writer.finish().map_err(|error| fail(error.into()))?;
     Ok(Unpacked {

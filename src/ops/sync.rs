@@ -188,7 +188,7 @@ fn fetch_and_build(
         (0..lock.packages.len()).map(|index| building.number(&place(lock, index))).collect();
     fetch(session, resolved, &|index, stored| match numbers[index] {
         // What was in the store already is looked at once more, where all the rest is built.
-        Some(number) if stored.is_new => {
+        Some(number) if stored.checked.is_none() => {
             building.build(number, stored)?;
             session.store.forget(&stored.digest);
             Ok(())

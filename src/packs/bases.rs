@@ -2,7 +2,7 @@
 //! of them: each rename of a folder from one parent to another keeps all others waiting.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::fs::{self, FileError};
 use crate::packs::{PacksFolder, Wanted};
@@ -11,26 +11,23 @@ use crate::packs::{PacksFolder, Wanted};
 #[derive(Debug)]
 pub(super) struct NewBases {
     bases: BTreeSet<String>,
-    staging: PathBuf,
 }
 
+/// The folder in staging where they are built.
+const NEW: &str = "new";
+
 impl NewBases {
-    /// Finds the bases of `install` that `packs` has no folder for; what is new is built in `staging`.
-    pub(super) fn find(packs: &PacksFolder, install: &[Wanted], staging: &Path) -> Self {
+    /// Finds the bases of `install` that `packs` has no folder for.
+    pub(super) fn find(packs: &PacksFolder, install: &[Wanted]) -> Self {
         let bases: BTreeSet<&str> =
             install.iter().filter_map(|wanted| base(&wanted.place)).collect();
         let is_new = |base: &&str| packs.pack_path(base).symlink_metadata().is_err();
-        let bases = bases.into_iter().filter(is_new).map(str::to_owned).collect();
-        Self { bases, staging: staging.to_owned() }
+        Self { bases: bases.into_iter().filter(is_new).map(str::to_owned).collect() }
     }
 
-    /// Where the pack at `place`, which is the one of this number, is built.
-    pub(super) fn staged(&self, place: &str, number: usize) -> PathBuf {
-        if self.holds(place) {
-            self.folder().join(place)
-        } else {
-            self.staging.join(number.to_string())
-        }
+    /// Where in staging the pack at `place`, which is the one of this number, is built.
+    pub(super) fn staged(&self, place: &str, number: usize) -> String {
+        if self.holds(place) { [NEW, "/", place].concat() } else { number.to_string() }
     }
 
     /// Whether the pack at `place` comes with its base.
@@ -38,15 +35,12 @@ impl NewBases {
         base(place).is_some_and(|base| self.bases.contains(base))
     }
 
-    /// Moves all of them into place, each as a whole.
-    pub(super) fn move_to(&self, packs: &PacksFolder) -> Result<(), FileError> {
+    /// Moves all of them from staging into place, each as a whole.
+    pub(super) fn move_to(&self, packs: &PacksFolder, staging: &Path) -> Result<(), FileError> {
+        let folder = staging.join(NEW);
         self.bases
             .iter()
-            .try_for_each(|base| fs::rename(&self.folder().join(base), &packs.pack_path(base)))
-    }
-
-    fn folder(&self) -> PathBuf {
-        self.staging.join("new")
+            .try_for_each(|base| fs::rename(&folder.join(base), &packs.pack_path(base)))
     }
 }
 

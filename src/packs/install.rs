@@ -5,14 +5,15 @@
 //! any point leaves whole or absent packs and a state that names the places to look at again.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mu_provider::{Digest, Entry, Tree};
+use mu_provider::{Digest, Entry, Folder, Tree};
 
-use crate::fs::{self, FileError};
+use crate::fs::{self, AtPath as _, FileError};
 use crate::guard;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::packs::adopt::adopt;
@@ -125,14 +126,13 @@ impl<'packs> Installation<'packs> {
     {
         let staging = self.packs.own_folder().join("staging");
         fs::remove_folder(&staging)?;
-        if !self.is_empty() {
-            fs::create_folder(&staging)?;
-        }
+        fs::create_folder(&staging)?;
+        let staging = Folder::open(&staging).at("open", &staging)?;
         if self.link == Link::Symlink && !self.is_empty() {
             // Before there is such a link, so that pruning always knows.
             store.note_linked(self.packs.path())?;
         }
-        let bases = NewBases::find(self.packs, &self.install, &staging);
+        let bases = NewBases::find(self.packs, &self.install);
         let built = Mutex::new(self.install.iter().map(|_| None).collect());
         let linker = Linker::new(self.link);
         Ok(Building { plan: self, store, generate, staging, bases, linker, built })
@@ -144,7 +144,7 @@ pub struct Building<'build> {
     plan: Installation<'build>,
     store: &'build Store,
     generate: &'build (dyn Fn(&Wanted) -> String + Sync),
-    staging: PathBuf,
+    staging: Folder,
     bases: NewBases,
     linker: Linker,
     /// What was built so far, by its number in the plan.
@@ -171,7 +171,7 @@ impl Building<'_> {
     /// Leaves everything as it was.
     pub fn give_up(self) {
         // That the staging folder goes is a courtesy: the next run would remove it.
-        let _ = fs::remove_folder(&self.staging);
+        let _ = fs::remove_folder(self.staging.path());
     }
 
     /// Builds the packs that were not built yet, and puts all into place. The store has every tree.
@@ -182,8 +182,11 @@ impl Building<'_> {
     /// unchanged or named in the state as pending.
     pub fn finish(self, threads: usize) -> Result<(), PacksError> {
         if self.plan.is_empty() {
-            let Installation { packs, state, adopted, .. } = self.plan;
-            return if adopted { Ok(packs.write_state(&state)?) } else { Ok(()) };
+            let Installation { packs, state, adopted, .. } = &self.plan;
+            if *adopted {
+                packs.write_state(state)?;
+            }
+            return Ok(fs::remove_folder(self.staging.path())?);
         }
         if let Err(error) = self.build_rest(threads) {
             self.give_up();
@@ -195,14 +198,15 @@ impl Building<'_> {
         state.pending =
             install.iter().map(|pack| pack.place.clone()).chain(remove.clone()).collect();
         packs.write_state(&state)?;
-        let mut trash = Trash { folder: staging.join("old"), next: 0 };
+        let mut trash = Trash { folder: staging.path().join("old"), next: 0 };
         for place in &remove {
             trash.take(&packs.pack_path(place))?;
             state.packs.remove(place);
         }
-        bases.move_to(packs)?;
+        bases.move_to(packs, staging.path())?;
         let mut made = PathBuf::new();
-        for (wanted, built) in install.into_iter().zip(guard::into_inner(built)) {
+        let built = guard::into_inner(built);
+        for (number, (wanted, built)) in install.into_iter().zip(built).enumerate() {
             let built = built.expect("every pack was built, as nothing failed");
             if !bases.holds(&wanted.place) {
                 let target = packs.pack_path(&wanted.place);
@@ -212,7 +216,7 @@ impl Building<'_> {
                     fs::create_folder(parent)?;
                     made = parent.to_owned();
                 }
-                trash.replace(&target, &built.folder)?;
+                trash.replace(&target, &staging.path().join(number.to_string()))?;
             }
             let Wanted { place, id, version, digest } = wanted;
             state.packs.insert(place, Pack { id, version, digest, partial: built.partial });
@@ -226,7 +230,7 @@ impl Building<'_> {
             packs.write_record(&state)?;
         }
         packs.write_state(&state)?;
-        fs::remove_folder(&staging).map_err(PacksError::from)
+        fs::remove_folder(staging.path()).map_err(PacksError::from)
     }
 
     fn build_rest(&self, threads: usize) -> Result<(), PacksError> {
@@ -269,7 +273,10 @@ impl Building<'_> {
 
     fn build_from(&self, number: usize, stored: &Stored) -> Result<Built, PacksError> {
         let (pack, wanted) = (&self.plan.install[number], &self.plan.wanted);
-        let folder = self.bases.staged(&pack.place, number);
+        let place = self.bases.staged(&pack.place, number);
+        let unmade = |error: io::Error| {
+            FileError::new("make the folder", self.staging.path().join(&place), error)
+        };
         let below = format!("{}/", pack.place);
         let inner: Vec<&str> = wanted[wanted.partition_point(|other| other.place < below)..]
             .iter()
@@ -277,34 +284,38 @@ impl Building<'_> {
             .collect();
         let needs_manifest = !has_manifest(stored);
         if self.plan.link == Link::Symlink && inner.is_empty() && !needs_manifest {
-            fs::create_folder(folder.parent().unwrap_or(&folder))?;
-            link_folder(stored, &folder)?;
-            return Ok(Built { folder, partial: None });
+            if let Some((above, _)) = place.rsplit_once('/') {
+                self.staging.make_folders(above).map_err(unmade)?;
+            }
+            link_folder(stored, &self.staging.path().join(&place))?;
+            return Ok(Built { partial: None });
         }
-        fs::create_folder(&folder)?;
+        let folder = self.staging.make_folders(&place);
+        let folder = folder.and_then(|()| self.staging.open_folder(&place)).map_err(unmade)?;
         let belongs = |entry: &Entry| {
             !inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
         };
-        let filled = self.linker.fill(stored, &folder, &belongs);
+        let source = self.store.open(stored).map_err(PacksError::from);
+        let filled = source.and_then(|source| self.linker.fill(stored, &source, &folder, &belongs));
         if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &filled {
             self.store.remove(&pack.digest)?;
         }
         filled?;
         if needs_manifest {
-            fs::write_atomic(&folder.join(YAML_NAME), (self.generate)(pack).as_bytes())?;
+            fs::write_atomic(&folder.path().join(YAML_NAME), (self.generate)(pack).as_bytes())?;
         }
         let entries = stored.tree.entries();
         if entries.iter().all(belongs) {
-            return Ok(Built { folder, partial: None });
+            return Ok(Built { partial: None });
         }
         let rest = entries.iter().filter(|entry| belongs(entry)).cloned().collect();
-        Ok(Built { folder, partial: Some(Tree::new(rest).digest()) })
+        Ok(Built { partial: Some(Tree::new(rest).digest()) })
     }
 }
 
 /// A pack in staging.
 struct Built {
-    folder: PathBuf,
+    /// The digest of what it has of its package, if that is not all.
     partial: Option<Digest>,
 }
 

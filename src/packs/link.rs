@@ -6,11 +6,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::SystemTime;
 
-use mu_provider::{Entry, Mode};
+use mu_provider::{Entry, Folder, Mode};
 
 use crate::fs::{AtPath as _, FileError};
-use crate::packs::folders::Folders;
 use crate::packs::{PacksError, is_below};
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
@@ -38,36 +38,39 @@ impl Linker {
         Self { way: AtomicU8::new(way), fallback }
     }
 
-    /// Fills the folder `target`, which is empty, with the entries of `stored` that `wanted` accepts.
+    /// Fills the folder `target`, which is empty, with the entries of `stored` that `wanted` accepts; its files are in
+    /// `source`.
     pub(super) fn fill(
         &self,
         stored: &Stored,
-        target: &Path,
+        source: &Folder,
+        target: &Folder,
         wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<(), PacksError> {
         let mut made = "";
-        let folders = Folders::open(&stored.folder, target);
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
-            let parent = entry.parent().unwrap_or_default();
             // Entries come sorted, so a folder's files stand together.
-            if parent != made {
-                make_folders(&folders, target, made, parent)?;
+            if let Some(parent) = entry.parent()
+                && parent != made
+            {
+                make_folders(target, made, parent)?;
                 made = parent;
             }
             let is_file = entry.mode != Mode::Symlink;
             let is_unchanged =
-                is_file && (stored.is_new || folders.is_unchanged(entry, stored.checked));
+                is_file && stored.checked.is_none_or(|since| is_unchanged(source, entry, since));
             let is_linked = is_unchanged && self.way.load(Ordering::Relaxed) == HARD_LINK;
-            if is_linked && folders.link(&entry.path).is_ok() {
+            if is_linked && source.link(&entry.path, target).is_ok() {
                 continue;
             }
-            let (from, to) = (stored.folder.join(&entry.path), target.join(&entry.path));
+            let (from, to) = (stored.folder.join(&entry.path), target.path().join(&entry.path));
             if !is_file {
                 copy_symlink(&from, &to)?;
                 continue;
             }
-            if !is_unchanged {
-                check_unchanged(stored, entry, &from)?;
+            // A file in the store that someone changed after it was checked is not installed.
+            if !is_unchanged && !super::hash::file_matches(&from, entry) {
+                return Err(StoreError::Corrupt { path: from }.into());
             }
             self.make(&from, &to, entry.mode)?;
         }
@@ -99,20 +102,23 @@ impl Linker {
 }
 
 /// Makes the folder `parent` of a pack, and those above it that `made` is not in.
-fn make_folders(
-    folders: &Folders,
-    target: &Path,
-    made: &str,
-    parent: &str,
-) -> Result<(), FileError> {
+fn make_folders(target: &Folder, made: &str, parent: &str) -> Result<(), FileError> {
     let above = parent.match_indices('/').map(|(end, _)| &parent[..end]);
     for folder in above.chain([parent]) {
-        if made != folder && !is_below(made, folder) && folders.make(folder).is_err() {
-            let folder = target.join(folder);
-            fs::create_dir_all(&folder).at("make the folder", &folder)?;
+        if made != folder && !is_below(made, folder) {
+            target.make_folder(folder).map_err(|error| {
+                FileError::new("make the folder", target.path().join(folder), error)
+            })?;
         }
     }
     Ok(())
+}
+
+/// Whether the stored file is certainly as it was when it was checked.
+fn is_unchanged(source: &Folder, entry: &Entry, checked: SystemTime) -> bool {
+    source
+        .size_and_time(&entry.path)
+        .is_some_and(|(size, modified)| size == entry.size && modified <= checked)
 }
 
 /// Errors that another way of copying would meet as well.
@@ -133,20 +139,6 @@ fn make_writable(path: &Path, mode: Mode) -> io::Result<()> {
 #[cfg(not(unix))]
 fn make_writable(_path: &Path, _mode: Mode) -> io::Result<()> {
     Ok(())
-}
-
-/// A file in the store that someone changed after it was checked is not installed.
-fn check_unchanged(stored: &Stored, entry: &Entry, from: &Path) -> Result<(), PacksError> {
-    let metadata = fs::symlink_metadata(from);
-    let unchanged = metadata.as_ref().is_ok_and(|metadata| {
-        metadata.len() == entry.size
-            && metadata.is_file()
-            && metadata.modified().is_ok_and(|modified| modified <= stored.checked)
-    });
-    if unchanged || super::hash::file_matches(from, entry) {
-        return Ok(());
-    }
-    Err(StoreError::Corrupt { path: from.to_owned() }.into())
 }
 
 fn copy_symlink(from: &Path, to: &Path) -> Result<(), FileError> {

@@ -16,7 +16,6 @@
 
 mod adopt;
 mod bases;
-mod folders;
 mod hash;
 mod install;
 mod link;
@@ -84,7 +83,9 @@ impl PacksFolder {
 
     /// Where the pack at `place` (such as `hub.mu.com/aws/ec2`) is.
     pub fn pack_path(&self, place: &str) -> PathBuf {
-        self.folder.join(place)
+        let mut path = PathBuf::with_capacity(self.folder.as_os_str().len() + 1 + place.len());
+        path.extend([self.path(), Path::new(place)]);
+        path
     }
 
     /// Makes this run the only one that changes these packs, until the lock is dropped.

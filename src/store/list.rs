@@ -11,7 +11,10 @@ const HEADER: &str = "mu-tree 2";
 
 /// The text of a tree's list, and the tree's digest.
 pub(super) fn print(tree: &Tree) -> (String, Digest) {
-    let mut text = String::from(HEADER);
+    // Few sizes have more than seven digits.
+    let lines: usize = tree.entries().iter().map(|entry| Tree::LINE + entry.path.len() + 8).sum();
+    let mut text = String::with_capacity(HEADER.len() + lines + 2);
+    text.push_str(HEADER);
     text.push('\n');
     for entry in tree.entries() {
         write!(text, "{} ", entry.size).expect("a string takes everything");

@@ -16,16 +16,19 @@ mod list;
 mod staging;
 
 use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
-use mu_provider::{Digest, Limits, ProviderError, Tree, TreeError, TreeWriter};
+use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeError, TreeWriter};
 
-use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
+use crate::fs::{self, FileError, Lock, Sharing};
 use crate::guard;
-use crate::store::staging::Staging;
+use crate::store::staging::{Staged, Staging};
+
+/// The folder of all trees.
+const TREES: &str = "trees";
 
 /// What a tree's folder holds: the files, and the list of them.
 const FILES: &str = "files";
@@ -65,10 +68,9 @@ pub struct Stored {
     pub folder: PathBuf,
     /// Its files.
     pub tree: Arc<Tree>,
-    /// When it was checked; a file that changed later is not trusted.
-    pub checked: SystemTime,
-    /// Whether this run has written its files, so that they need no second look.
-    pub is_new: bool,
+    /// When it was checked; a file that changed later is not trusted. Nothing where this run has written its files, so
+    /// that they need no second look.
+    pub checked: Option<SystemTime>,
 }
 
 /// The store below one cache folder.
@@ -76,6 +78,8 @@ pub struct Stored {
 pub struct Store {
     folder: PathBuf,
     staging: OnceLock<Staging>,
+    /// The folder of all trees, once it was there.
+    trees: OnceLock<Folder>,
     limits: Limits,
     /// What this run has added, so that nothing is read again that was just written.
     added: Mutex<HashMap<Digest, Stored>>,
@@ -87,6 +91,7 @@ impl Store {
         Self {
             folder: cache.join("store"),
             staging: OnceLock::new(),
+            trees: OnceLock::new(),
             limits: Limits::default(),
             added: Mutex::default(),
         }
@@ -106,9 +111,34 @@ impl Store {
         Lock::acquire(&self.folder.join("lock"), sharing, waiting)
     }
 
+    /// Whether nothing was ever added.
+    pub fn is_empty(&self) -> bool {
+        self.trees().is_none()
+    }
+
     /// Whether a tree with this digest is there.
     pub fn contains(&self, digest: &Digest) -> bool {
-        self.list_path(digest).exists()
+        let list = [&*hex(digest), "/", LIST].concat();
+        self.trees().is_some_and(|trees| trees.size_and_time(&list).is_some())
+    }
+
+    /// Opens the folder that holds the files of a tree.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Corrupt`] when it was removed; else when it cannot be opened.
+    pub fn open(&self, stored: &Stored) -> Result<Folder, StoreError> {
+        let name = [&*hex(&stored.digest), "/", FILES].concat();
+        let opened = self.trees().and_then(|trees| trees.open_folder(&name).ok());
+        match opened.map_or_else(|| Folder::open(&stored.folder), Ok) {
+            Ok(folder) => Ok(folder),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Err(StoreError::Corrupt { path: stored.folder.clone() })
+            }
+            Err(error) => Err(FileError::new("open", &stored.folder, error).into()),
+        }
     }
 
     /// The tree with this digest.
@@ -130,8 +160,7 @@ impl Store {
                 digest: *digest,
                 folder: self.tree_path(digest),
                 tree: Arc::new(tree),
-                checked,
-                is_new: false,
+                checked: Some(checked),
             })),
             // A list that was damaged is as good as none: the tree is fetched again.
             _ => {
@@ -161,12 +190,12 @@ impl Store {
             Ok((stored, true)) => Ok(stored),
             // Its files were there already.
             Ok((stored, false)) => {
-                fs::remove_folder(&staged)?;
+                fs::remove_folder(&staged.path())?;
                 Ok(stored)
             }
             Err(error) => {
                 // The error counts; the next run removes what this cannot.
-                let _ = fs::remove_folder(&staged);
+                let _ = fs::remove_folder(&staged.path());
                 Err(error)
             }
         }
@@ -182,20 +211,20 @@ impl Store {
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
     ) -> Result<Tree, StoreError> {
         let staged = self.staging()?.folder()?;
-        let mut writer = TreeWriter::new(staged.join(FILES), self.limits);
+        let mut writer = TreeWriter::new(staged.files()?, self.limits);
         let result = fill(&mut writer).and_then(|()| writer.finish().map_err(ProviderError::from));
-        fs::remove_folder(&staged)?;
+        fs::remove_folder(&staged.path())?;
         Ok(result?)
     }
 
     /// Also says whether `staged` has become the tree.
     fn add_from(
         &self,
-        staged: &Path,
+        staged: &Staged<'_>,
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
     ) -> Result<(Stored, bool), StoreError> {
-        let mut writer = TreeWriter::new(staged.join(FILES), self.limits);
+        let mut writer = TreeWriter::new(staged.files()?, self.limits);
         fill(&mut writer)?;
         let tree = writer.finish().map_err(ProviderError::from)?;
         let (list, digest) = list::print(&tree);
@@ -204,21 +233,59 @@ impl Store {
         {
             return Err(StoreError::Mismatch { expected: *expected, actual: digest });
         }
-        let checked = write_list(&staged.join(LIST), &list)?;
-        let target = self.folder_of(&digest);
-        let mut is_new = move_new(staged, &target)?;
-        if !is_new {
+        staged.write_list(&list)?;
+        if !self.move_new(staged, &digest)? {
             if let Some(present) = self.find(&digest)? {
                 return Ok((present, false));
             }
             // It was damaged, or half of it was removed.
             self.remove(&digest)?;
-            is_new = move_new(staged, &target)?;
+            if !self.move_new(staged, &digest)? {
+                // Another run was quicker.
+                let present = self.find(&digest)?;
+                let path = self.folder_of(&digest);
+                return Ok((present.ok_or(StoreError::Corrupt { path })?, false));
+            }
         }
-        let folder = target.join(FILES);
-        let stored = Stored { digest, folder, tree: Arc::new(tree), checked, is_new };
+        let folder = self.tree_path(&digest);
+        let stored = Stored { digest, folder, tree: Arc::new(tree), checked: None };
         self.added().insert(digest, stored.clone());
-        Ok((stored, is_new))
+        Ok((stored, true))
+    }
+
+    /// Moves what is staged to where a tree has its place; `false` if there is one.
+    fn move_new(&self, staged: &Staged<'_>, digest: &Digest) -> Result<bool, FileError> {
+        let missing = || Err(ErrorKind::NotFound.into());
+        let moved = self.trees().map_or_else(missing, |trees| staged.move_to(trees, &hex(digest)));
+        let moved = moved.or_else(|error| match error.kind() {
+            // There is no folder of trees yet, or it was removed since it was opened.
+            ErrorKind::NotFound => {
+                std::fs::create_dir_all(self.folder.join(TREES))?;
+                std::fs::rename(staged.path(), self.folder_of(digest))
+            }
+            _ => Err(error),
+        });
+        match moved {
+            Ok(()) => Ok(true),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
+                ) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(FileError::new("move into place", self.folder_of(digest), error)),
+        }
+    }
+
+    /// The folder of all trees, if it is there.
+    fn trees(&self) -> Option<&Folder> {
+        if let trees @ Some(_) = self.trees.get() {
+            return trees;
+        }
+        let opened = Folder::open(self.folder.join(TREES)).ok()?;
+        Some(self.trees.get_or_init(|| opened))
     }
 
     /// Drops a tree, list first, so that it never counts while it is half there.
@@ -238,10 +305,10 @@ impl Store {
     ///
     /// When the folder cannot be read.
     pub fn digests(&self) -> Result<Vec<Digest>, FileError> {
-        let folder = self.folder.join("trees");
+        let folder = self.folder.join(TREES);
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(FileError::new("read the folder", folder, error)),
         };
         let mut digests: Vec<Digest> = entries
@@ -264,7 +331,7 @@ impl Store {
     ///
     /// When the disk refuses.
     pub fn remove_unlisted(&self) -> Result<(), FileError> {
-        let folder = self.folder.join("trees");
+        let folder = self.folder.join(TREES);
         let Ok(entries) = std::fs::read_dir(&folder) else {
             return Ok(());
         };
@@ -290,58 +357,33 @@ impl Store {
 
     /// Where the files of the tree with this digest are, if it is there.
     pub fn tree_path(&self, digest: &Digest) -> PathBuf {
-        self.folder_of(digest).join(FILES)
+        self.path_of(digest, FILES)
     }
 
     fn list_path(&self, digest: &Digest) -> PathBuf {
-        self.folder_of(digest).join(LIST)
+        self.path_of(digest, LIST)
     }
 
     fn folder_of(&self, digest: &Digest) -> PathBuf {
-        self.folder.join("trees").join(hex(digest))
+        self.path_of(digest, "")
+    }
+
+    /// Where something in the folder of a tree is. It is asked often, so the path is made at once.
+    fn path_of(&self, digest: &Digest, inside: &str) -> PathBuf {
+        let hex = hex(digest);
+        let length = TREES.len() + hex.len() + inside.len() + 3;
+        let mut path = PathBuf::with_capacity(self.folder.as_os_str().len() + length);
+        path.extend([self.folder.as_os_str(), TREES.as_ref(), hex.as_ref()]);
+        if !inside.is_empty() {
+            path.push(inside);
+        }
+        path
     }
 }
 
 impl From<TreeError> for StoreError {
     fn from(error: TreeError) -> Self {
         Self::Provider(error.into())
-    }
-}
-
-/// Writes the list of a tree; returns the time from which on the tree counts as checked.
-fn write_list(path: &Path, list: &str) -> Result<SystemTime, FileError> {
-    let write = || -> io::Result<SystemTime> {
-        let mut file = std::fs::File::create(path)?;
-        file.write_all(list.as_bytes())?;
-        file.metadata()?.modified()
-    };
-    write().at("write", path)
-}
-
-/// Moves a folder to where there is none; `false` if there is one.
-fn move_new(from: &Path, to: &Path) -> Result<bool, FileError> {
-    match rename_into(from, to) {
-        Ok(()) => Ok(true),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists
-            ) =>
-        {
-            Ok(false)
-        }
-        Err(error) => Err(FileError::new("move into place", to, error)),
-    }
-}
-
-/// Renames, and makes the folder above the target where it is missing.
-fn rename_into(from: &Path, to: &Path) -> io::Result<()> {
-    match std::fs::rename(from, to) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            std::fs::create_dir_all(to.parent().unwrap_or(to))?;
-            std::fs::rename(from, to)
-        }
-        result => result,
     }
 }
 

@@ -3,10 +3,13 @@
 //! Each run has a folder of its own and holds a lock in it for as long as it lives. A folder whose
 //! lock is free belongs to a run that died, and the next run removes it.
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::FILES;
+use mu_provider::Folder;
+
+use super::{FILES, LIST};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 
 const LOCK: &str = "lock";
@@ -14,9 +17,17 @@ const LOCK: &str = "lock";
 /// The staging folder of this run.
 #[derive(Debug)]
 pub(super) struct Staging {
-    folder: tempfile::TempDir,
+    held: Folder,
+    _folder: tempfile::TempDir,
     next: AtomicU32,
     _lock: Lock,
+}
+
+/// A folder in it, for one tree.
+#[derive(Debug)]
+pub(super) struct Staged<'run> {
+    run: &'run Folder,
+    name: String,
 }
 
 impl Staging {
@@ -31,16 +42,46 @@ impl Staging {
             .tempdir_in(parent)
             .at("make a folder in", parent)?;
         let lock = Lock::acquire(&folder.path().join(LOCK), Sharing::Exclusive, &mut || {})?;
-        Ok(Self { folder, next: AtomicU32::new(0), _lock: lock })
+        let held = Folder::open(folder.path()).at("open", folder.path())?;
+        Ok(Self { held, _folder: folder, next: AtomicU32::new(0), _lock: lock })
     }
 
-    /// Makes a folder in it for one tree, with an empty one for the tree's files.
-    pub(super) fn folder(&self) -> Result<PathBuf, FileError> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.path().join(number.to_string());
-        fs::create_folder(&path)?;
-        fs::create_folder(&path.join(FILES))?;
-        Ok(path)
+    /// Makes a folder in it for one tree.
+    pub(super) fn folder(&self) -> Result<Staged<'_>, FileError> {
+        let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
+        let staged = Staged { run: &self.held, name };
+        staged.run.make_folder(&staged.name).map_err(|error| staged.error("make", "", error))?;
+        Ok(staged)
+    }
+}
+
+impl Staged<'_> {
+    /// Where it is.
+    pub(super) fn path(&self) -> PathBuf {
+        self.run.path().join(&self.name)
+    }
+
+    /// Moves it to `name` in `folder`.
+    pub(super) fn move_to(&self, folder: &Folder, name: &str) -> io::Result<()> {
+        self.run.rename(&self.name, folder, name)
+    }
+
+    /// Makes the folder for the tree's files.
+    pub(super) fn files(&self) -> Result<Folder, FileError> {
+        let path = [&self.name, "/", FILES].concat();
+        let made = self.run.make_folder(&path).and_then(|()| self.run.open_folder(&path));
+        made.map_err(|error| self.error("make", FILES, error))
+    }
+
+    /// Writes the tree's list. Its time is the one from which on the tree counts as checked.
+    pub(super) fn write_list(&self, list: &str) -> Result<(), FileError> {
+        let file = self.run.new_file(&[&self.name, "/", LIST].concat(), false);
+        file.and_then(|mut file| file.write_all(list.as_bytes()))
+            .map_err(|error| self.error("write", LIST, error))
+    }
+
+    fn error(&self, action: &'static str, inside: &str, error: io::Error) -> FileError {
+        FileError::new(action, self.path().join(inside), error)
     }
 }
 
@@ -70,6 +111,6 @@ mod tests {
         let living = Staging::new(parent.path()).expect("makes");
         assert!(!dead.exists());
         let second = Staging::new(parent.path()).expect("makes");
-        assert!(living.folder.path().exists() && second.folder.path().exists());
+        assert!(living.held.path().exists() && second.held.path().exists());
     }
 }

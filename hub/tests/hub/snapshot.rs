@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mu_hub::{Hub, Place};
 use mu_provider::conformance::server::{Reply, TestServer};
 use mu_provider::http::{Http, HttpOptions};
-use mu_provider::{Limits, Listing, Location, Provider as _, Release, Silent, TreeWriter};
+use mu_provider::{Folder, Limits, Listing, Location, Provider as _, Release, Silent, TreeWriter};
 use mu_provider_hub::{HubOptions, HubProvider};
 use object_store::memory::InMemory;
 use serde_json::json;
@@ -204,7 +204,7 @@ fn a_lock_that_tells_only_digests_leads_to_an_archive_in_another_place() {
     };
     let server = serve(folder.path());
     let into = tempfile::tempdir().expect("there is room");
-    let mut tree = TreeWriter::new(into.path(), Limits::default());
+    let mut tree = TreeWriter::new(Folder::open(into.path()).expect("opens"), Limits::default());
     let reader = Reader::new();
     reader.provider.fetch(&at(&server, "a"), &locked, &mut tree, &Silent).expect("is found");
     assert_eq!(Some(tree.finish().expect("is whole").digest().to_string()), locked.digest);

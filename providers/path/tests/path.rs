@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mu_provider::conformance::{Fixture, hostile, read_tree};
 use mu_provider::{
-    ErrorKind, Limits, Location, Provider, ProviderError, Release, SafeUrl, Silent, Tree,
+    ErrorKind, Folder, Limits, Location, Provider, ProviderError, Release, SafeUrl, Silent, Tree,
     TreeWriter,
 };
 use mu_provider_path::PathProvider;
@@ -28,7 +28,7 @@ fn location(folder: &Path) -> Location {
 }
 
 fn fetch(from: &Path, into: &Path) -> Result<Tree, ProviderError> {
-    let mut tree = TreeWriter::new(into, Limits::default());
+    let mut tree = TreeWriter::new(Folder::open(into).expect("opens"), Limits::default());
     PathProvider::new().fetch(&location(from), &Release::default(), &mut tree, &Silent)?;
     Ok(tree.finish()?)
 }

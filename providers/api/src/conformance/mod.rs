@@ -14,8 +14,8 @@ use std::thread;
 
 pub use self::disk::read_tree;
 use crate::{
-    Digest, ErrorKind, Limits, Listing, Location, Provider, ProviderError, Release, Silent, Tree,
-    TreeWriter,
+    Digest, ErrorKind, Folder, Limits, Listing, Location, Provider, ProviderError, Release, Silent,
+    Tree, TreeWriter,
 };
 
 /// How many threads ask at once.
@@ -129,7 +129,8 @@ impl Fixture<'_> {
         if let Some(unknown) = &self.unknown {
             let folder = self.scratch.join("unknown");
             fs::create_dir(&folder).expect("the folder can be made");
-            let mut writer = TreeWriter::new(&folder, Limits::default());
+            let mut writer =
+                TreeWriter::new(Folder::open(&folder).expect("opens"), Limits::default());
             let result = self.provider.fetch(&self.location, unknown, &mut writer, &Silent);
             let error = result.expect_err("there is no such release");
             assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
@@ -161,7 +162,7 @@ impl Fixture<'_> {
     fn fetch_into(&self, around: &Path) -> Result<Tree, ProviderError> {
         let folder = around.join("tree");
         fs::create_dir_all(&folder).expect("the folder can be made");
-        let mut writer = TreeWriter::new(&folder, Limits::default());
+        let mut writer = TreeWriter::new(Folder::open(&folder).expect("opens"), Limits::default());
         self.provider.fetch(&self.location, &self.release(), &mut writer, &Silent)?;
         Ok(writer.finish()?)
     }

@@ -1,16 +1,14 @@
 //! The files of a package: what its digest is over, and how they get to the disk.
 
-mod disk;
 mod error;
+mod folder;
 mod path;
 mod writer;
 
 pub use self::error::TreeError;
+pub use self::folder::Folder;
 pub use self::writer::{Limits, TreeWriter};
 use crate::{Digest, FileDigest};
-
-/// What a line of [`Tree::lines`] has beside its path, in bytes.
-const LINE: usize = 1 + 1 + 64 + 2 + 1;
 
 /// What an entry of a tree is, as far as its digest is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,6 +59,9 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// What a line of [`Tree::lines`] has beside its path, in bytes.
+    pub const LINE: usize = 1 + 1 + 64 + 2 + 1;
+
     /// Makes a tree of entries in any order.
     pub fn new(mut entries: Vec<Entry>) -> Self {
         entries.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
@@ -86,7 +87,7 @@ impl Tree {
 
     /// Appends what the content digest is over: a line `MODE SHA256HEX  PATH` for every entry, in order.
     pub fn lines(&self, text: &mut String) {
-        text.reserve(self.entries.iter().map(|entry| LINE + entry.path.len()).sum());
+        text.reserve(self.entries.iter().map(|entry| Self::LINE + entry.path.len()).sum());
         for entry in &self.entries {
             text.push(entry.mode.letter());
             text.push(' ');

@@ -10,13 +10,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::fmt;
 use std::io::{self, Read, Write as _};
-use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
-use super::disk::Disk;
 use super::path::{self, escape};
-use super::{Entry, Mode, Tree, TreeError};
+use super::{Entry, Folder, Mode, Tree, TreeError};
 use crate::FileDigest;
 
 /// Bounds on what is accepted. The defaults are far above any honest package.
@@ -48,7 +46,7 @@ const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
 
 /// Writes a tree below one folder, and refuses everything that may not be there.
 pub struct TreeWriter {
-    disk: Disk,
+    folder: Folder,
     limits: Limits,
     entries: Vec<Entry>,
     links: Vec<(String, String)>,
@@ -70,17 +68,17 @@ impl fmt::Debug for TreeWriter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("TreeWriter")
-            .field("folder", &self.disk.path())
+            .field("folder", &self.folder.path())
             .field("entries", &self.entries.len())
             .finish_non_exhaustive()
     }
 }
 
 impl TreeWriter {
-    /// A writer into `folder`, which exists and is empty.
-    pub fn new(folder: impl Into<PathBuf>, limits: Limits) -> Self {
+    /// A writer into `folder`, which is empty.
+    pub fn new(folder: Folder, limits: Limits) -> Self {
         Self {
-            disk: Disk::new(folder.into()),
+            folder,
             limits,
             entries: Vec::with_capacity(USUAL),
             links: Vec::new(),
@@ -183,7 +181,7 @@ impl TreeWriter {
     fn begin(&mut self, path: &str, executable: bool) -> Result<std::fs::File, TreeError> {
         self.claim(path, false)?;
         self.make_parent(path)?;
-        self.disk.new_file(path, executable).map_err(|source| self.unwritable(path, source))
+        self.folder.new_file(path, executable).map_err(|source| self.unwritable(path, source))
     }
 
     /// Takes note of a file that was written.
@@ -197,7 +195,7 @@ impl TreeWriter {
     }
 
     fn unwritable(&self, path: &str, source: io::Error) -> TreeError {
-        TreeError::Io { path: self.disk.path().join(path), source }
+        TreeError::Io { path: self.folder.path().join(path), source }
     }
 
     /// Declares a symbolic link; it is made by [`TreeWriter::finish`].
@@ -234,7 +232,9 @@ impl TreeWriter {
     pub fn finish(mut self) -> Result<Tree, TreeError> {
         for (path, target) in std::mem::take(&mut self.links) {
             self.make_parent(&path)?;
-            self.disk.make_link(&target, &path).map_err(|source| self.unwritable(&path, source))?;
+            self.folder
+                .new_symlink(&target, &path)
+                .map_err(|source| self.unwritable(&path, source))?;
         }
         Ok(Tree::new(self.entries))
     }
@@ -249,7 +249,7 @@ impl TreeWriter {
         for folder in above.chain([parent]) {
             // Most folders have nearly all above them in common with the one before.
             if !is_in(&self.made, folder) {
-                let made = self.disk.make_folder(folder);
+                let made = self.folder.make_folder(folder);
                 made.map_err(|source| self.unwritable(folder, source))?;
             }
         }
@@ -361,7 +361,7 @@ mod tests {
         ));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("the temporary folder can be made");
-        let mut writer = TreeWriter::new(&folder, Limits::default());
+        let mut writer = TreeWriter::new(Folder::open(&folder).expect("opens"), Limits::default());
         let result = actions
             .iter()
             .try_for_each(|(path, what)| match what.strip_prefix("-> ") {
@@ -465,7 +465,7 @@ mod tests {
     fn keeps_the_file_that_it_is_asked_for() {
         let folder = std::env::temp_dir().join(format!("mu-tree-kept-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("the temporary folder can be made");
-        let mut writer = TreeWriter::new(&folder, Limits::default());
+        let mut writer = TreeWriter::new(Folder::open(&folder).expect("opens"), Limits::default());
         writer.keep("a");
         for path in ["b", "a", "c/a"] {
             writer.file_in_memory(path.as_bytes(), false, path.as_bytes()).expect("can be written");
@@ -478,7 +478,7 @@ mod tests {
     fn bounds_what_an_archive_may_become() {
         let folder = std::env::temp_dir().join(format!("mu-tree-bomb-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("the temporary folder can be made");
-        let mut writer = TreeWriter::new(&folder, Limits::default());
+        let mut writer = TreeWriter::new(Folder::open(&folder).expect("opens"), Limits::default());
         writer.set_archive_size(1_000);
         let result = writer.file(b"zeros", false, &mut io::repeat(0).take(1 << 30));
         fs::remove_dir_all(&folder).expect("the temporary folder can be removed");

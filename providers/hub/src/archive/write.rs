@@ -138,7 +138,7 @@ fn changed() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mu_provider::{Limits, Mode, TreeWriter};
+    use mu_provider::{Folder, Limits, Mode, TreeWriter};
     use sha2::{Digest as _, Sha256};
 
     /// Yields at most a few bytes at a time.
@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn what_is_written_is_what_is_read() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut tree = TreeWriter::new(folder.path(), Limits::default());
+        let mut tree =
+            TreeWriter::new(Folder::open(folder.path()).expect("opens"), Limits::default());
         super::super::unpack(&example(false), &mut tree).expect("is an honest archive");
         let tree = tree.finish().expect("can be written");
         let entries: Vec<_> =

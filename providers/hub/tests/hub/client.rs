@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use mu_provider::http::{Credentials, Http, HttpOptions, Secret};
 use mu_provider::{
-    Limits, Location, Progress, Provider as _, ProviderError, Release, SafeUrl, Tree, TreeWriter,
+    Folder, Limits, Location, Progress, Provider as _, ProviderError, Release, SafeUrl, Tree,
+    TreeWriter,
 };
 use mu_provider_hub::{HubOptions, HubProvider};
 use tempfile::TempDir;
@@ -85,7 +86,7 @@ impl Client {
         release: &Release,
         folder: &Path,
     ) -> Result<Tree, ProviderError> {
-        let mut tree = TreeWriter::new(folder, Limits::default());
+        let mut tree = TreeWriter::new(Folder::open(folder).expect("opens"), Limits::default());
         self.provider.fetch(location, release, &mut tree, &Listener(self))?;
         Ok(tree.finish()?)
     }

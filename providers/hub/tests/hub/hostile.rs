@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use mu_provider::conformance::hostile::{self, Item};
-use mu_provider::{ErrorKind, Limits, Release, TreeWriter};
+use mu_provider::{ErrorKind, Folder, Limits, Release, TreeWriter};
 use mu_provider_hub::archive::{ArchiveError, unpack, unpack_from};
 
 use crate::client::{Client, chain};
@@ -81,7 +81,7 @@ fn unpacked(archive: &[u8]) -> Result<Vec<String>, ArchiveError> {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let around = folder.path().join("a/b");
         fs::create_dir_all(&around).expect("can be made");
-        let mut tree = TreeWriter::new(&around, Limits::default());
+        let mut tree = TreeWriter::new(Folder::open(&around).expect("opens"), Limits::default());
         let result = match whole {
             true => unpack(archive, &mut tree),
             false => unpack_from(archive, archive.len() as u64, &mut tree),

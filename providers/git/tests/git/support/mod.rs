@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use mu_provider::conformance::releases;
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl, Silent,
-    Tree, TreeWriter,
+    Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl,
+    Silent, Tree, TreeWriter,
 };
 use mu_provider_git::{GitOptions, GitProvider};
 use tempfile::TempDir;
@@ -147,7 +147,8 @@ pub(crate) fn fetch(
     progress: &dyn Progress,
 ) -> Result<Tree, ProviderError> {
     let folder = tempfile::tempdir().expect("there is room");
-    let mut writer = TreeWriter::new(folder.path(), Limits::default());
+    let mut writer =
+        TreeWriter::new(Folder::open(folder.path()).expect("opens"), Limits::default());
     mu_provider::Provider::fetch(provider, location, release, &mut writer, progress)?;
     let tree = writer.finish()?;
     assert_eq!(mu_provider::conformance::read_tree(folder.path()), tree);

@@ -1,0 +1,224 @@
+//! A folder that is held open, so that what is in it is made and found by its path in it. Walking the long path to it for
+//! each file is dear.
+//!
+//! Paths are taken as they are: whoever uses this made them up, or has checked them.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+#[cfg(unix)]
+use self::by_descriptor::Held;
+#[cfg(not(unix))]
+use self::by_path::Held;
+
+/// A folder that is held open. What is in it is named by paths with slashes, seen from the folder.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    held: Held,
+}
+
+impl Folder {
+    /// Opens the folder at `path`.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or is no folder.
+    pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        Ok(Self { held: Held::open(&path)?, path })
+    }
+
+    /// Opens a folder in it.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or is no folder.
+    pub fn open_folder(&self, path: &str) -> io::Result<Self> {
+        let held = self.held.open_folder(path)?;
+        let mut whole = PathBuf::with_capacity(self.path.as_os_str().len() + 1 + path.len());
+        whole.extend([self.path(), Path::new(path)]);
+        Ok(Self { path: whole, held })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a folder in it; one that is there already is fine.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made, or the folder above it is not there.
+    pub fn make_folder(&self, path: &str) -> io::Result<()> {
+        match self.held.new_folder(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Makes a folder in it, and those above that which are not there.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be made.
+    pub fn make_folders(&self, path: &str) -> io::Result<()> {
+        match (self.make_folder(path), path.rsplit_once('/')) {
+            (Err(error), Some((above, _))) if error.kind() == io::ErrorKind::NotFound => {
+                self.make_folders(above)?;
+                self.make_folder(path)
+            }
+            (result, _) => result,
+        }
+    }
+
+    /// Makes a file that is not there yet, read-only, because packs may share it with the store.
+    ///
+    /// # Errors
+    ///
+    /// When it is there, or cannot be made.
+    pub fn new_file(&self, path: &str, executable: bool) -> io::Result<File> {
+        self.held.new_file(path, executable)
+    }
+
+    /// Makes a symbolic link that is not there yet.
+    ///
+    /// # Errors
+    ///
+    /// When it is there, or cannot be made.
+    pub fn new_symlink(&self, target: &str, path: &str) -> io::Result<()> {
+        self.held.new_symlink(target, path)
+    }
+
+    /// Makes the file at `path` also the one at the same path in `to`, where none is yet.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or the file system refuses.
+    pub fn link(&self, path: &str, to: &Self) -> io::Result<()> {
+        self.held.link(path, &to.held)
+    }
+
+    /// Moves what is at `path` to `new` in `to`, where nothing is yet but an empty folder.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or something else is where it should go.
+    pub fn rename(&self, path: &str, to: &Self, new: &str) -> io::Result<()> {
+        self.held.rename(path, &to.held, new)
+    }
+
+    /// Bytes of the regular file at `path`, and when it was last changed; nothing where something else is.
+    pub fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
+        self.held.size_and_time(path)
+    }
+}
+
+#[cfg(unix)]
+mod by_descriptor {
+    use std::os::fd::OwnedFd;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use rustix::fs::{
+        AtFlags, FileType, Mode, OFlags, linkat, mkdirat, open, openat, renameat, statat, symlinkat,
+    };
+
+    use super::*;
+
+    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+    #[derive(Debug)]
+    pub(super) struct Held(OwnedFd);
+
+    impl Held {
+        pub(super) fn open(path: &Path) -> io::Result<Self> {
+            Ok(Self(open(path, FOLDER, Mode::empty())?))
+        }
+
+        pub(super) fn open_folder(&self, path: &str) -> io::Result<Self> {
+            Ok(Self(openat(&self.0, path, FOLDER, Mode::empty())?))
+        }
+
+        pub(super) fn new_folder(&self, path: &str) -> io::Result<()> {
+            Ok(mkdirat(&self.0, path, Mode::from(0o777))?)
+        }
+
+        pub(super) fn new_file(&self, path: &str, executable: bool) -> io::Result<File> {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let mode = if executable { 0o555 } else { 0o444 };
+            Ok(openat(&self.0, path, flags, Mode::from(mode))?.into())
+        }
+
+        pub(super) fn new_symlink(&self, target: &str, path: &str) -> io::Result<()> {
+            Ok(symlinkat(target, &self.0, path)?)
+        }
+
+        pub(super) fn link(&self, path: &str, to: &Self) -> io::Result<()> {
+            Ok(linkat(&self.0, path, &to.0, path, AtFlags::empty())?)
+        }
+
+        pub(super) fn rename(&self, path: &str, to: &Self, new: &str) -> io::Result<()> {
+            Ok(renameat(&self.0, path, &to.0, new)?)
+        }
+
+        pub(super) fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
+            let stat = statat(&self.0, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let seconds = u64::try_from(stat.st_mtime).ok()?;
+            let since = Duration::new(seconds, u32::try_from(stat.st_mtime_nsec).ok()?);
+            (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+                .then_some((u64::try_from(stat.st_size).ok()?, UNIX_EPOCH.checked_add(since)?))
+        }
+    }
+}
+
+/// Where folders cannot be held open, all goes by whole paths.
+#[cfg(not(unix))]
+mod by_path {
+    use super::*;
+
+    #[derive(Debug)]
+    pub(super) struct Held(PathBuf);
+
+    impl Held {
+        pub(super) fn open(path: &Path) -> io::Result<Self> {
+            if !path.metadata()?.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+            Ok(Self(path.to_owned()))
+        }
+
+        pub(super) fn open_folder(&self, path: &str) -> io::Result<Self> {
+            Self::open(&self.0.join(path))
+        }
+
+        pub(super) fn new_folder(&self, path: &str) -> io::Result<()> {
+            std::fs::create_dir(self.0.join(path))
+        }
+
+        pub(super) fn new_file(&self, path: &str, _executable: bool) -> io::Result<File> {
+            File::options().write(true).create_new(true).open(self.0.join(path))
+        }
+
+        pub(super) fn new_symlink(&self, target: &str, path: &str) -> io::Result<()> {
+            // Files are the usual targets; folders need another call, and privileges.
+            std::os::windows::fs::symlink_file(target, self.0.join(path))
+        }
+
+        pub(super) fn link(&self, path: &str, to: &Self) -> io::Result<()> {
+            std::fs::hard_link(self.0.join(path), to.0.join(path))
+        }
+
+        pub(super) fn rename(&self, path: &str, to: &Self, new: &str) -> io::Result<()> {
+            std::fs::rename(self.0.join(path), to.0.join(new))
+        }
+
+        pub(super) fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
+            let metadata = self.0.join(path).symlink_metadata().ok()?;
+            metadata.is_file().then_some(())?;
+            Some((metadata.len(), metadata.modified().ok()?))
+        }
+    }
+}
