@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,6 +21,7 @@ use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::hash_folder;
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
+use crate::workspace::MU_FOLDER;
 
 /// How many packages were fetched, and how many were already there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,11 +54,13 @@ pub fn fetch(
 ) -> Result<Fetched, CommandError> {
     let mut counts = Fetched::default();
     let mut missing = Vec::new();
+    let is_empty = session.store.is_empty();
     for (index, package) in resolved.lock.packages.iter().enumerate() {
         if package.source.is_workspace() {
             continue;
         }
-        let is_there = package.digest.is_some_and(|digest| session.store.contains(&digest));
+        let is_there =
+            !is_empty && package.digest.is_some_and(|digest| session.store.contains(&digest));
         if is_there && !package.source.is_folder() {
             counts.reused += 1;
         } else {
@@ -67,41 +71,39 @@ pub fn fetch(
         session.events.progress(Stage::Fetching, 0, missing.len());
     }
     let done = AtomicUsize::new(0);
-    let next = AtomicUsize::new(0);
     let results = Mutex::new(HashMap::new());
-    let names = PackNames::find(session);
+    let places = Places::find(session);
     let failure = Mutex::new(None);
     let most = session.network_jobs().min(missing.len());
     let ways: Vec<Way> = missing.iter().map(|_| Way::default()).collect();
-    let asked = Mutex::new(0);
+    let turn = Mutex::new(Turn::default());
+    let ask_ahead = |number: usize| {
+        let index = missing[number];
+        let package = &resolved.lock.packages[index];
+        prefetch(session, package, resolved.releases.get(&index), &places, &ways[number]);
+    };
+    let take = || {
+        let done = done.load(Ordering::Relaxed);
+        lock(&turn).take(missing.len(), done, most, &ask_ahead)
+    };
     let work = || {
-        while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed))
-            && let Some(index) = missing.get(number)
-        {
-            // While packages are unpacked here, those that come next are on their way.
-            let mut asked = lock(&asked);
-            while *asked < missing.len().min(done.load(Ordering::Relaxed) + most) {
-                let index = missing[*asked];
-                let package = &resolved.lock.packages[index];
-                prefetch(session, package, resolved.releases.get(&index), &names, &ways[*asked]);
-                *asked += 1;
-            }
-            drop(asked);
-            let package = &resolved.lock.packages[*index];
-            let known = resolved.releases.get(index);
-            let fetched = fetch_one(session, package, known, &names, &ways[number]);
+        while let Some(number) = take() {
+            let index = missing[number];
+            let package = &resolved.lock.packages[index];
+            let known = resolved.releases.get(&index);
+            let fetched = fetch_one(session, package, known, &places, &ways[number]);
             let fetched = fetched.and_then(|(stored, was_here)| {
-                then(*index, &stored)?;
+                then(index, &stored)?;
                 Ok((stored.digest, was_here))
             });
             match fetched {
                 Ok(result) => {
-                    lock(&results).insert(*index, result);
+                    lock(&results).insert(index, result);
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                     session.events.progress(Stage::Fetching, done, missing.len());
                 }
                 Err(error) => {
-                    next.store(missing.len(), Ordering::Relaxed);
+                    lock(&turn).next = missing.len();
                     lock(&failure).get_or_insert(error);
                 }
             }
@@ -127,6 +129,38 @@ pub fn fetch(
         }
     }
     Ok(counts)
+}
+
+/// Which of the packages that are missing is whose turn.
+#[derive(Debug, Default)]
+struct Turn {
+    /// The one that is fetched next.
+    next: usize,
+    /// The first that was not asked for ahead.
+    asked: usize,
+}
+
+impl Turn {
+    /// The number of the package that is fetched next, if one of the `count` is left. While packages are unpacked, those
+    /// that come next are on their way, up to `most` beyond those that are `done`. Several of them are asked for at once:
+    /// whoever sends that is woken once for all of them.
+    fn take(
+        &mut self,
+        count: usize,
+        done: usize,
+        most: usize,
+        ask_ahead: &dyn Fn(usize),
+    ) -> Option<usize> {
+        let number = self.next;
+        let asked = self.asked.max(number);
+        let wanted = count.min(done + most);
+        if wanted == count || wanted >= asked + most.div_ceil(2) {
+            (asked..wanted).for_each(ask_ahead);
+            self.asked = wanted;
+        }
+        self.next += 1;
+        (number < count).then_some(number)
+    }
 }
 
 /// Brings one release into the store, whatever any lock says of it.
@@ -155,15 +189,15 @@ fn prefetch(
     session: &Session,
     package: &LockedPackage,
     known: Option<&(Arc<Route>, Arc<Release>)>,
-    names: &PackNames,
+    places: &Places,
     way: &Way,
 ) {
-    if package.digest.is_some() && names.may_hold(&package.id) {
+    if package.digest.is_some() && places.may_hold(&package.id) {
         return;
     }
     let (route, release) = match known {
         Some(known) => known,
-        None => match way_of(session, package) {
+        None => match way_of(session, package, places) {
             Ok(known) => way.get_or_init(|| known),
             // It is said where the package is fetched.
             Err(_) => return,
@@ -176,8 +210,9 @@ fn prefetch(
 fn way_of(
     session: &Session,
     package: &LockedPackage,
+    places: &Places,
 ) -> Result<(Arc<Route>, Arc<Release>), CommandError> {
-    Ok((Arc::new(route_of(session, package)?), Arc::new(release_of(package))))
+    Ok((Arc::new(route_of(session, package, places)?), Arc::new(release_of(package))))
 }
 
 /// Brings one package into the store; also says whether its content was on this machine.
@@ -185,19 +220,19 @@ fn fetch_one(
     session: &Session,
     package: &LockedPackage,
     known: Option<&(Arc<Route>, Arc<Release>)>,
-    names: &PackNames,
+    places: &Places,
     way: &Way,
 ) -> Result<(Stored, bool), CommandError> {
     // A folder's content is what it is now; the lock only records it.
     let expected = package.digest.filter(|_| !package.source.is_folder());
     if let Some(digest) = expected
-        && let Some(stored) = from_pack(session, package, &digest, names)
+        && let Some(stored) = from_pack(session, package, &digest, places)
     {
         return Ok((stored, true));
     }
     let (route, release) = match (known, way.get()) {
         (Some(known), _) | (None, Some(known)) => known.clone(),
-        (None, None) => way_of(session, package)?,
+        (None, None) => way_of(session, package, places)?,
     };
     let what = format!("{} {}", package.id, package.version);
     session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
@@ -288,7 +323,11 @@ fn says_plainly(manifest: &[u8], name: &str) -> bool {
 }
 
 /// The provider and place that a lock's entry names.
-fn route_of(session: &Session, package: &LockedPackage) -> Result<Route, CommandError> {
+fn route_of(
+    session: &Session,
+    package: &LockedPackage,
+    places: &Places,
+) -> Result<Route, CommandError> {
     let provider = session
         .index()
         .providers()
@@ -301,6 +340,7 @@ fn route_of(session: &Session, package: &LockedPackage) -> Result<Route, Command
         )
     };
     let is_git = package.source.provider == "git";
+    let registry = session.index().registry(&package.id);
     let mut location = if package.source.is_folder() {
         let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
         let root = url::Url::from_directory_path(folder).map_err(|()| damaged())?;
@@ -317,17 +357,15 @@ fn route_of(session: &Session, package: &LockedPackage) -> Result<Route, Command
                 };
                 SafeUrl::from(url.map_err(|()| damaged())?)
             }
-            None => SafeUrl::parse(&package.source.place).map_err(|_| damaged())?,
+            None => places.root(&package.source.place).map_err(|_| damaged())?,
         };
         // A registry of the settings may serve only what is below a prefix of the id.
-        let rest = session.index().registry(&package.id).map(|(_, rest)| rest);
-        let path = rest.unwrap_or_else(|| package.id.name_str());
+        let path = registry.map_or_else(|| package.id.name_str(), |(_, rest)| rest);
         Location::new(root, if is_git { "" } else { path })
     };
     if is_git {
         location.folder = Some(package.folder.clone().unwrap_or_default());
     }
-    let registry = session.index().registry(&package.id);
     location.insecure =
         session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
     Ok(Route { provider, location })
@@ -350,7 +388,7 @@ fn release_of(package: &LockedPackage) -> Release {
 pub(super) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> bool {
     package.digest.is_some_and(|digest| {
         session.store.contains(&digest)
-            || from_pack(session, package, &digest, &PackNames::find(session)).is_some()
+            || from_pack(session, package, &digest, &Places::find(session)).is_some()
     })
 }
 
@@ -359,9 +397,9 @@ fn from_pack(
     session: &Session,
     package: &LockedPackage,
     digest: &Digest,
-    names: &PackNames,
+    places: &Places,
 ) -> Option<Stored> {
-    if !names.may_hold(&package.id) {
+    if !places.may_hold(&package.id) {
         return None;
     }
     let places = session.places.search().places(&package.id);
@@ -392,22 +430,45 @@ fn from_pack(
     None
 }
 
-/// What the packs folders of this machine hold, by the first names below them: most hold nothing of a package that is
-/// fetched, and need not be looked at for each.
+/// What is asked for every package that is fetched, and found out once.
 #[derive(Debug)]
-struct PackNames(HashSet<OsString>);
+struct Places {
+    /// The first names below the packs folders of this machine. Most hold nothing of a package that is fetched, and need
+    /// not be looked at for each.
+    packs: HashSet<OsString>,
+    /// The roots of registries and repositories, by their text in the lock.
+    roots: Mutex<HashMap<String, SafeUrl>>,
+}
 
-impl PackNames {
+impl Places {
     fn find(session: &Session) -> Self {
         let folders = session.places.search().packs().iter();
         let entries = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
-        Self(entries.flatten().map(|entry| entry.file_name()).collect())
+        // Files are mu's own.
+        let may_hold = |entry: &DirEntry| !entry.file_type().is_ok_and(|kind| kind.is_file());
+        let names = entries.flatten().filter(may_hold).map(|entry| entry.file_name());
+        Self { packs: names.filter(|name| name != MU_FOLDER).collect(), roots: Mutex::default() }
     }
 
     /// Whether a pack of this package may be there.
     fn may_hold(&self, id: &PackageId) -> bool {
+        if self.packs.is_empty() {
+            return false;
+        }
         let first = id.name_str().split('/').next().unwrap_or_default();
-        self.0.contains(OsStr::new(first)) || self.0.contains(OsStr::new(&*id.base().folder_name()))
+        self.packs.contains(OsStr::new(first))
+            || self.packs.contains(OsStr::new(&*id.base().folder_name()))
+    }
+
+    /// The root that `text` names.
+    fn root(&self, text: &str) -> Result<SafeUrl, url::ParseError> {
+        let mut roots = lock(&self.roots);
+        if let Some(root) = roots.get(text) {
+            return Ok(root.clone());
+        }
+        let root = SafeUrl::parse(text)?;
+        roots.insert(text.to_owned(), root.clone());
+        Ok(root)
     }
 }
 

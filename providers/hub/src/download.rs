@@ -10,7 +10,7 @@ use std::path::Path;
 
 use mu_provider::http::{Failure, Http, Response};
 use mu_provider::{
-    ArchiveDigest, ErrorKind, FileDigest, Progress, ProviderError, SafeUrl, TreeWriter,
+    ArchiveDigest, ErrorKind, FileDigest, Folder, Progress, ProviderError, SafeUrl, TreeWriter,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -75,6 +75,8 @@ pub(crate) struct Download<'call> {
     pub(crate) insecure: bool,
     /// Where large downloads are kept until they are complete.
     pub(crate) folder: &'call Path,
+    /// That folder, if it is there: only then an earlier attempt can have left something.
+    pub(crate) left: Option<&'call Folder>,
     pub(crate) progress: &'call dyn Progress,
     /// Whether 403 says that nothing is there, and whether that was said.
     pub(crate) hides: Option<&'call Cell<bool>>,
@@ -91,7 +93,7 @@ impl Download<'_> {
         if let Some(digest) = wanted.digest
             && wanted.size.is_none_or(|size| size > SMALL)
         {
-            partial = Partial::left_over(self.folder, &name(digest.as_bytes()), self.progress)?;
+            partial = self.left_over(digest)?;
         }
         if let Some(left) = partial.as_mut() {
             if wanted.digest == Some(left.digest()) {
@@ -108,6 +110,17 @@ impl Download<'_> {
                 self.download(url, wanted, None)
             }
             result => result,
+        }
+    }
+
+    /// What an earlier attempt has got of an archive.
+    fn left_over(&self, digest: ArchiveDigest) -> Result<Option<Partial>, ProviderError> {
+        let name = name(digest.as_bytes());
+        match self.left {
+            Some(left) if Partial::is_in(left, &name) => {
+                Partial::left_over(self.folder, &name, self.progress)
+            }
+            _ => Ok(None),
         }
     }
 

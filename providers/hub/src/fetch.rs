@@ -13,7 +13,6 @@ use mu_provider::{
 use crate::HubProvider;
 use crate::archive::ArchiveError;
 use crate::download::{Archive, Download, Wanted};
-use crate::root::Root;
 
 /// What is done with an archive whose bytes are the expected ones.
 type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;
@@ -60,11 +59,10 @@ impl HubProvider {
         release: &Release,
     ) -> Result<Vec<SafeUrl>, ProviderError> {
         let url = location.root.as_folder();
-        match self.roots.known(&url) {
-            Some(root) => root.archives(&location.path, release),
-            None if url.scheme() == "file" => Ok(Vec::new()),
-            None => Root::usual(url).archives(&location.path, release),
+        if url.scheme() == "file" && self.roots.known(&url).is_none() {
+            return Ok(Vec::new());
         }
+        self.roots.known_or_usual(&url).archives(&location.path, release)
     }
 
     /// Looks into the hub's own files for where the archive is.
@@ -112,6 +110,7 @@ impl HubProvider {
                 http: &self.options.http,
                 insecure: location.insecure,
                 folder: &self.options.downloads,
+                left: self.downloads(),
                 progress,
                 hides: (!tried.is_closed).then_some(&tried.is_hidden),
             };

@@ -23,13 +23,13 @@ pub mod wire;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, token_variable};
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    SafeUrl, TreeWriter,
+    ErrorKind, Folder, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
+    Release, SafeUrl, TreeWriter,
 };
 
 pub use crate::catalog::CATALOG;
@@ -70,6 +70,8 @@ pub struct HubProvider {
     /// How many packages of each hub will be wanted that nothing is known of, and are not asked for yet.
     expected: Mutex<HashMap<SafeUrl, u64>>,
     scratch: archive::Scratch,
+    /// The folder of downloads, once it was there.
+    downloads: OnceLock<Folder>,
 }
 
 impl HubProvider {
@@ -80,6 +82,7 @@ impl HubProvider {
             roots: Roots::default(),
             expected: Mutex::default(),
             scratch: archive::Scratch::default(),
+            downloads: OnceLock::new(),
         }
     }
 
@@ -98,6 +101,14 @@ impl HubProvider {
         let take =
             &mut |archive: download::Archive| archive.copy(into).map_err(archive::ArchiveError::Io);
         self.fetch_release(location, release, take, progress)
+    }
+
+    fn downloads(&self) -> Option<&Folder> {
+        if let folder @ Some(_) = self.downloads.get() {
+            return folder;
+        }
+        let opened = Folder::open(&self.options.downloads).ok()?;
+        Some(self.downloads.get_or_init(|| opened))
     }
 
     fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Root>, ProviderError> {

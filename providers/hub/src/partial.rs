@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use mu_provider::{ArchiveDigest, ErrorKind, Progress, ProviderError};
+use mu_provider::{ArchiveDigest, ErrorKind, Folder, Progress, ProviderError};
 use sha2::{Digest as _, Sha256};
 
 /// A file that is being downloaded.
@@ -22,6 +22,11 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
+    /// Whether an earlier attempt has left anything.
+    pub(crate) fn is_in(folder: &Folder, name: &str) -> bool {
+        folder.size_and_time(&file_name(name)).is_some()
+    }
+
     /// Opens what an earlier attempt has left, if it has left anything.
     pub(crate) fn left_over(
         folder: &Path,
@@ -129,7 +134,11 @@ impl Drop for Partial {
 }
 
 fn file_of(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}.part"))
+    folder.join(file_name(name))
+}
+
+fn file_name(name: &str) -> String {
+    [name, ".part"].concat()
 }
 
 fn unwritable(path: &Path, error: io::Error) -> ProviderError {

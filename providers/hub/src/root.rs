@@ -24,6 +24,8 @@ pub(crate) struct Root {
     pub(crate) url: SafeUrl,
     /// What it says; the defaults if there is none.
     pub(crate) file: HubFile,
+    /// The folder of its archives, once it was asked for.
+    packs: OnceLock<SafeUrl>,
     /// Whether there is one.
     pub(crate) has_file: bool,
     /// For how long it stays fresh.
@@ -42,6 +44,7 @@ impl Root {
         Self {
             url,
             file: HubFile::default(),
+            packs: OnceLock::new(),
             has_file: false,
             max_age: 0,
             changes: Changes::default(),
@@ -98,6 +101,7 @@ impl Root {
         Ok(Self {
             url,
             file,
+            packs: OnceLock::new(),
             has_file: true,
             max_age,
             changes: Changes::default(),
@@ -126,10 +130,16 @@ impl Root {
         if !release.urls.is_empty() {
             return release.urls.iter().map(|place| below(&self.url, place)).collect();
         }
-        let folder = below(&self.url, &self.file.packs)?.as_folder();
+        let folder = match self.packs.get() {
+            Some(folder) => folder,
+            None => {
+                let folder = below(&self.url, &self.file.packs)?.as_folder();
+                self.packs.get_or_init(|| folder)
+            }
+        };
         let place = |release: &Release| {
             // Object stores take a bare plus sign for a space.
-            below(&folder, &wire::archive_path(name, release).replace('+', "%2B"))
+            below(folder, &wire::archive_path(name, release).replace('+', "%2B"))
         };
         let mut places = vec![place(release)?];
         if release.app_version.is_some() && release.versioning.as_deref() != Some("composite") {
@@ -173,6 +183,8 @@ pub(crate) struct Roots(Mutex<HashMap<SafeUrl, Arc<Slot>>>);
 #[derive(Debug, Default)]
 struct Slot {
     root: OnceLock<Arc<Root>>,
+    /// What it most likely is, for whoever does without reading it.
+    usual: OnceLock<Arc<Root>>,
     /// How often reading it has failed.
     failures: AtomicU64,
     /// Held while it is read; holds why that failed.
@@ -183,6 +195,13 @@ impl Roots {
     /// A hub that has been read already.
     pub(crate) fn known(&self, url: &SafeUrl) -> Option<Arc<Root>> {
         self.slot(url).root.get().cloned()
+    }
+
+    /// A hub that has been read already; else one where everything is where it usually is.
+    pub(crate) fn known_or_usual(&self, url: &SafeUrl) -> Arc<Root> {
+        let slot = self.slot(url);
+        let usual = || slot.usual.get_or_init(|| Arc::new(Root::usual(url.clone())));
+        Arc::clone(slot.root.get().unwrap_or_else(usual))
     }
 
     /// A hub, read with `read` unless another thread has done so, or is just doing it.
