@@ -24,6 +24,9 @@ pub const FORMAT: u32 = 1;
 /// The name of the file.
 pub const FILE_NAME: &str = "Mu.lock";
 
+/// From so many bytes on, some hundred packages, reading a lock takes longer than starting a thread for it.
+const LONG: u64 = 32 << 10;
+
 /// Why a lock could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
@@ -216,6 +219,11 @@ impl Lockfile {
             Some(text) => read::parse(&path, &text).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Whether the lock in `folder` names many packages, so that it takes a while to read.
+    pub fn is_long(folder: &Path) -> bool {
+        std::fs::metadata(folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
     }
 
     /// The text of the lock.

@@ -102,11 +102,19 @@ impl Session {
         scope: Scope,
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
+        let root = root_of(scope, &environment);
+        Self::open_at(&root, environment, options, scope, events)
+    }
+
+    fn open_at(
+        root: &Path,
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
         let workspace = match scope {
-            Scope::Workspace => {
-                let root = root_around(&environment);
-                Workspace::open(&root, &environment.mu_home)?
-            }
+            Scope::Workspace => Workspace::open(root, &environment.mu_home)?,
             Scope::Global => global(&environment)?,
         };
         Ok(Self::new(environment, options, scope, events, workspace))
@@ -166,8 +174,9 @@ impl Session {
         scope: Scope,
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
+        let root = root_of(scope, &environment);
         let folder = match scope {
-            Scope::Workspace => packs_of_workspace(&root_around(&environment)),
+            Scope::Workspace => packs_of_workspace(&root),
             Scope::Global => packs_of_user(&environment),
         };
         let home = &environment.mu_home;
@@ -186,8 +195,18 @@ impl Session {
             events.waiting(&format!("another mu process is changing `{}`", folder.display()));
         })?;
         let lock = ChangeLock { packs, made, _lock };
-        let mut session = Self::open(environment, options, scope, events)?;
+        // Reading a long lock takes as long as reading everything else.
+        let (session, lockfile) = std::thread::scope(|threads| {
+            let reading = Lockfile::is_long(&root).then(|| threads.spawn(|| Lockfile::read(&root)));
+            let session = Self::open_at(&root, environment, options, scope, events);
+            (session, reading.and_then(|reading| reading.join().ok()))
+        });
+        let mut session = session?;
         session.lock = Some(lock);
+        // Why it cannot be read is said by whoever needs it.
+        if let Some(Ok(lockfile)) = lockfile {
+            *guard::lock(&session.lockfile) = Some(lockfile.map(Arc::new));
+        }
         Ok(session)
     }
 
@@ -358,6 +377,14 @@ fn global(environment: &Environment) -> Result<Workspace, CommandError> {
     let mut workspace = Workspace::open_without_members(home, home)?;
     workspace.settings.registries = around;
     Ok(workspace)
+}
+
+/// The folder that holds `Mu.lock`.
+fn root_of(scope: Scope, environment: &Environment) -> PathBuf {
+    match scope {
+        Scope::Workspace => root_around(environment),
+        Scope::Global => environment.mu_home.clone(),
+    }
 }
 
 fn root_around(environment: &Environment) -> PathBuf {
