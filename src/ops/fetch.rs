@@ -41,97 +41,45 @@ impl Fetched {
 
 /// Brings every package of `resolved` into the store, and fills in the digests that were not known.
 ///
-/// `then` is called with the place in the lock of each package that came into the store, and with its tree.
-///
 /// # Errors
 ///
-/// When one cannot be fetched, or is not what the lock or the index says, or `then` fails. Those that were fetched
-/// stay in the store for the next run.
-pub fn fetch(
-    session: &Session,
-    resolved: &mut Resolved,
-    then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
-) -> Result<Fetched, CommandError> {
-    let mut counts = Fetched::default();
-    let mut missing = Vec::new();
-    let is_empty = session.store.is_empty();
-    for (index, package) in resolved.lock.packages.iter().enumerate() {
-        if package.source.is_workspace() {
-            continue;
-        }
-        let is_there =
-            !is_empty && package.digest.is_some_and(|digest| session.store.contains(&digest));
-        if is_there && !package.source.is_folder() {
-            counts.reused += 1;
-        } else {
-            missing.push(index);
-        }
-    }
-    if !missing.is_empty() {
-        session.events.progress(Stage::Fetching, 0, missing.len());
-    }
-    let done = AtomicUsize::new(0);
-    let results = Mutex::new(HashMap::new());
-    let places = Places::find(session);
-    let failure = Mutex::new(None);
-    let most = session.network_jobs().min(missing.len());
-    let ways: Vec<Way> = missing.iter().map(|_| Way::default()).collect();
-    let turn = Mutex::new(Turn::default());
-    let ask_ahead = |number: usize| {
-        let index = missing[number];
-        let package = &resolved.lock.packages[index];
-        prefetch(session, package, resolved.releases.get(&index), &places, &ways[number]);
-    };
-    let take = || {
-        let done = done.load(Ordering::Relaxed);
-        lock(&turn).take(missing.len(), done, most, &ask_ahead)
-    };
-    let work = || {
-        while let Some(number) = take() {
-            let index = missing[number];
-            let package = &resolved.lock.packages[index];
-            let known = resolved.releases.get(&index);
-            let fetched = fetch_one(session, package, known, &places, &ways[number]);
-            let fetched = fetched.and_then(|(stored, was_here)| {
-                then(index, &stored)?;
-                Ok((stored.digest, was_here))
-            });
-            match fetched {
-                Ok(result) => {
-                    lock(&results).insert(index, result);
-                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    session.events.progress(Stage::Fetching, done, missing.len());
-                }
-                Err(error) => {
-                    lock(&turn).next = missing.len();
-                    lock(&failure).get_or_insert(error);
-                }
-            }
-        }
-    };
-    // One of them waits for the network while all processors are busy.
-    work_at_once(session.disk_jobs() + 1, most, &done, &work);
-    if let Some(error) = guard::into_inner(failure) {
-        return Err(error);
-    }
-    for (index, (digest, was_here)) in guard::into_inner(results) {
-        let package = &resolved.lock.packages[index];
-        let is_known = package.digest == Some(digest);
-        // A folder is read each time, which is no news where its content is as it was.
-        let was_here = was_here || is_known && package.source.is_folder();
-        if !is_known {
+/// As [`Fetching::finish`].
+pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, CommandError> {
+    let brought = Fetching::begin(session, resolved).finish(&|_, _| Ok(()))?;
+    for (index, digest) in brought.digests {
+        if resolved.lock.packages[index].digest != Some(digest) {
             Arc::make_mut(&mut resolved.lock).packages[index].digest = Some(digest);
         }
-        if was_here {
-            counts.reused += 1;
-        } else {
-            counts.fetched += 1;
-        }
     }
-    Ok(counts)
+    Ok(brought.counts)
 }
 
-/// Which of the packages that are missing is whose turn.
+/// The packages of a lock on their way into the store.
+pub struct Fetching<'run> {
+    session: &'run Session,
+    resolved: &'run Resolved,
+    places: Places,
+    /// How many packages are there already.
+    reused: usize,
+    /// The places in the lock of those that are not.
+    missing: Vec<usize>,
+    /// How each of these is fetched.
+    ways: Vec<Way>,
+    turn: Mutex<Turn>,
+    done: AtomicUsize,
+    /// How many are on their way at once.
+    most: usize,
+}
+
+/// What came into the store.
+pub struct Brought {
+    /// How much that was.
+    pub counts: Fetched,
+    /// The digests of what was missing, by the places in the lock.
+    digests: Vec<(usize, Digest)>,
+}
+
+/// Whose turn it is among the packages that are missing.
 #[derive(Debug, Default)]
 struct Turn {
     /// The one that is fetched next.
@@ -140,28 +88,192 @@ struct Turn {
     asked: usize,
 }
 
-impl Turn {
-    /// The number of the package that is fetched next, if one of the `count` is left. While packages are unpacked, those
-    /// that come next are on their way, up to `most` beyond those that are `done`. Several of them are asked for at once:
-    /// whoever sends that is woken once for all of them.
-    fn take(
-        &mut self,
-        count: usize,
-        done: usize,
-        most: usize,
-        ask_ahead: &dyn Fn(usize),
-    ) -> Option<usize> {
-        let number = self.next;
-        let asked = self.asked.max(number);
-        let wanted = count.min(done + most);
-        if wanted == count || wanted >= asked + most.div_ceil(2) {
-            (asked..wanted).for_each(ask_ahead);
-            self.asked = wanted;
+impl<'run> Fetching<'run> {
+    /// Finds out what is missing, and asks for the first of it.
+    pub fn begin(session: &'run Session, resolved: &'run Resolved) -> Self {
+        let mut reused = 0;
+        let mut missing = Vec::new();
+        let is_empty = session.store.is_empty();
+        for (index, package) in resolved.lock.packages.iter().enumerate() {
+            if package.source.is_workspace() {
+                continue;
+            }
+            let is_there =
+                !is_empty && package.digest.is_some_and(|digest| session.store.contains(&digest));
+            if is_there && !package.source.is_folder() {
+                reused += 1;
+            } else {
+                missing.push(index);
+            }
         }
-        self.next += 1;
-        (number < count).then_some(number)
+        if !missing.is_empty() {
+            session.events.progress(Stage::Fetching, 0, missing.len());
+        }
+        let fetching = Self {
+            session,
+            resolved,
+            places: Places::find(session),
+            reused,
+            ways: missing.iter().map(|_| Way::default()).collect(),
+            most: session.network_jobs().min(missing.len()),
+            missing,
+            turn: Mutex::default(),
+            done: AtomicUsize::new(0),
+        };
+        (0..fetching.most).for_each(|number| fetching.prefetch(number));
+        lock(&fetching.turn).asked = fetching.most;
+        fetching
+    }
+
+    /// Brings every package into the store.
+    ///
+    /// `then` is called with the place in the lock of each package that came into the store, and with its tree.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be fetched, or is not what the lock or the index says, or `then` fails. Those that were fetched
+    /// stay in the store for the next run.
+    pub fn finish(
+        self,
+        then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
+    ) -> Result<Brought, CommandError> {
+        let digests = Mutex::new(Vec::with_capacity(self.missing.len()));
+        let here = AtomicUsize::new(self.reused);
+        let failure = Mutex::new(None);
+        let work = || {
+            while let Some(number) = self.take() {
+                let index = self.missing[number];
+                let package = &self.resolved.lock.packages[index];
+                let fetched = self.fetch_one(number).and_then(|(stored, was_here)| {
+                    then(index, &stored)?;
+                    // A folder is read each time, which is no news where its content is as it was.
+                    let is_known = package.digest == Some(stored.digest);
+                    Ok((stored.digest, was_here || is_known && package.source.is_folder()))
+                });
+                match fetched {
+                    Ok((digest, was_here)) => {
+                        lock(&digests).push((index, digest));
+                        here.fetch_add(usize::from(was_here), Ordering::Relaxed);
+                        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+                        self.session.events.progress(Stage::Fetching, done, self.missing.len());
+                    }
+                    Err(error) => {
+                        lock(&self.turn).next = self.missing.len();
+                        lock(&failure).get_or_insert(error);
+                    }
+                }
+            }
+        };
+        // One of them waits for the network while all processors are busy.
+        work_at_once(self.session.disk_jobs() + 1, self.most, &self.done, &work);
+        if let Some(error) = guard::into_inner(failure) {
+            return Err(error);
+        }
+        let reused = here.into_inner();
+        let fetched = self.reused + self.missing.len() - reused;
+        Ok(Brought { counts: Fetched { fetched, reused }, digests: guard::into_inner(digests) })
+    }
+
+    /// The number of the package that is fetched next, if one is left.
+    fn take(&self) -> Option<usize> {
+        let mut turn = lock(&self.turn);
+        let number = turn.next;
+        turn.next += 1;
+        let asked = turn.asked.max(number);
+        // While some are unpacked here, those that come next are on their way, or have come.
+        let end = self.missing.len().min(self.done.load(Ordering::Relaxed) + 3 * self.most);
+        if end == self.missing.len() || end >= asked + 2 * self.most {
+            turn.asked = asked.max(end);
+        }
+        let ahead = asked..turn.asked;
+        drop(turn);
+        // For many at a time, so that whoever sends that is woken once for all of them.
+        ahead.for_each(|number| self.prefetch(number));
+        (number < self.missing.len()).then_some(number)
+    }
+
+    /// Has the provider ask for a package that is fetched soon, unless it may be on this machine.
+    fn prefetch(&self, number: usize) {
+        let index = self.missing[number];
+        let package = &self.resolved.lock.packages[index];
+        if package.digest.is_some() && self.places.may_hold(&package.id) {
+            return;
+        }
+        // Why it cannot be asked for is said where the package is fetched.
+        if let Ok((route, release)) = self.way(number) {
+            route.provider.prefetch(&route.location, &release);
+        }
+    }
+
+    /// The way to a package that is missing.
+    fn way(&self, number: usize) -> Result<(Arc<Route>, Arc<Release>), CommandError> {
+        let index = self.missing[number];
+        if let Some(known) = self.resolved.releases.get(&index).or(self.ways[number].get()) {
+            return Ok(known.clone());
+        }
+        let package = &self.resolved.lock.packages[index];
+        let route = Arc::new(route_of(self.session, package, &self.places)?);
+        let way = (route, Arc::new(release_of(package)));
+        Ok(self.ways[number].get_or_init(|| way).clone())
+    }
+
+    /// Brings one package into the store; also says whether its content was on this machine.
+    fn fetch_one(&self, number: usize) -> Result<(Stored, bool), CommandError> {
+        let session = self.session;
+        let index = self.missing[number];
+        let package = &self.resolved.lock.packages[index];
+        // A folder's content is what it is now; the lock only records it.
+        let expected = package.digest.filter(|_| !package.source.is_folder());
+        if let Some(digest) = expected
+            && let Some(stored) = from_pack(session, package, &digest, &self.places)
+        {
+            return Ok((stored, true));
+        }
+        let (route, release) = self.way(number)?;
+        let what = format!("{} {}", package.id, package.version);
+        session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
+        let progress = CallProgress { events: &*session.events, what: &what };
+        let mut manifest = None;
+        let result = session.store.add(expected.as_ref(), |tree| {
+            tree.keep(YAML_NAME);
+            route.provider.fetch(&route.location, &release, tree, &progress)?;
+            manifest = tree.take_kept();
+            Ok(())
+        });
+        match result {
+            Ok(stored) => {
+                check_name(session, package, &route, &stored, manifest.as_deref())?;
+                Ok((stored, false))
+            }
+            Err(StoreError::Mismatch { expected, actual }) => {
+                let is_chosen = self.resolved.releases.contains_key(&index);
+                let said_by = if is_chosen { "the index" } else { "Mu.lock" };
+                let place = route.location.describe();
+                Err(CommandError::new(
+                    Code::Integrity,
+                    format!(
+                        "the content of `{what}` is not what {said_by} says: expected {expected}, got \
+                         {actual}, from {place}"
+                    ),
+                )
+                .hint("nothing was installed; whoever publishes the package must say why its content changed")
+                .with_details(serde_json::json!({
+                    "id": package.id.to_string(),
+                    "version": package.version,
+                    "expected": expected.to_string(),
+                    "actual": actual.to_string(),
+                    "from": place,
+                })))
+            }
+            Err(error) => {
+                Err(CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
+            }
+        }
     }
 }
+
+/// How a package is fetched, once that is known.
+type Way = OnceLock<(Arc<Route>, Arc<Release>)>;
 
 /// Brings one release into the store, whatever any lock says of it.
 pub(super) fn fetch_release(
@@ -179,97 +291,6 @@ pub(super) fn fetch_release(
             route.provider.fetch(&route.location, release, tree, &progress)
         })
         .map_err(|error| CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
-}
-
-/// How a package is fetched, once that is known.
-type Way = OnceLock<(Arc<Route>, Arc<Release>)>;
-
-/// Has the provider ask for a package that is fetched soon, unless it may be on this machine.
-fn prefetch(
-    session: &Session,
-    package: &LockedPackage,
-    known: Option<&(Arc<Route>, Arc<Release>)>,
-    places: &Places,
-    way: &Way,
-) {
-    if package.digest.is_some() && places.may_hold(&package.id) {
-        return;
-    }
-    let (route, release) = match known {
-        Some(known) => known,
-        None => match way_of(session, package, places) {
-            Ok(known) => way.get_or_init(|| known),
-            // It is said where the package is fetched.
-            Err(_) => return,
-        },
-    };
-    route.provider.prefetch(&route.location, release);
-}
-
-/// The way that a lock's entry names.
-fn way_of(
-    session: &Session,
-    package: &LockedPackage,
-    places: &Places,
-) -> Result<(Arc<Route>, Arc<Release>), CommandError> {
-    Ok((Arc::new(route_of(session, package, places)?), Arc::new(release_of(package))))
-}
-
-/// Brings one package into the store; also says whether its content was on this machine.
-fn fetch_one(
-    session: &Session,
-    package: &LockedPackage,
-    known: Option<&(Arc<Route>, Arc<Release>)>,
-    places: &Places,
-    way: &Way,
-) -> Result<(Stored, bool), CommandError> {
-    // A folder's content is what it is now; the lock only records it.
-    let expected = package.digest.filter(|_| !package.source.is_folder());
-    if let Some(digest) = expected
-        && let Some(stored) = from_pack(session, package, &digest, places)
-    {
-        return Ok((stored, true));
-    }
-    let (route, release) = match (known, way.get()) {
-        (Some(known), _) | (None, Some(known)) => known.clone(),
-        (None, None) => way_of(session, package, places)?,
-    };
-    let what = format!("{} {}", package.id, package.version);
-    session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
-    let progress = CallProgress { events: &*session.events, what: &what };
-    let mut manifest = None;
-    let result = session.store.add(expected.as_ref(), |tree| {
-        tree.keep(YAML_NAME);
-        route.provider.fetch(&route.location, &release, tree, &progress)?;
-        manifest = tree.take_kept();
-        Ok(())
-    });
-    match result {
-        Ok(stored) => {
-            check_name(session, package, &route, &stored, manifest.as_deref())?;
-            Ok((stored, false))
-        }
-        Err(StoreError::Mismatch { expected, actual }) => {
-            let said_by = if known.is_some() { "the index" } else { "Mu.lock" };
-            let place = route.location.describe();
-            Err(CommandError::new(
-                Code::Integrity,
-                format!(
-                    "the content of `{what}` is not what {said_by} says: expected {expected}, got \
-                     {actual}, from {place}"
-                ),
-            )
-            .hint("nothing was installed; whoever publishes the package must say why its content changed")
-            .with_details(serde_json::json!({
-                "id": package.id.to_string(),
-                "version": package.version,
-                "expected": expected.to_string(),
-                "actual": actual.to_string(),
-                "from": place,
-            })))
-        }
-        Err(error) => Err(CommandError::from(error).while_doing(format!("cannot fetch `{what}`"))),
-    }
 }
 
 /// Refuses a package of a hub that calls itself by another name: its archive was mixed up, or somebody

@@ -335,6 +335,7 @@ impl Session {
         Arc::clone(self.http.get_or_init(|| {
             Http::new(HttpOptions {
                 offline: self.options.offline,
+                ahead: self.network_jobs(),
                 credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
                 ..HttpOptions::default()
             })

@@ -11,7 +11,7 @@ use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::consent;
 use crate::ops::elsewhere;
-use crate::ops::fetch::{self, Fetched, fetch};
+use crate::ops::fetch::{self, Fetched, Fetching, fetch};
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::{Resolved, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session, Stage};
@@ -141,8 +141,10 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     let mut counts = Fetched::default();
     for attempt in 0.. {
         if !is_known {
-            counts = counts.and(fetch(session, resolved, &|_, _| Ok(()))?);
+            counts = counts.and(fetch(session, resolved)?);
         }
+        // Asked for before the rest is planned, so that something has come when it is waited for.
+        let fetching = is_known.then(|| Fetching::begin(session, resolved));
         let mut plan = Installation::plan(&packs, packs_of(session, &resolved.lock)?, link)?;
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
@@ -152,8 +154,8 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
         }
         let made = plan.installs().len() + plan.removals().count();
         let building = plan.begin(&session.store, &names)?;
-        if is_known {
-            match fetch_and_build(session, resolved, &building) {
+        if let Some(fetching) = fetching {
+            match fetch_and_build(session, &resolved.lock, fetching, &building) {
                 Ok(fetched) => counts = counts.and(fetched),
                 Err(error) => {
                     building.give_up();
@@ -177,16 +179,16 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     unreachable!("the second attempt returns")
 }
 
-/// Fetches what `resolved` names, and builds each pack as soon as its tree is there.
+/// Fetches what `lock` names, and builds each pack as soon as its tree is there.
 fn fetch_and_build(
     session: &Session,
-    resolved: &mut Resolved,
+    lock: &Lockfile,
+    fetching: Fetching<'_>,
     building: &Building<'_>,
 ) -> Result<Fetched, CommandError> {
-    let lock = &resolved.lock;
     let numbers: Vec<Option<usize>> =
         (0..lock.packages.len()).map(|index| building.number(&place(lock, index))).collect();
-    fetch(session, resolved, &|index, stored| match numbers[index] {
+    let brought = fetching.finish(&|index, stored| match numbers[index] {
         // What was in the store already is looked at once more, where all the rest is built.
         Some(number) if stored.checked.is_none() => {
             building.build(number, stored)?;
@@ -194,7 +196,8 @@ fn fetch_and_build(
             Ok(())
         }
         _ => Ok(()),
-    })
+    });
+    Ok(brought?.counts)
 }
 
 /// The packs that a lock wants, with their places in its packages.

@@ -78,6 +78,8 @@ pub struct Stored {
 pub struct Store {
     folder: PathBuf,
     staging: OnceLock<Staging>,
+    /// Held while that is made.
+    making: Mutex<()>,
     /// The folder of all trees, once it was there.
     trees: OnceLock<Folder>,
     limits: Limits,
@@ -91,6 +93,7 @@ impl Store {
         Self {
             folder: cache.join("store"),
             staging: OnceLock::new(),
+            making: Mutex::default(),
             trees: OnceLock::new(),
             limits: Limits::default(),
             added: Mutex::default(),
@@ -348,6 +351,7 @@ impl Store {
     }
 
     fn staging(&self) -> Result<&Staging, FileError> {
+        let _making = guard::lock(&self.making);
         if let Some(staging) = self.staging.get() {
             return Ok(staging);
         }

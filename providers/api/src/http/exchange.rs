@@ -4,13 +4,14 @@
 //! asked, and what an answer means, is not known here.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Request, StatusCode};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Answers up to this size, in bytes, are handed over as a whole.
@@ -23,6 +24,8 @@ const AHEAD: usize = 4;
 #[derive(Debug)]
 pub(super) struct Exchange {
     runtime: Handle,
+    /// As many as requests that nobody waits for may be on their way.
+    slots: Arc<Semaphore>,
     /// Dropping it ends the thread.
     _end: oneshot::Sender<()>,
 }
@@ -71,8 +74,8 @@ pub(super) enum ExchangeError {
 }
 
 impl Exchange {
-    /// Starts the thread.
-    pub(super) fn start() -> io::Result<Self> {
+    /// Starts the thread. At most `ahead` of the requests that are sent by [`Exchange::send_ahead`] are on their way at once.
+    pub(super) fn start(ahead: usize) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
@@ -80,13 +83,31 @@ impl Exchange {
             // Nobody sends anything: it ends with an error when the other half is dropped.
             let _ = runtime.block_on(ended);
         })?;
-        Ok(Self { runtime: handle, _end: end })
+        Ok(Self { runtime: handle, slots: Arc::new(Semaphore::new(ahead)), _end: end })
     }
 
     /// Sends `request`.
     pub(super) fn send(&self, client: &Client, request: Request, patience: Patience) -> Pending {
         let (answer, answered) = oneshot::channel();
-        self.runtime.spawn(exchange(client.clone(), request, patience, answer));
+        self.runtime.spawn(exchange(client.clone(), request, patience, answer, None));
+        Pending(answered)
+    }
+
+    /// Sends `request`, which nobody waits for yet, when it is its turn.
+    pub(super) fn send_ahead(
+        &self,
+        client: &Client,
+        request: Request,
+        patience: Patience,
+    ) -> Pending {
+        let (answer, answered) = oneshot::channel();
+        let (client, slots) = (client.clone(), Arc::clone(&self.slots));
+        self.runtime.spawn(async move {
+            let slot = slots.acquire().await.ok();
+            if !answer.is_closed() {
+                exchange(client, request, patience, answer, slot).await;
+            }
+        });
         Pending(answered)
     }
 }
@@ -99,11 +120,14 @@ impl Pending {
 }
 
 /// Sends `request`, and hands over what is answered. Ends early where nobody wants that any more.
+///
+/// It gives up its slot where it would hold it until somebody reads what comes.
 async fn exchange(
     client: Client,
     request: Request,
     patience: Patience,
     answer: oneshot::Sender<Result<Answer, ExchangeError>>,
+    slot: Option<SemaphorePermit<'_>>,
 ) {
     let mut response = match timeout(patience.head, client.execute(request)).await {
         Ok(Ok(response)) => response,
@@ -126,6 +150,7 @@ async fn exchange(
             answer.send(head(Body::Whole(Some(whole(&mut response, length, patience.body).await))));
         return;
     }
+    drop(slot);
     let (pieces, coming) = mpsc::channel(AHEAD);
     let mut is_wanted = answer.send(head(Body::Pieces(coming))).is_ok();
     while is_wanted {

@@ -42,6 +42,8 @@ pub struct HttpOptions {
     pub connect_timeout: Duration,
     /// How long an answer may keep silent: before its first byte, and between any two.
     pub read_timeout: Duration,
+    /// How many requests that nobody waits for yet are on their way at once; see [`Request::ahead`].
+    pub ahead: usize,
     /// How often a request is repeated after it failed for a reason that may pass.
     pub retries: usize,
     /// The pause before the first repetition; each one after it is about twice as long.
@@ -62,6 +64,7 @@ impl Default for HttpOptions {
             offline: false,
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            ahead: 16,
             retries: 3,
             first_delay: Duration::from_millis(250),
             longest_delay: Duration::from_secs(60),
@@ -136,7 +139,11 @@ impl Http {
     fn client(&self, url: &SafeUrl) -> Result<(&Exchange, &Client), ProviderError> {
         let local = url.scheme() == "http" && url.is_loopback();
         let client = if local { &self.loopback } else { &self.network };
-        let exchange = self.exchange.get_or_init(Exchange::start).as_ref().map_err(|error| {
+        let exchange = self
+            .exchange
+            .get_or_init(|| Exchange::start(self.options.ahead))
+            .as_ref()
+            .map_err(|error| {
             ProviderError::new(ErrorKind::Io, format!("cannot start a thread to reach `{url}`"))
                 .because(error.to_string())
         })?;

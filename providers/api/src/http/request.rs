@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use reqwest::Client;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::exchange::{Patience, Pending};
+use super::exchange::{Exchange, Patience, Pending};
 use super::{Authorization, Failure, Http, Response, Secret, rules, token_variable};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
@@ -110,7 +111,7 @@ impl<'http> Request<'http> {
     pub fn ahead(self) {
         if self.is_plain()
             && self.check().is_ok()
-            && let Ok(pending) = self.start(&self.url)
+            && let Ok(pending) = self.start(&self.url, Exchange::send_ahead)
         {
             self.http.ahead().insert(self.url, pending);
         }
@@ -184,7 +185,7 @@ impl<'http> Request<'http> {
         let ahead = self.http.ahead().remove(url).filter(|_| self.is_plain() && *url == self.url);
         let pending = match ahead {
             Some(pending) => pending,
-            None => self.start(url)?,
+            None => self.start(url, Exchange::send)?,
         };
         match pending.wait() {
             Ok(answer) => Ok(Response::new(url.clone(), answer)),
@@ -193,7 +194,11 @@ impl<'http> Request<'http> {
     }
 
     /// Begins to send it to `url`.
-    fn start(&self, url: &SafeUrl) -> Result<Pending, ProviderError> {
+    fn start(
+        &self,
+        url: &SafeUrl,
+        send: impl FnOnce(&Exchange, &Client, reqwest::Request, Patience) -> Pending,
+    ) -> Result<Pending, ProviderError> {
         let options = &self.http.options;
         let (exchange, client) = self.http.client(url)?;
         let mut wire = url.as_url().clone();
@@ -214,7 +219,7 @@ impl<'http> Request<'http> {
             patience.head += Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
             *request.body_mut() = Some(self.body.clone().into());
         }
-        Ok(exchange.send(client, request, patience))
+        Ok(send(exchange, client, request, patience))
     }
 
     /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere.

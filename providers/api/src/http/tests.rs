@@ -1,6 +1,7 @@
 //! The client against a server that misbehaves. TLS and HTTP/2 are tested by the hub, with nginx.
 
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use super::*;
@@ -178,6 +179,42 @@ fn what_was_asked_for_ahead_is_not_asked_for_again() {
     let ranges: Vec<bool> = asked.map(|seen| seen.header("range").is_some()).collect();
     assert_eq!(ranges.iter().filter(|is_range| **is_range).count(), 1, "{ranges:?}");
     assert_eq!(ranges.last(), Some(&false), "{ranges:?}");
+}
+
+#[test]
+fn few_requests_that_nobody_waits_for_are_on_their_way_at_once() {
+    const AT_ONCE: usize = 2;
+    let (active, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let together = Barrier::new(AT_ONCE);
+    let server = {
+        let (active, most) = (Arc::clone(&active), Arc::clone(&most));
+        TestServer::start(move |_, _| {
+            most.fetch_max(active.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            together.wait();
+            active.fetch_sub(1, Ordering::SeqCst);
+            Reply::body("fine")
+        })
+    };
+    let http = Http::new(HttpOptions { ahead: AT_ONCE, ..Notes::default().options() });
+    let paths: Vec<String> = (0..6).map(|number| number.to_string()).collect();
+    paths.iter().for_each(|path| http.get(&server.url(path)).ahead());
+    for path in &paths {
+        assert_eq!(get(&http, &server, path).expect("answers"), "fine");
+    }
+    assert_eq!((most.load(Ordering::SeqCst), server.requests().len()), (AT_ONCE, paths.len()));
+}
+
+#[test]
+fn a_large_answer_that_nobody_reads_yet_keeps_no_other_waiting() {
+    let large = vec![b'x'; 4 << 20];
+    let server = TestServer::start(move |_, _| Reply::body(large.clone()));
+    let http = Http::new(HttpOptions { ahead: 1, ..Notes::default().options() });
+    let urls = ["a", "b", "c"].map(|path| server.url(path));
+    urls.iter().for_each(|url| http.get(url).ahead());
+    for url in urls.iter().rev() {
+        assert_eq!(http.get(url).fetch(5 << 20, &Silent).expect("answers").len(), 4 << 20);
+    }
+    assert_eq!(server.requests().len(), urls.len());
 }
 
 #[test]
