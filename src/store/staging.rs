@@ -3,7 +3,7 @@
 //! Each run has a folder of its own and holds a lock in it for as long as it lives. A folder whose
 //! lock is free belongs to a run that died, and the next run removes it.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -75,9 +75,9 @@ impl Staged<'_> {
 
     /// Writes the tree's list. Its time is the one from which on the tree counts as checked.
     pub(super) fn write_list(&self, list: &str) -> Result<(), FileError> {
-        let file = self.run.new_file(&[&self.name, "/", LIST].concat(), false);
-        file.and_then(|mut file| file.write_all(list.as_bytes()))
-            .map_err(|error| self.error("write", LIST, error))
+        let path = [&self.name, "/", LIST].concat();
+        let written = self.run.write_file(&path, false, list.as_bytes());
+        written.map_err(|error| self.error("write", LIST, error))
     }
 
     fn error(&self, action: &'static str, inside: &str, error: io::Error) -> FileError {

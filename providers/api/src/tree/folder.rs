@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 #[cfg(unix)]
-use self::by_descriptor::Held;
+use self::by_descriptor::{Held, write_all};
 #[cfg(not(unix))]
-use self::by_path::Held;
+use self::by_path::{Held, write_all};
 
 /// A folder that is held open. What is in it is named by paths with slashes, seen from the folder.
 #[derive(Debug)]
@@ -84,6 +84,15 @@ impl Folder {
         self.held.new_file(path, executable)
     }
 
+    /// Makes a file as [`Folder::new_file`] does, with this content.
+    ///
+    /// # Errors
+    ///
+    /// When it is there, or cannot be written.
+    pub fn write_file(&self, path: &str, executable: bool, content: &[u8]) -> io::Result<()> {
+        write_all(self.new_file(path, executable)?, content)
+    }
+
     /// Makes a symbolic link that is not there yet.
     ///
     /// # Errors
@@ -125,8 +134,21 @@ mod by_descriptor {
     use rustix::fs::{
         AtFlags, FileType, Mode, OFlags, linkat, mkdirat, open, openat, renameat, statat, symlinkat,
     };
+    use rustix::io::retry_on_intr;
 
     use super::*;
+
+    /// The system's call alone: the standard library's goes by one at which a thread can be cancelled, which is dear for
+    /// small files.
+    pub(super) fn write_all(file: File, mut content: &[u8]) -> io::Result<()> {
+        while !content.is_empty() {
+            match retry_on_intr(|| rustix::io::write(&file, content))? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => content = &content[count..],
+            }
+        }
+        Ok(())
+    }
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -178,6 +200,10 @@ mod by_descriptor {
 #[cfg(not(unix))]
 mod by_path {
     use super::*;
+
+    pub(super) fn write_all(mut file: File, content: &[u8]) -> io::Result<()> {
+        io::Write::write_all(&mut file, content)
+    }
 
     #[derive(Debug)]
     pub(super) struct Held(PathBuf);

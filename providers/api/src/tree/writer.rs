@@ -164,9 +164,11 @@ impl TreeWriter {
         content: &[u8],
     ) -> Result<(), TreeError> {
         let path = path::check(path, &self.limits)?;
-        let mut file = self.begin(path, executable)?;
+        self.claim(path, false)?;
+        self.make_parent(path)?;
         self.account(content.len() as u64)?;
-        file.write_all(content).map_err(|source| self.unwritable(path, source))?;
+        let written = self.folder.write_file(path, executable, content);
+        written.map_err(|source| self.unwritable(path, source))?;
         if let Some((kept, into)) = &mut self.kept
             && *kept == path
         {
