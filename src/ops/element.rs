@@ -79,6 +79,7 @@ fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, Comman
     let (route, release) = index
         .release(&id, Candidate::Release(newest))
         .map_err(|error| unavailable(session, error))?;
+    let _store = session.use_store()?;
     let stored = fetch_release(session, &id, &route, &release)?;
     Ok(exported(Manifest::load_head(&stored.folder)?))
 }

@@ -12,7 +12,7 @@ use mu_provider::Progress;
 use mu_provider::http::{Http, HttpOptions};
 
 use crate::env::Environment;
-use crate::fs::Lock;
+use crate::fs::{FileError, Lock, Sharing};
 use crate::guard;
 use crate::index::{Index, IndexOptions, Providers};
 use crate::lock::Lockfile;
@@ -249,6 +249,13 @@ impl Session {
     pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
         *guard::lock(&self.lockfile) = None;
         Ok(lockfile.write(&self.lock_folder())?)
+    }
+
+    /// Keeps other processes from pruning the store while the returned lock lives; waits for one that does.
+    pub(crate) fn use_store(&self) -> Result<Lock, FileError> {
+        self.store.lock(Sharing::Shared, &mut || {
+            self.events.waiting("another mu process is pruning the store");
+        })
     }
 
     /// What references without a base mean.

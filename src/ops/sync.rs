@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::fs::{self, Sharing};
+use crate::fs;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::consent;
@@ -134,9 +134,7 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
         }
     }
     let events = &session.events;
-    let _store = session.store.lock(Sharing::Shared, &mut || {
-        events.waiting("another mu process is pruning the store");
-    })?;
+    let _store = session.use_store()?;
     let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
     let mut counts = Fetched::default();
     for attempt in 0.. {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mu_provider::Digest;
 
-use crate::fs::Sharing;
 use crate::guard;
 use crate::ops::sync::wanted;
 use crate::ops::{CommandError, Session, Stage};
@@ -71,9 +70,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
 ///
 /// When the store cannot be read.
 pub fn verify_store(session: &Session) -> Result<Report, CommandError> {
-    let _lock = session.store.lock(Sharing::Shared, &mut || {
-        session.events.waiting("another mu process is pruning the store");
-    })?;
+    let _store = session.use_store()?;
     let digests = session.store.digests()?;
     Ok(check_all(session, &digests, |digest| {
         let folder = session.store.tree_path(digest);

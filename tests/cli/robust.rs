@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -204,6 +205,27 @@ fn eight_processes_in_one_workspace_wait_for_each_other() {
     assert!(waited > 0, "at least one found the others at work");
     sandbox.mu(&["verify"]).ok();
     assert_eq!(packs(&sandbox).len(), PACKAGES);
+}
+
+#[test]
+fn who_uses_the_store_waits_for_who_prunes_it() {
+    let sandbox = workspace();
+    fs::create_dir_all(sandbox.path("cache/store")).expect("can be made");
+    let store = fs::File::create(sandbox.path("cache/store/lock")).expect("can be made");
+    for arguments in [&["get"][..], &["verify", "--store"], &["pack"]] {
+        store.lock().expect("can be locked");
+        let mut child = sandbox
+            .command(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("mu can be started");
+        let said = BufReader::new(child.stderr.as_mut().expect("is piped"));
+        let waits = said.lines().map_while(Result::ok).any(|line| line.contains("is pruning"));
+        assert!(waits, "{arguments:?} does not wait");
+        store.unlock().expect("can be unlocked");
+        assert!(child.wait().expect("ends").success(), "{arguments:?}");
+    }
 }
 
 #[test]

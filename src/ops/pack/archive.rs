@@ -74,6 +74,7 @@ impl Archive {
             Ok((file, ArchiveDigest::from_bytes(hash.finalize().into()), size))
         });
         let (file, archive, size) = finished.at("write a file in", cache)?;
+        let _store = session.use_store()?;
         let tree = session.store.inspect(|tree| {
             let reader = BufReader::with_capacity(256 << 10, &file);
             unpack_from(reader, size, tree).map_err(|error| error.at(name))
