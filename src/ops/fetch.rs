@@ -23,6 +23,10 @@ use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use crate::workspace::MU_FOLDER;
 
+/// For how many times as many packages as may be on their way at once mu asks ahead: the next is sent as soon as an answer is
+/// there, without that a thread here is woken.
+const AHEAD: usize = 6;
+
 /// How many packages were fetched, and how many were already there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fetched {
@@ -164,8 +168,7 @@ impl<'run> Fetching<'run> {
                 }
             }
         };
-        // One of them waits for the network while all processors are busy.
-        work_at_once(self.session.disk_jobs() + 1, self.most, &self.done, &work);
+        work_at_once(self.session.disk_jobs(), self.most, &self.done, &work);
         if let Some(error) = guard::into_inner(failure) {
             return Err(error);
         }
@@ -181,8 +184,9 @@ impl<'run> Fetching<'run> {
         turn.next += 1;
         let asked = turn.asked.max(number);
         // While some are unpacked here, those that come next are on their way, or have come.
-        let end = self.missing.len().min(self.done.load(Ordering::Relaxed) + 3 * self.most);
-        if end == self.missing.len() || end >= asked + 2 * self.most {
+        let done = self.done.load(Ordering::Relaxed);
+        let end = self.missing.len().min(done + AHEAD * self.most);
+        if end == self.missing.len() || end >= asked + AHEAD / 2 * self.most {
             turn.asked = asked.max(end);
         }
         let ahead = asked..turn.asked;

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Request, StatusCode};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
+use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 /// Answers up to this size, in bytes, are handed over as a whole.
@@ -30,9 +31,13 @@ pub(super) struct Exchange {
     _end: oneshot::Sender<()>,
 }
 
-/// A request that was sent. It is given up when this is dropped before its answer is there.
+/// A request that was sent, or will be. It is given up when this is dropped before its answer is there.
 #[derive(Debug)]
-pub(super) struct Pending(oneshot::Receiver<Result<Answer, ExchangeError>>);
+pub(super) struct Pending {
+    answer: oneshot::Receiver<Result<Answer, ExchangeError>>,
+    /// Says that it is waited for, where that was not clear from the beginning.
+    waited_for: Option<oneshot::Sender<()>>,
+}
 
 /// How long each part of an answer may keep silent.
 #[derive(Debug, Clone, Copy)]
@@ -89,11 +94,12 @@ impl Exchange {
     /// Sends `request`.
     pub(super) fn send(&self, client: &Client, request: Request, patience: Patience) -> Pending {
         let (answer, answered) = oneshot::channel();
-        self.runtime.spawn(exchange(client.clone(), request, patience, answer, None));
-        Pending(answered)
+        self.runtime.spawn(exchange(client.clone(), request, patience, answer));
+        Pending { answer: answered, waited_for: None }
     }
 
-    /// Sends `request`, which nobody waits for yet, when it is its turn.
+    /// Sends `request`, which nobody waits for yet, when it is its turn: when few others are on their way, or somebody waits
+    /// for it.
     pub(super) fn send_ahead(
         &self,
         client: &Client,
@@ -101,33 +107,44 @@ impl Exchange {
         patience: Patience,
     ) -> Pending {
         let (answer, answered) = oneshot::channel();
+        let (waited_for, is_waited_for) = oneshot::channel();
         let (client, slots) = (client.clone(), Arc::clone(&self.slots));
         self.runtime.spawn(async move {
-            let slot = slots.acquire().await.ok();
+            // It holds its slot to the end of its answer. Those whose answers nobody reads must not keep it waiting.
+            let _slot = tokio::select! {
+                biased;
+                slot = slots.acquire() => slot.ok(),
+                _ = is_waited_for => None,
+            };
             if !answer.is_closed() {
-                exchange(client, request, patience, answer, slot).await;
+                exchange(client, request, patience, answer).await;
             }
         });
-        Pending(answered)
+        Pending { answer: answered, waited_for: Some(waited_for) }
     }
 }
 
 impl Pending {
     /// Waits for the head of the answer; also for the body of a small one.
-    pub(super) fn wait(self) -> Result<Answer, ExchangeError> {
-        self.0.blocking_recv().unwrap_or(Err(ExchangeError::Ended))
+    pub(super) fn wait(mut self) -> Result<Answer, ExchangeError> {
+        let mut answer = self.answer.try_recv();
+        if let Err(TryRecvError::Empty) = answer {
+            if let Some(waited_for) = self.waited_for {
+                // Nobody listens any more once it was sent.
+                let _ = waited_for.send(());
+            }
+            answer = self.answer.blocking_recv().map_err(|_| TryRecvError::Closed);
+        }
+        answer.unwrap_or(Err(ExchangeError::Ended))
     }
 }
 
 /// Sends `request`, and hands over what is answered. Ends early where nobody wants that any more.
-///
-/// It gives up its slot where it would hold it until somebody reads what comes.
 async fn exchange(
     client: Client,
     request: Request,
     patience: Patience,
     answer: oneshot::Sender<Result<Answer, ExchangeError>>,
-    slot: Option<SemaphorePermit<'_>>,
 ) {
     let mut response = match timeout(patience.head, client.execute(request)).await {
         Ok(Ok(response)) => response,
@@ -150,7 +167,6 @@ async fn exchange(
             answer.send(head(Body::Whole(Some(whole(&mut response, length, patience.body).await))));
         return;
     }
-    drop(slot);
     let (pieces, coming) = mpsc::channel(AHEAD);
     let mut is_wanted = answer.send(head(Body::Pieces(coming))).is_ok();
     while is_wanted {
