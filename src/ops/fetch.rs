@@ -23,8 +23,8 @@ use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use crate::workspace::MU_FOLDER;
 
-/// For how many times as many packages as may be on their way at once mu asks ahead: the next is sent as soon as an answer is
-/// there, without that a thread here is woken.
+/// How many times as many packages are asked for ahead as may be on their way at once: so the next request is sent as soon as
+/// an answer is there, without waking a thread here.
 const AHEAD: usize = 6;
 
 /// How many packages were fetched, and how many were already there.
@@ -183,11 +183,12 @@ impl<'run> Fetching<'run> {
         let number = turn.next;
         turn.next += 1;
         let asked = turn.asked.max(number);
-        // While some are unpacked here, those that come next are on their way, or have come.
+        // While some are unpacked here, those that come next are on their way, or have come: but only once one has come,
+        // because then it is known that they are where they are looked for.
         let done = self.done.load(Ordering::Relaxed);
         let end = self.missing.len().min(done + AHEAD * self.most);
-        if end == self.missing.len() || end >= asked + AHEAD / 2 * self.most {
-            turn.asked = asked.max(end);
+        if done > 0 && (end == self.missing.len() || end >= asked + AHEAD / 2 * self.most) {
+            turn.asked = end.max(asked);
         }
         let ahead = asked..turn.asked;
         drop(turn);

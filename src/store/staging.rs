@@ -50,7 +50,8 @@ impl Staging {
     pub(super) fn folder(&self) -> Result<Staged<'_>, FileError> {
         let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
         let staged = Staged { run: &self.held, name };
-        staged.run.make_folder(&staged.name).map_err(|error| staged.error("make", "", error))?;
+        let made = staged.run.make_folder(&staged.name);
+        made.map_err(|error| FileError::new("make the folder", staged.path(), error))?;
         Ok(staged)
     }
 }
@@ -70,7 +71,7 @@ impl Staged<'_> {
     pub(super) fn files(&self) -> Result<Folder, FileError> {
         let path = [&self.name, "/", FILES].concat();
         let made = self.run.make_folder(&path).and_then(|()| self.run.open_folder(&path));
-        made.map_err(|error| self.error("make", FILES, error))
+        made.map_err(|error| self.error("make the folder", FILES, error))
     }
 
     /// Writes the tree's list. Its time is the one from which on the tree counts as checked.

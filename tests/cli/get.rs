@@ -1,8 +1,10 @@
 //! `get`, `remove`, and what `--dry-run` leaves alone.
 
+use std::fs;
+
 use serde_json::json;
 
-use crate::support::{Package, Sandbox};
+use crate::support::{Nginx, Package, Sandbox};
 
 fn published() -> [Package; 4] {
     [
@@ -287,4 +289,29 @@ fn an_element_that_is_not_exported_is_told_with_those_that_are() {
         let run = sandbox.mu(&[command, "aws/ec2/VN"]).fails();
         run.says(&["`aws/ec2` is a package, but exports no `VN`: it exports `VM`"]);
     }
+}
+
+#[test]
+fn archives_in_an_unusual_place_are_looked_for_in_the_usual_one_for_few_packages() {
+    let names: Vec<String> = (0..60).map(|number| format!("many/n{number}")).collect();
+    let sandbox = Sandbox::with_dependencies(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    for name in &names {
+        sandbox.hub().release(name, "1.0.0");
+    }
+    let hub = sandbox.path("hub");
+    fs::rename(hub.join("packs"), hub.join("archives")).expect("can be moved");
+    let file = json!({ "hub": 1, "index": "index/", "packs": "archives/" });
+    fs::write(hub.join("hub.json"), file.to_string()).expect("can be written");
+    let nginx = Nginx::serve(&hub, "");
+    sandbox.hub_is_at(nginx.url("").as_url().as_str());
+    sandbox.mu(&["get"]).ok();
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("can be removed");
+    }
+    let before = nginx.log().len();
+    sandbox.mu(&["get"]).ok().says(&["60 packages in use (60 fetched"]);
+    let asked = &nginx.log()[before..];
+    let wrong = asked.iter().filter(|line| line.contains("/packs/")).count();
+    assert!(wrong <= 16, "{wrong} of {}: {asked:?}", asked.len());
+    assert_eq!(asked.len(), wrong + names.len() + 1, "and `hub.json` once: {asked:?}");
 }
