@@ -84,7 +84,7 @@ pub struct Brought {
 }
 
 /// Whose turn it is among the packages that are missing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Turn {
     /// The one that is fetched next.
     next: usize,
@@ -113,19 +113,19 @@ impl<'run> Fetching<'run> {
         if !missing.is_empty() {
             session.events.progress(Stage::Fetching, 0, missing.len());
         }
+        let most = session.network_jobs().min(missing.len());
         let fetching = Self {
             session,
             resolved,
             places: Places::find(session),
             reused,
             ways: missing.iter().map(|_| Way::default()).collect(),
-            most: session.network_jobs().min(missing.len()),
             missing,
-            turn: Mutex::default(),
+            turn: Mutex::new(Turn { next: 0, asked: most }),
             done: AtomicUsize::new(0),
+            most,
         };
-        (0..fetching.most).for_each(|number| fetching.prefetch(number));
-        lock(&fetching.turn).asked = fetching.most;
+        (0..most).for_each(|number| fetching.prefetch(number));
         fetching
     }
 

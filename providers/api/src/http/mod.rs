@@ -139,11 +139,8 @@ impl Http {
     fn client(&self, url: &SafeUrl) -> Result<(&Exchange, &Client), ProviderError> {
         let local = url.scheme() == "http" && url.is_loopback();
         let client = if local { &self.loopback } else { &self.network };
-        let exchange = self
-            .exchange
-            .get_or_init(|| Exchange::start(self.options.ahead))
-            .as_ref()
-            .map_err(|error| {
+        let start = || Exchange::start(self.options.ahead);
+        let exchange = self.exchange.get_or_init(start).as_ref().map_err(|error| {
             ProviderError::new(ErrorKind::Io, format!("cannot start a thread to reach `{url}`"))
                 .because(error.to_string())
         })?;
