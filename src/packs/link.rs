@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use mu_provider::{Entry, Folder, Mode};
 
 use crate::fs::{AtPath as _, FileError};
-use crate::packs::{PacksError, is_below};
+use crate::packs::PacksError;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 
@@ -53,7 +53,11 @@ impl Linker {
             if let Some(parent) = entry.parent()
                 && parent != made
             {
-                make_folders(target, made, parent)?;
+                for folder in Folder::to_make(parent, made) {
+                    target.make_folder(folder).map_err(|error| {
+                        FileError::new("make the folder", target.path().join(folder), error)
+                    })?;
+                }
                 made = parent;
             }
             let is_file = entry.mode != Mode::Symlink;
@@ -99,19 +103,6 @@ impl Linker {
             }
         }
     }
-}
-
-/// Makes the folder `parent` of a pack, and those above it that `made` is not in.
-fn make_folders(target: &Folder, made: &str, parent: &str) -> Result<(), FileError> {
-    let above = parent.match_indices('/').map(|(end, _)| &parent[..end]);
-    for folder in above.chain([parent]) {
-        if made != folder && !is_below(made, folder) {
-            target.make_folder(folder).map_err(|error| {
-                FileError::new("make the folder", target.path().join(folder), error)
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// Whether the stored file is certainly as it was when it was checked.

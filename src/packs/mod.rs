@@ -83,9 +83,7 @@ impl PacksFolder {
 
     /// Where the pack at `place` (such as `hub.mu.com/aws/ec2`) is.
     pub fn pack_path(&self, place: &str) -> PathBuf {
-        let mut path = PathBuf::with_capacity(self.folder.as_os_str().len() + 1 + place.len());
-        path.extend([self.path(), Path::new(place)]);
-        path
+        self.folder.join(place)
     }
 
     /// Makes this run the only one that changes these packs, until the lock is dropped.

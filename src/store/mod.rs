@@ -284,11 +284,7 @@ impl Store {
 
     /// The folder of all trees, if it is there.
     fn trees(&self) -> Option<&Folder> {
-        if let trees @ Some(_) = self.trees.get() {
-            return trees;
-        }
-        let opened = Folder::open(self.folder.join(TREES)).ok()?;
-        Some(self.trees.get_or_init(|| opened))
+        Folder::open_once(&self.trees, || self.folder.join(TREES))
     }
 
     /// Drops a tree, list first, so that it never counts while it is half there.
@@ -361,27 +357,15 @@ impl Store {
 
     /// Where the files of the tree with this digest are, if it is there.
     pub fn tree_path(&self, digest: &Digest) -> PathBuf {
-        self.path_of(digest, FILES)
+        self.folder_of(digest).join(FILES)
     }
 
     fn list_path(&self, digest: &Digest) -> PathBuf {
-        self.path_of(digest, LIST)
+        self.folder_of(digest).join(LIST)
     }
 
     fn folder_of(&self, digest: &Digest) -> PathBuf {
-        self.path_of(digest, "")
-    }
-
-    /// Where something in the folder of a tree is. It is asked often, so the path is made at once.
-    fn path_of(&self, digest: &Digest, inside: &str) -> PathBuf {
-        let hex = hex(digest);
-        let length = TREES.len() + hex.len() + inside.len() + 3;
-        let mut path = PathBuf::with_capacity(self.folder.as_os_str().len() + length);
-        path.extend([self.folder.as_os_str(), TREES.as_ref(), hex.as_ref()]);
-        if !inside.is_empty() {
-            path.push(inside);
-        }
-        path
+        self.folder.join(TREES).join(hex(digest))
     }
 }
 

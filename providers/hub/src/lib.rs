@@ -104,11 +104,7 @@ impl HubProvider {
     }
 
     fn downloads(&self) -> Option<&Folder> {
-        if let folder @ Some(_) = self.downloads.get() {
-            return folder;
-        }
-        let opened = Folder::open(&self.options.downloads).ok()?;
-        Some(self.downloads.get_or_init(|| opened))
+        Folder::open_once(&self.downloads, || self.options.downloads.clone())
     }
 
     fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Root>, ProviderError> {

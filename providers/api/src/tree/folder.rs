@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 #[cfg(unix)]
@@ -37,10 +38,25 @@ impl Folder {
     ///
     /// When it is not there, or is no folder.
     pub fn open_folder(&self, path: &str) -> io::Result<Self> {
-        let held = self.held.open_folder(path)?;
-        let mut whole = PathBuf::with_capacity(self.path.as_os_str().len() + 1 + path.len());
-        whole.extend([self.path(), Path::new(path)]);
-        Ok(Self { path: whole, held })
+        Ok(Self { held: self.held.open_folder(path)?, path: self.path.join(path) })
+    }
+
+    /// The folder at `path`, opened once it is there, and held in `cell` from then on.
+    pub fn open_once(cell: &OnceLock<Self>, path: impl FnOnce() -> PathBuf) -> Option<&Self> {
+        if let folder @ Some(_) = cell.get() {
+            return folder;
+        }
+        let opened = Self::open(path()).ok()?;
+        Some(cell.get_or_init(|| opened))
+    }
+
+    /// The folders that have to be made so that `path` is one, the outermost first, where `made` and those above it were.
+    pub fn to_make<'path>(path: &'path str, made: &str) -> impl Iterator<Item = &'path str> {
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        above.chain([path]).filter(move |folder| {
+            let beyond = made.strip_prefix(folder);
+            !beyond.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
     }
 
     /// Where it is.

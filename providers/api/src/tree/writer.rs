@@ -247,13 +247,10 @@ impl TreeWriter {
         if self.made == parent {
             return Ok(());
         }
-        let above = parent.match_indices('/').map(|(end, _)| &parent[..end]);
-        for folder in above.chain([parent]) {
-            // Most folders have nearly all above them in common with the one before.
-            if !is_in(&self.made, folder) {
-                let made = self.folder.make_folder(folder);
-                made.map_err(|source| self.unwritable(folder, source))?;
-            }
+        // Most folders have nearly all above them in common with the one before.
+        for folder in Folder::to_make(parent, &self.made) {
+            let made = self.folder.make_folder(folder);
+            made.map_err(|source| self.unwritable(folder, source))?;
         }
         parent.clone_into(&mut self.made);
         Ok(())
@@ -341,11 +338,6 @@ impl Claimed {
     fn spelling<'claimed>(&'claimed self, folded: &'claimed str) -> &'claimed str {
         self.spelling.as_deref().unwrap_or(folded)
     }
-}
-
-/// Whether `folder` is `inner`, or a folder above it.
-fn is_in(inner: &str, folder: &str) -> bool {
-    inner.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
