@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use mu_provider::{Digest, Entry, Mode, Tree};
+use mu_provider::{Digest, Entry, Tree};
 
 const HEADER: &str = "mu-tree 2";
 
@@ -33,26 +33,17 @@ pub(super) fn parse(text: &str, digest: &Digest) -> Option<Tree> {
         return None;
     }
     let mut sizes = sizes.split_terminator(' ');
-    let entries: Option<Vec<Entry>> =
-        lines.split_terminator('\n').map(|line| parse_entry(line, sizes.next()?)).collect();
+    let entries: Option<Vec<Entry>> = lines
+        .split_terminator('\n')
+        .map(|line| Entry::from_line(line, sizes.next()?.parse().ok()?))
+        .collect();
     entries.filter(|_| sizes.next().is_none()).map(Tree::new)
-}
-
-fn parse_entry(line: &str, size: &str) -> Option<Entry> {
-    let (mode, line) = line.split_once(' ')?;
-    let (sha256, path) = line.split_once("  ")?;
-    let mode = match mode {
-        "f" => Mode::File,
-        "x" => Mode::Executable,
-        "l" => Mode::Symlink,
-        _ => return None,
-    };
-    Some(Entry { mode, sha256: sha256.parse().ok()?, size: size.parse().ok()?, path: path.into() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mu_provider::Mode;
 
     fn entry(path: &str, mode: Mode, size: u64) -> Entry {
         let sha256 = mu_provider::FileDigest::from_bytes([7; 32]);

@@ -29,5 +29,5 @@ pub use crate::provider::{Found, Listing, ManifestFile, Provider};
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, Release, Upgrade, Yanked,
 };
-pub use crate::tree::{Entry, Folder, Limits, Mode, Tree, TreeError, TreeWriter};
+pub use crate::tree::{Entry, Folder, Kind, Limits, Mode, Tree, TreeError, TreeWriter};
 pub use crate::url::SafeUrl;

@@ -32,13 +32,31 @@ impl Folder {
         Ok(Self { held: Held::open(&path)?, path })
     }
 
-    /// Opens a folder in it.
+    /// Opens a folder in it. No symbolic link is followed on the way: whoever made one cannot lead mu elsewhere.
     ///
     /// # Errors
     ///
-    /// When it is not there, or is no folder.
+    /// When it is not there, or is not a folder, or a part of `path` is a symbolic link ([`io::ErrorKind::NotADirectory`]
+    /// or `FilesystemLoop`, as the system has it).
     pub fn open_folder(&self, path: &str) -> io::Result<Self> {
         Ok(Self { held: self.held.open_folder(path)?, path: self.path.join(path) })
+    }
+
+    /// Opens a folder in it as [`Folder::open_folder`] does, and makes it and those above it where they are not there.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be made or opened, or is a symbolic link.
+    pub fn open_or_make(&self, path: &str) -> io::Result<Self> {
+        match self.open_folder(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        match path.rsplit_once('/') {
+            Some((above, leaf)) => self.open_or_make(above)?.make_folder(leaf)?,
+            None => self.make_folder(path)?,
+        }
+        self.open_folder(path)
     }
 
     /// The folder at `path`, opened once it is there, and held in `cell` from then on.
@@ -136,10 +154,43 @@ impl Folder {
         self.held.rename(path, &to.held, new)
     }
 
+    /// What is at `path`, if anything is; a symbolic link is not followed there.
+    pub fn kind(&self, path: &str) -> Option<Kind> {
+        self.held.kind(path)
+    }
+
+    /// Opens the regular file at `path` to read it; neither a symbolic link there nor one on the way is followed, and
+    /// nothing is waited for.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there, or something else is.
+    pub fn open_file(&self, path: &str) -> io::Result<File> {
+        let file = self.held.open_file(path)?;
+        if file.metadata()?.is_file() { Ok(file) } else { Err(not_a_file()) }
+    }
+
     /// Bytes of the regular file at `path`, and when it was last changed; nothing where something else is.
     pub fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
         self.held.size_and_time(path)
     }
+}
+
+/// What something in a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link, wherever it leads.
+    Symlink,
+    /// A pipe, a device, a socket.
+    Other,
+}
+
+fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 #[cfg(unix)]
@@ -167,6 +218,42 @@ mod by_descriptor {
     }
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    /// Opening a pipe must not wait for who writes into it.
+    const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+    /// Opens `path` below `folder` without following a symbolic link in any part of it.
+    ///
+    /// One call where the system has it (`openat2`, Linux 5.6), else one for each part.
+    fn open_beneath(folder: &OwnedFd, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{ResolveFlags, openat2};
+            use rustix::io::Errno;
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            match retry_on_intr(|| openat2(folder, path, flags, Mode::empty(), resolve)) {
+                // Not there, or kept from this process by a sandbox that is older than the call.
+                Err(Errno::NOSYS | Errno::PERM) => {}
+                opened => return Ok(opened?),
+            }
+        }
+        open_by_parts(folder, path, flags)
+    }
+
+    pub(super) fn open_by_parts(
+        folder: &OwnedFd,
+        path: &str,
+        flags: OFlags,
+    ) -> io::Result<OwnedFd> {
+        if path.split('/').any(|part| part == "..") {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let (above, leaf) = path.rsplit_once('/').unwrap_or((".", path));
+        let mut held = openat(folder, ".", FOLDER, Mode::empty())?;
+        for part in above.split('/') {
+            held = openat(&held, part, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        Ok(openat(&held, leaf, flags | OFlags::NOFOLLOW, Mode::empty())?)
+    }
 
     #[derive(Debug)]
     pub(super) struct Held(OwnedFd);
@@ -177,7 +264,21 @@ mod by_descriptor {
         }
 
         pub(super) fn open_folder(&self, path: &str) -> io::Result<Self> {
-            Ok(Self(openat(&self.0, path, FOLDER, Mode::empty())?))
+            Ok(Self(open_beneath(&self.0, path, FOLDER)?))
+        }
+
+        pub(super) fn open_file(&self, path: &str) -> io::Result<File> {
+            Ok(open_beneath(&self.0, path, FILE)?.into())
+        }
+
+        pub(super) fn kind(&self, path: &str) -> Option<Kind> {
+            let stat = statat(&self.0, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Kind::File,
+                FileType::Directory => Kind::Folder,
+                FileType::Symlink => Kind::Symlink,
+                _ => Kind::Other,
+            })
         }
 
         pub(super) fn new_folder(&self, path: &str) -> io::Result<()> {
@@ -232,8 +333,38 @@ mod by_path {
             Ok(Self(path.to_owned()))
         }
 
+        /// The path to something below, where no part of it is a symbolic link.
+        fn beneath(&self, path: &str) -> io::Result<PathBuf> {
+            let mut whole = self.0.clone();
+            for part in path.split('/') {
+                whole.push(part);
+                if whole.is_symlink() {
+                    return Err(io::ErrorKind::NotADirectory.into());
+                }
+            }
+            Ok(whole)
+        }
+
         pub(super) fn open_folder(&self, path: &str) -> io::Result<Self> {
-            Self::open(&self.0.join(path))
+            Self::open(&self.beneath(path)?)
+        }
+
+        pub(super) fn open_file(&self, path: &str) -> io::Result<File> {
+            let path = self.beneath(path)?;
+            if path.is_file() { File::open(path) } else { Err(not_a_file()) }
+        }
+
+        pub(super) fn kind(&self, path: &str) -> Option<Kind> {
+            let kind = self.0.join(path).symlink_metadata().ok()?.file_type();
+            Some(if kind.is_symlink() {
+                Kind::Symlink
+            } else if kind.is_dir() {
+                Kind::Folder
+            } else if kind.is_file() {
+                Kind::File
+            } else {
+                Kind::Other
+            })
         }
 
         pub(super) fn new_folder(&self, path: &str) -> io::Result<()> {
@@ -262,5 +393,58 @@ mod by_path {
             metadata.is_file().then_some(())?;
             Some((metadata.len(), metadata.modified().ok()?))
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_path_is_followed_through_a_link() {
+        let around = tempfile::tempdir().expect("a temporary folder");
+        let outside = around.path().join("outside");
+        std::fs::create_dir_all(outside.join("deep")).expect("makes");
+        std::fs::write(outside.join("deep/file"), "x").expect("writes");
+        std::fs::create_dir_all(around.path().join("in/real/deep")).expect("makes");
+        std::fs::write(around.path().join("in/real/deep/file"), "x").expect("writes");
+        std::os::unix::fs::symlink(&outside, around.path().join("in/link")).expect("links");
+        std::os::unix::fs::symlink("../real", around.path().join("in/real/up")).expect("links");
+        let folder = Folder::open(around.path().join("in")).expect("opens");
+
+        assert!(folder.open_folder("real/deep").is_ok());
+        assert!(folder.open_file("real/deep/file").is_ok());
+        for path in ["link", "link/deep", "real/up/deep", "..", "../outside", "real/../../outside"]
+        {
+            assert!(folder.open_folder(path).is_err(), "{path}");
+            assert!(folder.open_or_make(&format!("{path}/new")).is_err(), "{path}");
+            assert!(folder.open_file(&format!("{path}/file")).is_err(), "{path}");
+        }
+        assert_eq!(std::fs::read_dir(&outside).expect("reads").count(), 1);
+        assert_eq!(folder.kind("link"), Some(Kind::Symlink));
+        assert_eq!(folder.kind("real"), Some(Kind::Folder));
+        assert_eq!(folder.kind("none"), None);
+    }
+
+    #[test]
+    fn parts_are_opened_one_by_one_where_the_system_cannot_do_it_at_once() {
+        use rustix::fs::OFlags;
+        let around = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir_all(around.path().join("a/b")).expect("makes");
+        std::os::unix::fs::symlink("a", around.path().join("link")).expect("links");
+        let folder = std::fs::File::open(around.path()).expect("opens").into();
+        let open = |path| by_descriptor::open_by_parts(&folder, path, OFlags::RDONLY);
+        assert!(open("a").is_ok() && open("a/b").is_ok());
+        assert!(open("link").is_err() && open("link/b").is_err() && open("a/c").is_err());
+    }
+
+    #[test]
+    fn pipes_are_neither_waited_for_nor_read() {
+        let around = tempfile::tempdir().expect("a temporary folder");
+        let made = std::process::Command::new("mkfifo").arg(around.path().join("pipe")).status();
+        assert!(made.expect("runs").success());
+        let folder = Folder::open(around.path()).expect("opens");
+        assert!(folder.open_file("pipe").is_err());
+        assert_eq!(folder.kind("pipe"), Some(Kind::Other));
     }
 }

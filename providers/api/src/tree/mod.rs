@@ -6,7 +6,7 @@ mod path;
 mod writer;
 
 pub use self::error::TreeError;
-pub use self::folder::Folder;
+pub use self::folder::{Folder, Kind};
 pub use self::writer::{Limits, TreeWriter};
 use crate::{Digest, FileDigest};
 
@@ -46,6 +46,35 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Its line of [`Tree::lines`], without the end.
+    pub fn line(&self) -> String {
+        let mut line = String::with_capacity(Tree::LINE + self.path.len());
+        self.push_line(&mut line);
+        line
+    }
+
+    fn push_line(&self, text: &mut String) {
+        text.push(self.mode.letter());
+        text.push(' ');
+        self.sha256.push_to(text);
+        text.push_str("  ");
+        text.push_str(&self.path);
+    }
+
+    /// The entry that a line of [`Tree::lines`] tells, without its end; `size`, which no line has, comes from elsewhere.
+    /// `None` if the text is not such a line.
+    pub fn from_line(line: &str, size: u64) -> Option<Self> {
+        let (mode, line) = line.split_once(' ')?;
+        let (sha256, path) = line.split_once("  ")?;
+        let mode = match mode {
+            "f" => Mode::File,
+            "x" => Mode::Executable,
+            "l" => Mode::Symlink,
+            _ => return None,
+        };
+        Some(Self { mode, sha256: sha256.parse().ok()?, size, path: path.into() })
+    }
+
     /// The folder that it is in, if that is not the tree itself.
     pub fn parent(&self) -> Option<&str> {
         path::parent(&self.path)
@@ -89,11 +118,7 @@ impl Tree {
     pub fn lines(&self, text: &mut String) {
         text.reserve(self.entries.iter().map(|entry| Self::LINE + entry.path.len()).sum());
         for entry in &self.entries {
-            text.push(entry.mode.letter());
-            text.push(' ');
-            entry.sha256.push_to(text);
-            text.push_str("  ");
-            text.push_str(&entry.path);
+            entry.push_line(text);
             text.push('\n');
         }
     }
