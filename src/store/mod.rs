@@ -6,7 +6,7 @@
 //! ```text
 //! store/lock             shared by every run that uses the store, exclusive for `mu cache prune`
 //! store/trees/HEX/files/ the files, read-only
-//! store/trees/HEX/list   one line an entry; removed first, so a tree counts only while this is there
+//! store/trees/HEX/list   one line an entry; a tree counts only while this is there
 //! store/linked/HASH      a link to each packs folder that holds links to trees
 //! store/staging/RANDOM/  what a run is writing; locked by it, removed by the next run if it died
 //! ```
@@ -26,6 +26,9 @@ use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeError, TreeWr
 use crate::fs::{self, FileError, Lock, Sharing};
 use crate::guard;
 use crate::store::staging::{Staged, Staging};
+
+/// The store's folder in the cache.
+const STORE: &str = "store";
 
 /// The folder of all trees.
 const TREES: &str = "trees";
@@ -91,7 +94,7 @@ impl Store {
     /// The store in the cache folder `cache`; makes nothing yet.
     pub fn new(cache: &Path) -> Self {
         Self {
-            folder: cache.join("store"),
+            folder: cache.join(STORE),
             staging: OnceLock::new(),
             making: Mutex::default(),
             trees: OnceLock::new(),
@@ -287,15 +290,23 @@ impl Store {
         Folder::open_once(&self.trees, || self.folder.join(TREES))
     }
 
-    /// Drops a tree, list first, so that it never counts while it is half there.
+    /// Drops a tree. It is moved out of the way as a whole first, so that neither the store nor a pack that is a link to
+    /// it ever has half of it.
     ///
     /// # Errors
     ///
     /// When the disk refuses.
     pub fn remove(&self, digest: &Digest) -> Result<(), FileError> {
         self.added().remove(digest);
-        fs::remove_file(&self.list_path(digest))?;
-        fs::remove_folder(&self.folder_of(digest))
+        let folder = self.folder_of(digest);
+        let staged = self.staging()?.folder()?;
+        match std::fs::rename(&folder, staged.path()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(FileError::new("move out of the way", folder, error));
+            }
+            _ => {}
+        }
+        fs::remove_folder(&staged.path())
     }
 
     /// The digests of all trees.
@@ -373,6 +384,17 @@ impl From<TreeError> for StoreError {
     fn from(error: TreeError) -> Self {
         Self::Provider(error.into())
     }
+}
+
+/// The folder of all trees of the store in the cache folder `cache`.
+pub fn trees_in(cache: &Path) -> PathBuf {
+    cache.join(STORE).join(TREES)
+}
+
+/// The files of the tree with this digest in the store of the cache folder `cache`, if it is there.
+pub fn tree_in(cache: &Path, digest: &Digest) -> Option<PathBuf> {
+    let folder = trees_in(cache).join(hex(digest));
+    folder.join(LIST).is_file().then(|| folder.join(FILES))
 }
 
 /// Hex, because base64url would collide on file systems that fold case.
