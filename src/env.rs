@@ -22,6 +22,8 @@ pub struct Environment {
     pub current: PathBuf,
     /// Now, in seconds since 1970 UTC.
     pub now: i64,
+    /// The user, by number; whoever became the superuser with `sudo` is both. Empty where users have no numbers.
+    pub users: Vec<u32>,
     /// Environment variables.
     pub variables: BTreeMap<String, String>,
 }
@@ -70,6 +72,7 @@ impl Environment {
             mu_root: folder("MUROOT").unwrap_or_else(|| PathBuf::from(DEFAULT_MU_ROOT)),
             cache,
             current,
+            users: users(&variables),
             now: i64::try_from(now).unwrap_or(i64::MAX),
             variables,
         })
@@ -86,6 +89,18 @@ impl Environment {
         self.current = absolute(&self.current, folder);
         self
     }
+}
+
+#[cfg(unix)]
+fn users(variables: &BTreeMap<String, String>) -> Vec<u32> {
+    let user = rustix::process::getuid().as_raw();
+    let before = variables.get("SUDO_UID").filter(|_| user == 0);
+    std::iter::once(user).chain(before.and_then(|text| text.parse().ok())).collect()
+}
+
+#[cfg(not(unix))]
+fn users(_variables: &BTreeMap<String, String>) -> Vec<u32> {
+    Vec::new()
 }
 
 /// `path` seen from `base`, with `.` and `..` folded where no link can change their meaning.

@@ -3,7 +3,7 @@
 //! Nothing here knows what the files hold.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// A file operation that failed.
@@ -48,13 +48,59 @@ impl<T> AtPath<T> for io::Result<T> {
     }
 }
 
+/// The most bytes of a file that is read as a whole. A lock of 100,000 packages has some 40 MB.
+const LARGEST: u64 = 128 << 20;
+
 /// Reads a file of UTF-8 text.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is not UTF-8.
+/// When it cannot be read, is not a regular file, is larger than 128 MiB, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
-    fs::read_to_string(path).at("read", path)
+    String::from_utf8(read(path)?).map_err(|_| {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
+        FileError::new("read", path, error)
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    open_regular(path).and_then(|file| read_whole(file, LARGEST)).at("read", path)
+}
+
+/// Reads an open file, if that is not larger than `most` bytes.
+fn read_whole(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let too_large = || {
+        let problem = format!("it is larger than {} MiB", most >> 20);
+        io::Error::new(io::ErrorKind::FileTooLarge, problem)
+    };
+    let size = file.metadata()?.len();
+    if size > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    // A file may grow while it is read.
+    io::Read::take(file, most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+}
+
+/// Opens a regular file to read it. A pipe is not waited for, and a device is not read: a checkout may bring either.
+///
+/// # Errors
+///
+/// When it is not there, or is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }
 
 /// Reads a file of UTF-8 text; `None` when it is not there.
@@ -72,7 +118,7 @@ pub fn read_text_if_there(path: &Path) -> Result<Option<String>, FileError> {
 ///
 /// When it is there and cannot be read.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    if_there(fs::read(path).at("read", path))
+    if_there(read(path))
 }
 
 /// Opens a file to read parts of it; `None` when it is not there.
@@ -81,7 +127,7 @@ pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
 ///
 /// When it is there and cannot be opened.
 pub fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
-    if_there(File::open(path).at("read", path))
+    if_there(open_regular(path).at("read", path))
 }
 
 /// Fills `buffer` from an open file, from `offset` on, wherever others read in it.
@@ -123,29 +169,46 @@ fn if_there<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> {
 
 /// Replaces a file as a whole: readers see the old content or the new, whatever happens in between.
 ///
-/// Makes the folder if it is not there, keeps the permissions, writes through a symbolic link, and
-/// leaves a file alone whose content is already that.
+/// Makes the folder if it is not there, keeps the permissions, and leaves a file alone whose content is already that.
 ///
 /// # Errors
 ///
-/// When the folder or the file cannot be written; the old file is then as it was.
+/// When the folder or the file cannot be written, or a symbolic link is there; what was there is then as it was.
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), FileError> {
-    if let Ok(present) = fs::read(path)
+    if let Ok(present) = read(path)
         && present == content
+        && !path.is_symlink()
     {
         return Ok(());
     }
     copy_atomic(path, &mut &*content)
 }
 
+/// Replaces a file as [`write_atomic`] does; where a symbolic link is there, the file that it leads to.
+///
+/// Only for files that the user keeps: who makes a link there decides what is written.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written; the old file is then as it was.
+pub fn write_through_links(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    write_atomic(&target, content)
+}
+
 /// Replaces a file as a whole with what `content` yields, as [`write_atomic`] does.
 ///
 /// # Errors
 ///
-/// When `content` cannot be read, or the folder or the file cannot be written; the old file is then as
-/// it was.
+/// When `content` cannot be read, the folder or the file cannot be written, or a symbolic link is there; what was there
+/// is then as it was.
 pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileError> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = path;
+    if target.is_symlink() {
+        let problem = "it is a symbolic link, and what it leads to may be somebody else's";
+        let error = io::Error::new(io::ErrorKind::InvalidInput, problem);
+        return Err(FileError::new("write", target, error));
+    }
     let folder = target.parent().unwrap_or(Path::new("/"));
     create_folder(folder)?;
     let mut staged = tempfile::Builder::new()
@@ -153,9 +216,9 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
         .tempfile_in(folder)
         .at("write a file in", folder)?;
     io::copy(content, staged.as_file_mut()).at("write", staged.path())?;
-    let permissions = fs::metadata(&target).map(|metadata| metadata.permissions());
-    set_permissions(staged.as_file(), permissions.ok()).at("write", &target)?;
-    staged.persist(&target).map_err(|error| FileError::new("write", &target, error.error))?;
+    let permissions = fs::metadata(target).map(|metadata| metadata.permissions());
+    set_permissions(staged.as_file(), permissions.ok()).at("write", target)?;
+    staged.persist(target).map_err(|error| FileError::new("write", target, error.error))?;
     Ok(())
 }
 
@@ -196,6 +259,34 @@ fn set_permissions(file: &File, permissions: Option<fs::Permissions>) -> io::Res
 /// When one cannot be made.
 pub fn create_folder(path: &Path) -> Result<(), FileError> {
     fs::create_dir_all(path).at("make the folder", path)
+}
+
+/// Makes a folder, and those above it, that nobody but its owner can enter; takes others' rights from one that is there.
+///
+/// # Errors
+///
+/// When it cannot be made. That the rights of a folder that is there cannot be changed is no error: it may be another user's
+/// on purpose.
+pub fn create_private_folder(path: &Path) -> Result<(), FileError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+        if let Ok(metadata) = fs::metadata(path) {
+            if metadata.is_dir() && metadata.permissions().mode() & 0o077 != 0 {
+                let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+            }
+            return Ok(());
+        }
+        create_folder(path.parent().unwrap_or(Path::new("/")))?;
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(FileError::new("make the folder", path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    create_folder(path)
 }
 
 /// Removes a folder with all that is in it; one that is not there is fine.
@@ -302,18 +393,44 @@ impl Lock {
         }
     }
 
+    /// Opens the file of a lock. Nobody else may open it: to hold a lock needs no more than to read the file, and so
+    /// every user of the machine could make mu wait for ever.
     fn open(path: &Path) -> Result<File, FileError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        match options.open(path) {
+        #[cfg(unix)]
+        {
+            use rustix::fs::OFlags;
+            use std::os::unix::fs::OpenOptionsExt as _;
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            options.mode(0o600).custom_flags(flags.bits().cast_signed());
+        }
+        let file = match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 create_folder(path.parent().unwrap_or(Path::new("/")))?;
                 options.open(path)
             }
             other => other,
-        }
-        .at("open the lock", path)
+        };
+        file.and_then(only_for_owner).at("open the lock", path)
     }
+}
+
+/// Takes others' rights from a lock that an older mu has made, or that came with a checkout.
+fn only_for_owner(file: File) -> io::Result<File> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        if metadata.permissions().mode() & 0o077 != 0 {
+            // Where it is another user's, that user decides.
+            let _ = file.set_permissions(fs::Permissions::from_mode(0o600));
+        }
+    }
+    Ok(file)
 }
 
 /// Whether an open file is still the one at `path`.
@@ -348,7 +465,13 @@ mod tests {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("sets");
             let link = folder.path().join("link");
             std::os::unix::fs::symlink(&file, &link).expect("links");
-            write_atomic(&link, b"two").expect("writes");
+            for content in [b"one", b"two"] {
+                let error =
+                    write_atomic(&link, content).expect_err("a link is not written through");
+                assert_eq!(error.path(), link);
+            }
+            assert_eq!(read_text(&file).expect("reads"), "one");
+            write_through_links(&link, b"two").expect("writes");
             assert!(link.is_symlink());
             assert_eq!(fs::metadata(&file).expect("is there").permissions().mode() & 0o777, 0o600);
         }
@@ -369,5 +492,57 @@ mod tests {
         assert!(shared.is_some());
         assert!(Lock::try_acquire(&path, Sharing::Shared).expect("opens").is_some());
         assert!(Lock::try_acquire(&path, Sharing::Exclusive).expect("opens").is_none());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_not_a_regular_file_is_neither_read_nor_waited_for() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("runs");
+        assert!(made.success());
+        for path in [&pipe, Path::new("/dev/zero"), folder.path()] {
+            assert!(read_text(path).is_err(), "{}", path.display());
+            assert!(read_if_there(path).is_err(), "{}", path.display());
+            assert!(open_if_there(path).is_err(), "{}", path.display());
+            assert!(Lock::try_acquire(path, Sharing::Exclusive).is_err(), "{}", path.display());
+        }
+        write_atomic(&pipe, b"x").expect("is replaced");
+        assert_eq!(read_text(&pipe).expect("reads"), "x");
+    }
+
+    #[test]
+    fn a_huge_file_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("sparse");
+        let file = File::create(&path).expect("makes");
+        file.set_len(LARGEST + 1).expect("has no content");
+        let error = read_text(&path).expect_err("is too large");
+        assert_eq!(error.source.to_string(), "it is larger than 128 MiB");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn locks_and_private_folders_are_closed_to_others() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
+        let lock = folder.path().join("lock");
+        for _ in 0..2 {
+            drop(Lock::try_acquire(&lock, Sharing::Shared).expect("opens"));
+            assert_eq!(mode(&lock), 0o600);
+            // As an older mu left it.
+            fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).expect("sets");
+        }
+        let private = folder.path().join("a/private");
+        for _ in 0..2 {
+            create_private_folder(&private).expect("makes");
+            assert_eq!(mode(&private), 0o700);
+            fs::set_permissions(&private, fs::Permissions::from_mode(0o755)).expect("sets");
+        }
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), &link).expect("links");
+        assert!(Lock::try_acquire(&link, Sharing::Exclusive).is_err());
+        assert!(!folder.path().join("elsewhere").exists());
     }
 }

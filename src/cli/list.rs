@@ -1,5 +1,7 @@
 //! `mu list`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use anstyle::Style;
 use clap::Args;
 use serde_json::json;
@@ -8,7 +10,8 @@ use crate::cli::{Context, Ending};
 use crate::lock::LockedPackage;
 use crate::ops::Scope;
 use crate::ops::graph::version_of;
-use crate::ops::sync::{folder_of, wanted};
+use crate::ops::sync::{folder_of, named, wanted};
+use crate::packs::Wanted;
 use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
 
 #[derive(Debug, Args)]
@@ -34,10 +37,14 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();
-    let state = packs.state()?;
-    let installed: std::collections::BTreeMap<usize, bool> =
-        wanted(&lock).map(|(index, wanted)| (index, packs.is_installed(&state, &wanted))).collect();
-    let paths: std::collections::BTreeMap<usize, String> = wanted(&lock)
+    let (indices, locked): (Vec<usize>, Vec<Wanted>) = wanted(&lock).unzip();
+    let state = packs.recognized(&named(&lock))?;
+    let missing: BTreeSet<&str> =
+        packs.missing(&state, &locked).into_iter().map(|wanted| &*wanted.place).collect();
+    let is_installed = |wanted: &Wanted| !missing.contains(&*wanted.place);
+    let installed: BTreeMap<usize, bool> =
+        indices.into_iter().zip(locked.iter().map(is_installed)).collect();
+    let paths: BTreeMap<usize, String> = wanted(&lock)
         .map(|(index, wanted)| (index, packs.pack_path(&wanted.place).display().to_string()))
         .collect();
     if context.shell.is_json() {

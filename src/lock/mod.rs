@@ -22,7 +22,7 @@ pub use crate::lock::read::schema;
 pub const FORMAT: u32 = 1;
 
 /// The name of the file.
-pub const FILE_NAME: &str = "Mu.lock";
+pub const FILE_NAME: &str = crate::workspace::LOCK_FILE;
 
 /// From so many bytes on, some hundred packages, reading a lock takes longer than starting a thread for it.
 const LONG: u64 = 32 << 10;

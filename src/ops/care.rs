@@ -6,12 +6,13 @@ use std::process::Command;
 use crate::env::Environment;
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::ops::{CommandError, Events};
+use crate::packs::remove_orphans;
 use crate::store::Store;
 
 /// What the cache folder holds, by part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheSize {
-    /// The parts (`store`, `index`, `git`, `catalogs`, `downloads`) and their bytes; a file with several names
+    /// The parts (`store`, `index`, `git`, `catalogs`, `downloads`, `packs`) and their bytes; a file with several names
     /// counts once.
     pub parts: Vec<(String, u64)>,
 }
@@ -76,6 +77,7 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
         }
     }
     store.remove_unlisted()?;
+    remove_orphans(cache)?;
     fs::remove_folder(&cache.join("downloads"))?;
     Ok(pruned)
 }
@@ -88,12 +90,22 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
 pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<(), CommandError> {
     // The lock's own file goes last, with the folder that it is in.
     let lock = alone(store, events)?;
-    for part in ["catalogs", "downloads", "git", "index"] {
-        fs::remove_folder(&cache.join(part))?;
+    // Each part goes out of the way as a whole first: what is half removed would still be used, by links to it or by
+    // another run.
+    let staging = store.folder().join("staging");
+    fs::create_folder(&staging)?;
+    let aside = tempfile::tempdir_in(&staging).at("make a folder in", &staging)?;
+    let parts = ["catalogs", "downloads", "git", "index", "packs"].map(|part| cache.join(part));
+    let of_store = ["trees", "linked"].map(|part| store.folder().join(part));
+    for (number, part) in parts.iter().chain(&of_store).enumerate() {
+        match std::fs::rename(part, aside.path().join(number.to_string())) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(FileError::new("move out of the way", part, error).into());
+            }
+            _ => {}
+        }
     }
-    for part in ["trees", "staging", "linked"] {
-        fs::remove_folder(&store.folder().join(part))?;
-    }
+    fs::remove_folder(&staging)?;
     drop(lock);
     Ok(())
 }

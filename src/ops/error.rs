@@ -16,7 +16,7 @@ use crate::packs::PacksError;
 use crate::reference::ReferenceError;
 use crate::search::SearchError;
 use crate::store::StoreError;
-use crate::workspace::WorkspaceError;
+use crate::workspace::{CONFIG_FILE, ForeignError, WorkspaceError};
 
 /// The stable word for what went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -225,9 +225,30 @@ impl From<WorkspaceError> for CommandError {
                 Self::in_file(if is_manifest { Code::Manifest } else { Code::Workspace }, error)
             }
             WorkspaceError::Manifest(error) => error.into(),
+            WorkspaceError::Foreign(error) => foreign(error),
             other => Self::from_error(Code::Workspace, other),
         }
     }
+}
+
+/// The error of a folder that is not taken as a workspace, with what to do.
+fn foreign(error: ForeignError) -> CommandError {
+    let hints = match &error {
+        ForeignError::Link { .. } => {
+            vec!["remove the link, or put the file or folder itself there".to_owned()]
+        }
+        ForeignError::Kind { .. } => vec!["move it away, and run the command again".to_owned()],
+        ForeignError::Owner { root, .. } => {
+            let root = serde_json::Value::from(root.display().to_string());
+            vec![
+                format!(
+                    "if you trust its owner, write into `~/.mu/{CONFIG_FILE}`: trust: {{workspaces: [{root}]}}"
+                ),
+                "to work beside it, run `mu init --workspace` in a folder of your own".to_owned(),
+            ]
+        }
+    };
+    CommandError { hints, ..CommandError::from_error(Code::Untrusted, error) }
 }
 
 impl From<LockError> for CommandError {
@@ -268,6 +289,11 @@ impl From<PacksError> for CommandError {
             PacksError::Store(error) => error.into(),
             PacksError::InTheWay { .. } => Self::from_error(Code::Conflict, error)
                 .hint("move the folder away, or delete it, and run the command again"),
+            PacksError::Changed { .. } => Self::from_error(Code::Integrity, error)
+                .hint("nothing was installed; if the change is meant to be there, publish it, or keep it in the workspace")
+                .hint("to have the package as it was, delete the folder and run the command again"),
+            PacksError::Link { .. } => Self::from_error(Code::Untrusted, error)
+                .hint("remove the link, or put the folder itself there"),
             PacksError::NewerState { .. } => Self::from_error(Code::Workspace, error),
         }
     }

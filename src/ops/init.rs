@@ -99,13 +99,15 @@ fn check_namespace(text: &str) -> Result<(), CommandError> {
 
 /// The name by which references lead to the current folder, if it is in a workspace.
 fn place_name(environment: &Environment) -> Option<String> {
-    let Environment { current, home, mu_home, .. } = environment;
+    let Environment { current, home, mu_home, users, .. } = environment;
     let root = find_root(current, home, mu_home);
     let place = current.strip_prefix(&root).ok().filter(|place| !place.as_os_str().is_empty())?;
     if !root.join(MU_FOLDER).is_dir() {
         return None;
     }
     let place = place.to_str()?.replace(std::path::MAIN_SEPARATOR, "/");
+    // A workspace that mu refuses names nothing.
+    Workspace::check_root(&root, mu_home, users).ok()?;
     let has_base = Reference::parse(&place).ok()?.base().is_some();
     let namespace = Workspace::open_without_members(&root, mu_home).ok()?.namespace;
     match namespace.filter(|_| !has_base) {

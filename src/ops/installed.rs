@@ -16,7 +16,9 @@ use crate::reference::PackageId;
 /// A pack that is not the package, or not it alone, is left out: its content would have another digest.
 pub(super) fn releases(places: &Places, id: &PackageId) -> Vec<Release> {
     let packs = &places.search().places(id)[2..];
-    packs.iter().filter_map(|place| release(&place.folder, id)).collect()
+    let packs = packs.iter().map(|place| &place.folder);
+    let packs = packs.filter(|folder| places.search().link_on_the_way(folder).is_none());
+    packs.filter_map(|folder| release(folder, id)).collect()
 }
 
 fn release(folder: &Path, id: &PackageId) -> Option<Release> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::env::Environment;
 use crate::reference::{Name, PackageId, Reference, Version};
 use crate::search::SearchPath;
+use crate::store::trees_in;
 use crate::workspace::{Majors, Member, Workspace};
 
 /// A package of the workspace, found by its place.
@@ -55,7 +56,8 @@ impl Places {
             &environment.mu_home,
             &environment.mu_root,
         )
-        .with_left_out(Arc::clone(&workspace.left_out));
+        .with_left_out(Arc::clone(&workspace.left_out))
+        .with_store(trees_in(&environment.cache));
         let has_many = workspace.settings.majors == Majors::Many;
         Self {
             search: if has_many { search.with_many_majors() } else { search },

@@ -21,7 +21,10 @@ pub fn add(
     let path = file(session, global);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     let text = set_registry(&path, &text, prefix, registry)?;
-    fs::write_atomic(&path, text.as_bytes())?;
+    if global {
+        fs::create_private_folder(&session.environment.mu_home)?;
+    }
+    fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)
 }
 
@@ -40,7 +43,7 @@ pub fn remove(session: &Session, prefix: &str, global: bool) -> Result<PathBuf, 
         );
         return Err(error.hint("`mu registry list` shows where each is set"));
     };
-    fs::write_atomic(&path, text.as_bytes())?;
+    fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)
 }
 

@@ -12,7 +12,7 @@ use mu_provider::Progress;
 use mu_provider::http::{Http, HttpOptions};
 
 use crate::env::Environment;
-use crate::fs::{FileError, Lock, Sharing};
+use crate::fs::{FileError, Lock, Sharing, create_private_folder};
 use crate::guard;
 use crate::index::{Index, IndexOptions, Providers};
 use crate::lock::Lockfile;
@@ -21,7 +21,7 @@ use crate::ops::{Code, CommandError, Events, Places, Stage, installed};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Version};
 use crate::store::Store;
-use crate::workspace::{MU_FOLDER, Resolution, Workspace, find_root};
+use crate::workspace::{Resolution, Workspace, find_root};
 
 /// What was asked for on the command line, for every operation.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +114,10 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let workspace = match scope {
-            Scope::Workspace => Workspace::open(root, &environment.mu_home)?,
+            Scope::Workspace => {
+                check_root(root, &environment)?;
+                Workspace::open(root, &environment.mu_home)?
+            }
             Scope::Global => global(&environment)?,
         };
         Ok(Self::new(environment, options, scope, events, workspace))
@@ -131,6 +134,7 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let root = root_around(&environment);
+        check_root(&root, &environment)?;
         let workspace = Workspace::open_without_members(&root, &environment.mu_home)?;
         Ok(Self::new(environment, options, Scope::Workspace, events, workspace))
     }
@@ -175,24 +179,25 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let root = root_of(scope, &environment);
-        let folder = match scope {
-            Scope::Workspace => packs_of_workspace(&root),
-            Scope::Global => packs_of_user(&environment),
-        };
-        let home = &environment.mu_home;
-        let is_in_home = folder == packs_of_user(&environment) || folder.starts_with(home);
-        if scope == Scope::Workspace && is_in_home {
-            let message = format!(
-                "`{}` holds the global packs, and cannot be the packs of a workspace too",
-                packs_of_user(&environment).display()
-            );
-            return Err(CommandError::new(Code::Usage, message)
-                .hint("use `--global`, or work in another folder"));
+        let packs = packs_of(scope, &root, &environment);
+        if scope == Scope::Workspace {
+            let global = packs_of(Scope::Global, &root, &environment);
+            let is_in_home = packs.path().starts_with(&environment.mu_home);
+            if is_in_home || packs.path() == global.path() {
+                let message = format!(
+                    "`{}` holds the global packs, and cannot be the packs of a workspace too",
+                    global.path().display()
+                );
+                return Err(CommandError::new(Code::Usage, message)
+                    .hint("use `--global`, or work in another folder"));
+            }
+            // Before anything is made there; and again where it is opened, as for every command.
+            check_root(&root, &environment)?;
         }
-        let packs = PacksFolder::new(&folder);
         let made = packs.missing_folders();
         let _lock = packs.lock(&mut || {
-            events.waiting(&format!("another mu process is changing `{}`", folder.display()));
+            let folder = packs.path().display();
+            events.waiting(&format!("another mu process is changing `{folder}`"));
         })?;
         let lock = ChangeLock { packs, made, _lock };
         // Reading a long lock takes as long as reading everything else.
@@ -220,10 +225,7 @@ impl Session {
 
     /// The packs that this session installs.
     pub fn packs(&self) -> PacksFolder {
-        match self.scope {
-            Scope::Workspace => PacksFolder::new(packs_of_workspace(&self.workspace.root)),
-            Scope::Global => PacksFolder::new(packs_of_user(&self.environment)),
-        }
+        packs_of(self.scope, &self.workspace.root, &self.environment)
     }
 
     /// The lock on disk, or nothing; read once, and again after it was written.
@@ -253,6 +255,7 @@ impl Session {
 
     /// Keeps other processes from pruning the store while the returned lock lives; waits for one that does.
     pub(crate) fn use_store(&self) -> Result<Lock, FileError> {
+        create_private_folder(&self.environment.cache)?;
         self.store.lock(Sharing::Shared, &mut || {
             self.events.waiting("another mu process is pruning the store");
         })
@@ -304,6 +307,8 @@ impl Session {
     }
 
     fn make_index(&self) -> Index {
+        // That it cannot be made is said by whoever writes into it.
+        let _ = create_private_folder(&self.environment.cache);
         let places = self.places.clone();
         let defaults = self.defaults();
         let root = &self.workspace.root;
@@ -381,10 +386,16 @@ impl Drop for ChangeLock {
 fn global(environment: &Environment) -> Result<Workspace, CommandError> {
     let home = &environment.mu_home;
     let root = root_around(environment);
+    check_root(&root, environment)?;
     let around = Workspace::open_without_members(&root, home)?.settings.registries;
     let mut workspace = Workspace::open_without_members(home, home)?;
     workspace.settings.registries = around;
     Ok(workspace)
+}
+
+/// Refuses a workspace that a stranger has prepared.
+fn check_root(root: &Path, environment: &Environment) -> Result<(), CommandError> {
+    Ok(Workspace::check_root(root, &environment.mu_home, &environment.users)?)
 }
 
 /// The folder that holds `Mu.lock`.
@@ -399,12 +410,11 @@ fn root_around(environment: &Environment) -> PathBuf {
     find_root(&environment.current, &environment.home, &environment.mu_home)
 }
 
-fn packs_of_workspace(root: &Path) -> PathBuf {
-    root.join(MU_FOLDER).join("packs")
-}
-
-fn packs_of_user(environment: &Environment) -> PathBuf {
-    environment.mu_home.join("packs")
+fn packs_of(scope: Scope, root: &Path, environment: &Environment) -> PacksFolder {
+    match scope {
+        Scope::Workspace => PacksFolder::of_workspace(root, &environment.cache),
+        Scope::Global => PacksFolder::of_user(&environment.mu_home, &environment.cache),
+    }
 }
 
 /// The events of a session, as the index sees them.

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use crate::ops::elsewhere;
 use crate::ops::requirements::Requirements;
-use crate::ops::sync::wanted;
+use crate::ops::sync::{named, wanted};
 use crate::ops::{CommandError, Session};
+use crate::packs::Wanted;
 
 /// How a workspace stands.
 #[derive(Debug, Clone)]
@@ -38,11 +39,10 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     let differences = requirements.differences(session, &lock);
     let packs = session.packs();
-    let state = packs.state()?;
-    let missing = wanted(&lock)
-        .filter(|(_, wanted)| !packs.is_installed(&state, wanted))
-        .map(|(_, wanted)| format!("{} {}", wanted.id, wanted.version))
-        .collect();
+    let locked: Vec<Wanted> = wanted(&lock).map(|(_, wanted)| wanted).collect();
+    let state = packs.recognized(&named(&lock))?;
+    let missing = packs.missing(&state, &locked).into_iter();
+    let missing = missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
     for warning in elsewhere::left_out(session, &lock) {
         session.events.warning(&warning);
     }

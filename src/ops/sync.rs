@@ -69,7 +69,7 @@ pub fn sync(
     }
     let mut edited = Vec::new();
     for edit in changed(edits)? {
-        fs::write_atomic(&edit.path, edit.text.as_bytes())?;
+        fs::write_through_links(&edit.path, edit.text.as_bytes())?;
         edited.push(edit.path.clone());
     }
     session.save_index();
@@ -108,11 +108,8 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     let packs = session.packs();
     let link = session.workspace.settings.link;
     let is_vendored = packs.is_vendored();
-    if is_vendored {
-        // What a checkout brought needs neither store nor network.
-        let locked: Vec<Wanted> = wanted(&resolved.previous).map(|(_, wanted)| wanted).collect();
-        packs.adopt_vendored(&locked)?;
-    }
+    // What a checkout brought needs neither store nor network, if it is what the lock says.
+    let state = packs.recognize(&named(&resolved.previous))?;
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     let is_known = !has_folders
         && resolved
@@ -122,7 +119,6 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
             .all(|package| package.digest.is_some() || package.source.is_workspace());
     if resolved.is_unchanged() && is_known {
         let wanted = packs_of(session, &resolved.lock)?;
-        let state = packs.state()?;
         let is_linked = is_vendored || state.is_linked_by(link);
         if is_linked && packs.is_current(&state, &wanted) {
             if link == Link::Symlink {
@@ -210,6 +206,20 @@ pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
     })
 }
 
+/// The packs of replaced packages that may still be there.
+fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
+    let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
+    kept.filter_map(|kept| {
+        let (place, id) = (folder_of(&kept.id), kept.id.to_string());
+        Some(Wanted { place, id, version: kept.version.clone(), digest: kept.digest? })
+    })
+}
+
+/// All packs that a lock names, by which a packs folder that nobody knows is recognized.
+pub fn named(lock: &Lockfile) -> Vec<Wanted> {
+    wanted(lock).map(|(_, wanted)| wanted).chain(kept(lock)).collect()
+}
+
 /// The packs that should be there, and those of replaced packages that still are.
 fn packs_of(session: &Session, lock: &Lockfile) -> Result<Vec<Wanted>, CommandError> {
     let mut all: Vec<Wanted> = wanted(lock).map(|(_, wanted)| wanted).collect();
@@ -218,14 +228,9 @@ fn packs_of(session: &Session, lock: &Lockfile) -> Result<Vec<Wanted>, CommandEr
     }
     let packs = session.packs();
     let state = packs.state()?;
-    for kept in lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref()) {
-        let Some(digest) = kept.digest else { continue };
-        let (place, id) = (folder_of(&kept.id), kept.id.to_string());
-        let wanted = Wanted { place, id, version: kept.version.clone(), digest };
-        if packs.is_installed(&state, &wanted) {
-            all.push(wanted);
-        }
-    }
+    let kept: Vec<Wanted> = kept(lock).collect();
+    let missing: Vec<Wanted> = packs.missing(&state, &kept).into_iter().cloned().collect();
+    all.extend(kept.into_iter().filter(|wanted| !missing.contains(wanted)));
     Ok(all)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::fs::{AtPath as _, FileError};
 use crate::ops::requirements::Requirements;
 use crate::ops::rules::{OF_GIT, Rules};
-use crate::ops::sync::sync;
+use crate::ops::sync::{named, sync};
 use crate::ops::{CommandError, Outcome, Session};
 use crate::select::Update;
 use crate::workspace::MU_FOLDER;
@@ -22,6 +22,8 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
     let requirements = Requirements::collect(session, extra)?;
     let packs = session.packs();
     if !dry_run && !packs.is_vendored() {
+        let lock = session.lockfile()?.unwrap_or_default();
+        packs.recognize(&named(&lock))?;
         packs.vendor()?;
     }
     let outcome = sync(session, &requirements, Update::Nothing, &[], dry_run)?;

@@ -42,6 +42,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let state = packs.state()?;
     let record = packs.record()?;
     let wanted: Vec<_> = wanted(&lock).map(|(_, wanted)| wanted).collect();
+    let asked: Vec<&str> = wanted.iter().map(|wanted| &*wanted.place).collect();
     let places: BTreeSet<&str> = wanted
         .iter()
         .map(|wanted| &wanted.place)
@@ -53,8 +54,9 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
         let problem = if !folder.exists() {
             Some("it is not installed; run `mu get`".to_owned())
         } else {
-            let expected = packs.expected(&state, &record, wanted);
-            difference(&expected, packs.digest_of(&wanted.place, &places, &expected))
+            let omitted = packs.omitted(&state, &record, wanted, &asked);
+            let found = packs.digest_of(&wanted.place, &places, &omitted, &wanted.digest);
+            difference(&wanted.digest, found)
         };
         problem.map(|problem| Fault {
             what: format!("{} {}", wanted.id, wanted.version),

@@ -142,7 +142,8 @@ pub(super) fn search(session: &Session) -> Result<SearchPath, CommandError> {
     let mut installed = BTreeMap::new();
     let mut replaced = BTreeMap::new();
     let home = &session.environment.mu_home;
-    let global = (Lockfile::read(home)?.map(Arc::new), PacksFolder::new(home.join("packs")));
+    let global = PacksFolder::of_user(home, &session.environment.cache);
+    let global = (Lockfile::read(home)?.map(Arc::new), global);
     for (lock, packs) in [global, (session.lockfile()?, session.packs())] {
         let Some(lock) = lock else { continue };
         installed.extend(known(&lock, &packs));

@@ -2,10 +2,11 @@
 //! of them: each rename of a folder from one parent to another keeps all others waiting.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use crate::fs::{self, FileError};
-use crate::packs::{PacksFolder, Wanted};
+use mu_provider::Folder;
+
+use crate::fs::AtPath as _;
+use crate::packs::{PacksError, PacksFolder, Wanted};
 
 /// The bases that are not there yet, such as `hub.mu.com`.
 #[derive(Debug)]
@@ -36,11 +37,13 @@ impl NewBases {
     }
 
     /// Moves all of them from staging into place, each as a whole.
-    pub(super) fn move_to(&self, packs: &PacksFolder, staging: &Path) -> Result<(), FileError> {
-        let folder = staging.join(NEW);
-        self.bases
-            .iter()
-            .try_for_each(|base| fs::rename(&folder.join(base), &packs.pack_path(base)))
+    pub(super) fn move_to(&self, packs: &PacksFolder, staging: &Folder) -> Result<(), PacksError> {
+        let target = packs.make()?;
+        for base in &self.bases {
+            let moved = staging.rename(&[NEW, "/", base].concat(), &target, base);
+            moved.at("move into place", &packs.pack_path(base))?;
+        }
+        Ok(())
     }
 }
 

@@ -7,22 +7,26 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Bound;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mu_provider::{Digest, Entry, Folder, Tree};
+use mu_provider::{Digest, Entry, Folder};
 
 use crate::fs::{self, AtPath as _, FileError};
 use crate::guard;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::packs::adopt::adopt;
 use crate::packs::bases::NewBases;
+use crate::packs::folders::Folders;
 use crate::packs::link::{Linker, link_folder};
 use crate::packs::state::{Pack, State};
-use crate::packs::{PacksError, PacksFolder, is_below};
+use crate::packs::{OWN, PacksError, PacksFolder, is_below};
 use crate::store::{Store, StoreError, Stored};
 use crate::workspace::Link;
+
+/// Where packs are built, in what mu keeps for itself.
+const STAGING: &str = "staging";
 
 /// A pack that should be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,11 +83,14 @@ impl<'packs> Installation<'packs> {
             .cloned()
             .collect();
         let changed =
-            wanted.iter().filter(|wanted| !is_linked || !packs.is_installed(&state, wanted));
+            if is_linked { packs.missing(&state, &wanted) } else { wanted.iter().collect() };
         // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack
         // around one that comes or goes has other files than before.
-        let touched: BTreeSet<&str> =
-            changed.map(|wanted| &*wanted.place).chain(remove.iter().map(String::as_str)).collect();
+        let touched: BTreeSet<&str> = changed
+            .iter()
+            .map(|wanted| &*wanted.place)
+            .chain(remove.iter().map(String::as_str))
+            .collect();
         let is_touched = |place: &str| {
             let mut above = place.match_indices('/').map(|(end, _)| &place[..end]);
             holds(|at| touched.range::<str, _>(from(at)).next().copied(), place)
@@ -124,10 +131,16 @@ impl<'packs> Installation<'packs> {
     where
         'packs: 'build,
     {
-        let staging = self.packs.own_folder().join("staging");
+        // A link on the way to a pack is told before anything is changed.
+        let mut folders = Folders::of(self.packs);
+        for place in self.install.iter().map(|pack| &pack.place).chain(&self.remove) {
+            folders.at(place)?;
+        }
+        let own = self.packs.make()?.open_or_make(OWN);
+        let own = own.map_err(|error| self.packs.not_opened(OWN, error))?;
+        let staging = own.path().join(STAGING);
         fs::remove_folder(&staging)?;
-        fs::create_folder(&staging)?;
-        let staging = Folder::open(&staging).at("open", &staging)?;
+        let staging = own.open_or_make(STAGING).at("open", &staging)?;
         if self.link == Link::Symlink && !self.is_empty() {
             // Before there is such a link, so that pruning always knows.
             store.note_linked(self.packs.path())?;
@@ -198,28 +211,26 @@ impl Building<'_> {
         state.pending =
             install.iter().map(|pack| pack.place.clone()).chain(remove.clone()).collect();
         packs.write_state(&state)?;
-        let mut trash = Trash { folder: staging.path().join("old"), next: 0 };
+        let mut trash = Trash { staging: &staging, folder: None, next: 0 };
+        let mut folders = Folders::of(packs);
         for place in &remove {
-            trash.take(&packs.pack_path(place))?;
+            if let Some((folder, leaf)) = folders.at(place)? {
+                trash.take(folder, leaf)?;
+            }
             state.packs.remove(place);
         }
-        bases.move_to(packs, staging.path())?;
-        let mut made = PathBuf::new();
+        bases.move_to(packs, &staging)?;
+        let mut folders = Folders::of(packs);
         let built = guard::into_inner(built);
         for (number, (wanted, built)) in install.into_iter().zip(built).enumerate() {
             let built = built.expect("every pack was built, as nothing failed");
             if !bases.holds(&wanted.place) {
-                let target = packs.pack_path(&wanted.place);
-                let parent = target.parent().unwrap_or(packs.path());
-                // Packs come sorted, and a rename says so if the folder went with an older pack.
-                if parent != made {
-                    fs::create_folder(parent)?;
-                    made = parent.to_owned();
-                }
-                trash.replace(&target, &staging.path().join(number.to_string()))?;
+                // Packs come sorted, so no folder that is kept open here goes with an older pack.
+                let (folder, leaf) = folders.make_at(&wanted.place)?;
+                trash.replace(folder, leaf, &number.to_string())?;
             }
-            let Wanted { place, id, version, digest } = wanted;
-            state.packs.insert(place, Pack { id, version, digest, partial: built.partial });
+            let pack = Pack::new(&wanted, built.omitted);
+            state.packs.insert(wanted.place, pack);
         }
         for place in &remove {
             remove_empty_parents(packs.path(), place);
@@ -287,36 +298,47 @@ impl Building<'_> {
             if let Some((above, _)) = place.rsplit_once('/') {
                 self.staging.make_folders(above).map_err(unmade)?;
             }
+            let checked = self.linker.check(stored, &self.open(stored, pack)?);
+            self.dropped_if_corrupt(pack, checked)?;
             link_folder(stored, &self.staging.path().join(&place))?;
-            return Ok(Built { partial: None });
+            return Ok(Built { omitted: Vec::new() });
         }
         let folder = self.staging.make_folders(&place);
         let folder = folder.and_then(|()| self.staging.open_folder(&place)).map_err(unmade)?;
         let belongs = |entry: &Entry| {
             !inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
         };
-        let source = self.store.open(stored).map_err(PacksError::from);
-        let filled = source.and_then(|source| self.linker.fill(stored, &source, &folder, &belongs));
-        if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &filled {
-            self.store.remove(&pack.digest)?;
-        }
-        filled?;
+        let source = self.open(stored, pack)?;
+        let filled = self.linker.fill(stored, &source, &folder, &belongs);
+        self.dropped_if_corrupt(pack, filled)?;
         if needs_manifest {
             fs::write_atomic(&folder.path().join(YAML_NAME), (self.generate)(pack).as_bytes())?;
         }
-        let entries = stored.tree.entries();
-        if entries.iter().all(belongs) {
-            return Ok(Built { partial: None });
+        let omitted = stored.tree.entries().iter().filter(|entry| !belongs(entry));
+        Ok(Built { omitted: omitted.cloned().collect() })
+    }
+
+    fn open(&self, stored: &Stored, pack: &Wanted) -> Result<Folder, PacksError> {
+        self.dropped_if_corrupt(pack, self.store.open(stored).map_err(PacksError::from))
+    }
+
+    /// Has the store drop a tree that was changed.
+    fn dropped_if_corrupt<T>(
+        &self,
+        pack: &Wanted,
+        result: Result<T, PacksError>,
+    ) -> Result<T, PacksError> {
+        if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &result {
+            self.store.remove(&pack.digest)?;
         }
-        let rest = entries.iter().filter(|entry| belongs(entry)).cloned().collect();
-        Ok(Built { partial: Some(Tree::new(rest).digest()) })
+        result
     }
 }
 
 /// A pack in staging.
 struct Built {
-    /// The digest of what it has of its package, if that is not all.
-    partial: Option<Digest>,
+    /// What it leaves out of its package.
+    omitted: Vec<Entry>,
 }
 
 /// Whether a sorted set of places holds `place` or one below it; `first_from` yields the set's first
@@ -348,30 +370,41 @@ fn has_manifest(stored: &Stored) -> bool {
     })
 }
 
-/// Folders that were replaced, kept aside until all is done.
-struct Trash {
-    folder: PathBuf,
+/// Folders that were replaced, kept aside in staging until all is done.
+struct Trash<'staging> {
+    staging: &'staging Folder,
+    folder: Option<Folder>,
     next: u32,
 }
 
-impl Trash {
-    fn take(&mut self, path: &Path) -> Result<(), FileError> {
-        if path.symlink_metadata().is_err() {
+impl Trash<'_> {
+    fn take(&mut self, folder: &Folder, leaf: &str) -> Result<(), FileError> {
+        const OLD: &str = "old";
+        if folder.kind(leaf).is_none() {
             return Ok(());
         }
-        fs::create_folder(&self.folder)?;
-        let to = self.folder.join(self.next.to_string());
+        let trash = match self.folder.take() {
+            Some(trash) => trash,
+            None => {
+                let path = self.staging.path().join(OLD);
+                self.staging.open_or_make(OLD).at("make the folder", &path)?
+            }
+        };
+        let name = self.next.to_string();
         self.next += 1;
-        fs::rename(path, &to)
+        let moved = folder.rename(leaf, &trash, &name);
+        self.folder = Some(trash);
+        moved.at("move out of the way", &folder.path().join(leaf))
     }
 
-    /// Puts `new` at `path`. Mostly nothing is there, so that is not asked before.
-    fn replace(&mut self, path: &Path, new: &Path) -> Result<(), FileError> {
-        if std::fs::rename(new, path).is_ok() {
+    /// Puts `new` of staging at `leaf` in `folder`. Mostly nothing is there, so that is not asked before.
+    fn replace(&mut self, folder: &Folder, leaf: &str, new: &str) -> Result<(), FileError> {
+        if self.staging.rename(new, folder, leaf).is_ok() {
             return Ok(());
         }
-        self.take(path)?;
-        fs::rename(new, path)
+        self.take(folder, leaf)?;
+        let moved = self.staging.rename(new, folder, leaf);
+        moved.at("move into place", &folder.path().join(leaf))
     }
 }
 

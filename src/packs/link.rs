@@ -81,6 +81,18 @@ impl Linker {
         Ok(())
     }
 
+    /// Looks whether a tree that will be linked as a whole is as it was when it was checked.
+    pub(super) fn check(&self, stored: &Stored, source: &Folder) -> Result<(), PacksError> {
+        let Some(since) = stored.checked else { return Ok(()) };
+        for entry in stored.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink) {
+            let path = stored.folder.join(&entry.path);
+            if !is_unchanged(source, entry, since) && !super::hash::file_matches(&path, entry) {
+                return Err(StoreError::Corrupt { path }.into());
+            }
+        }
+        Ok(())
+    }
+
     fn make(&self, from: &Path, to: &Path, mode: Mode) -> Result<(), FileError> {
         loop {
             let way = self.way.load(Ordering::Relaxed);

@@ -1,20 +1,26 @@
 //! The state of a packs folder: what mu put there, and what it was about to.
 //!
-//! The state is a record, not a promise: the lock says what should be installed.
+//! The state is a record, not a promise: the lock says what should be installed. It is kept in the cache, so that no
+//! checkout brings one, under the folder's path and the identity that the file system gives it: a folder that was moved,
+//! copied or made again is another one, and its packs are verified once more.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use mu_provider::Digest;
+use mu_provider::{Digest, Entry};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, FileError};
-use crate::packs::PacksError;
+use crate::packs::{PacksError, PacksFolder, Wanted};
 use crate::workspace::Link;
 
 /// The newest format this program writes and reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+
+/// Where states are in the cache.
+const FOLDER: &str = "packs";
 
 /// What is installed in a packs folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,13 +42,24 @@ pub struct Pack {
     pub version: String,
     /// The digest of the package's content.
     pub digest: Digest,
-    /// The digest of the files in the folder, where that differs because another pack is inside it.
-    pub partial: Option<Digest>,
+    /// What the folder does not have of it, because other packs are inside the folder.
+    pub omitted: Vec<Entry>,
+}
+
+impl Pack {
+    /// The pack that was wanted.
+    pub(super) fn new(wanted: &Wanted, omitted: Vec<Entry>) -> Self {
+        let Wanted { id, version, digest, .. } = wanted;
+        Self { id: id.clone(), version: version.clone(), digest: *digest, omitted }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
 struct StateFile<'text> {
     version: u32,
+    /// The packs folder.
+    #[serde(borrow)]
+    folder: Cow<'text, str>,
     #[serde(borrow)]
     packs: Vec<PackLine<'text>>,
     #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
@@ -61,8 +78,14 @@ struct PackLine<'text> {
     version: Cow<'text, str>,
     #[serde(borrow)]
     digest: Cow<'text, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    partial: Option<Cow<'text, str>>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    omitted: Vec<String>,
+}
+
+/// What is read of a file that this program cannot read as a whole.
+#[derive(Deserialize)]
+struct Beginning {
+    version: u32,
 }
 
 impl State {
@@ -71,55 +94,156 @@ impl State {
         self.link.is_none_or(|known| known == link)
     }
 
-    pub(super) fn read(path: &Path) -> Result<Self, PacksError> {
-        let Some(text) = fs::read_text_if_there(path)? else {
-            return Ok(Self::default());
-        };
-        let Ok(file) = serde_json::from_str::<StateFile>(&text) else {
-            #[derive(Deserialize)]
-            struct Version {
-                version: u32,
+    /// Reads the text of the state file at `path`; nothing of one that is damaged or of an older format.
+    fn parse(path: &Path, text: &str) -> Result<Option<Self>, PacksError> {
+        let newer =
+            |version| PacksError::NewerState { path: path.to_owned(), version, known: FORMAT };
+        let file = match serde_json::from_str::<StateFile>(text) {
+            Ok(file) => file,
+            Err(_) => {
+                return match serde_json::from_str(text) {
+                    Ok(Beginning { version }) if version > FORMAT => Err(newer(version)),
+                    _ => Ok(None),
+                };
             }
-            return match serde_json::from_str::<Version>(&text) {
-                Ok(Version { version }) if version > FORMAT => {
-                    Err(PacksError::NewerState { path: path.to_owned(), version, known: FORMAT })
-                }
-                _ => Ok(Self::default()),
-            };
         };
         if file.version > FORMAT {
-            return Err(PacksError::NewerState {
-                path: path.to_owned(),
-                version: file.version,
-                known: FORMAT,
-            });
+            return Err(newer(file.version));
         }
-        let packs = file.packs.into_iter().filter_map(|line| {
-            let digest = line.digest.parse().ok()?;
-            let partial = line.partial.and_then(|text| text.parse().ok());
-            let (id, version) = (line.id.into_owned(), line.version.into_owned());
-            Some((line.place.into_owned(), Pack { id, version, digest, partial }))
-        });
+        let places = file.packs.iter().map(|pack| &pack.place);
+        if file.version < FORMAT || !places.chain(&file.pending).all(|place| is_place(place)) {
+            return Ok(None);
+        }
+        let packs: Option<BTreeMap<String, Pack>> =
+            file.packs.into_iter().map(PackLine::read).collect();
+        let Some(packs) = packs else { return Ok(None) };
         let link = Link::ALL.into_iter().find(|link| Some(link.as_str()) == file.link.as_deref());
         let pending = file.pending.into_iter().map(Cow::into_owned).collect();
-        Ok(Self { packs: packs.collect(), pending, link })
+        Ok(Some(Self { packs, pending, link }))
     }
 
-    pub(super) fn write(&self, path: &Path) -> Result<(), FileError> {
+    fn print(&self, folder: &Path) -> String {
         let packs = self.packs.iter().map(|(place, pack)| PackLine {
             place: place.into(),
             id: (&pack.id).into(),
             version: (&pack.version).into(),
             digest: pack.digest.to_string().into(),
-            partial: pack.partial.map(|digest| digest.to_string().into()),
+            omitted: lines(&pack.omitted),
         });
         let file = StateFile {
             version: FORMAT,
+            folder: folder.to_string_lossy(),
             packs: packs.collect(),
             pending: self.pending.iter().map(Cow::from).collect(),
             link: self.link.map(|link| link.as_str().into()),
         };
-        let text = serde_json::to_string(&file).expect("strings and numbers always serialise");
-        fs::write_atomic(path, text.as_bytes())
+        serde_json::to_string(&file).expect("strings and numbers always serialise")
     }
+}
+
+impl PackLine<'_> {
+    fn read(self) -> Option<(String, Pack)> {
+        let digest = self.digest.parse().ok()?;
+        let (id, version) = (self.id.into_owned(), self.version.into_owned());
+        let omitted = entries(&self.omitted)?;
+        Some((self.place.into_owned(), Pack { id, version, digest, omitted }))
+    }
+}
+
+/// Entries as the lines that a digest is over.
+pub(super) fn lines(entries: &[Entry]) -> Vec<String> {
+    entries.iter().map(Entry::line).collect()
+}
+
+/// The entries of such lines, whose sizes nobody asks for.
+pub(super) fn entries(lines: &[String]) -> Option<Vec<Entry>> {
+    lines.iter().map(|line| Entry::from_line(line, 0)).collect()
+}
+
+/// Whether a text is a place of a pack: parts with slashes between them, none of which leads up or is empty, and the first
+/// of which, a base, does not begin with a dot. So it leads nowhere but below a packs folder, and not to what mu keeps
+/// there for itself.
+pub(super) fn is_place(text: &str) -> bool {
+    let leads_on = |part: &str| !matches!(part, "" | "." | "..");
+    let is_foreign =
+        |character: char| character == '\0' || cfg!(windows) && matches!(character, '\\' | ':');
+    text.contains('/')
+        && !text.starts_with('.')
+        && text.split('/').all(leads_on)
+        && !text.contains(is_foreign)
+}
+
+impl PacksFolder {
+    /// What mu installed here; nothing if nobody knows.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read, or a newer mu wrote it. A damaged one counts as none.
+    pub fn state(&self) -> Result<State, PacksError> {
+        Ok(self.known_state()?.unwrap_or_default())
+    }
+
+    pub(super) fn known_state(&self) -> Result<Option<State>, PacksError> {
+        let Some(path) = self.state_path() else { return Ok(None) };
+        match fs::read_text_if_there(&path)? {
+            Some(text) => State::parse(&path, &text),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn write_state(&self, state: &State) -> Result<(), FileError> {
+        // Mu's own of earlier, or what a checkout wants to be taken for that.
+        fs::remove_file(&self.own_folder().join("state.json"))?;
+        let Some(path) = self.state_path() else { return Ok(()) };
+        fs::create_private_folder(&self.cache)?;
+        fs::write_atomic(&path, state.print(&self.folder).as_bytes())
+    }
+
+    /// The file of this folder's state; `None` if the folder is not there.
+    pub(super) fn state_path(&self) -> Option<PathBuf> {
+        let root = self.root.as_deref().unwrap_or(&self.folder);
+        let name = mu_provider::FileDigest::from_bytes(identity(root)?);
+        Some(self.cache.join(FOLDER).join(format!("{name}.json")))
+    }
+}
+
+/// What tells a folder from all others: its path, and which one it is for the file system. Numbers of files are given
+/// again, so the moment when it was made counts as well, where the file system keeps that.
+fn identity(folder: &Path) -> Option<[u8; 32]> {
+    let folder = folder.canonicalize().ok()?;
+    let metadata = folder.metadata().ok()?;
+    let mut hash = Sha256::new();
+    hash.update(folder.as_os_str().as_encoded_bytes());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        hash.update([0]);
+        hash.update(metadata.dev().to_le_bytes());
+        hash.update(metadata.ino().to_le_bytes());
+    }
+    let made = metadata.created().ok();
+    let since = made.and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+    hash.update(since.unwrap_or_default().as_nanos().to_le_bytes());
+    Some(hash.finalize().into())
+}
+
+/// Removes the states of packs folders that are no longer there.
+///
+/// # Errors
+///
+/// When one cannot be removed.
+pub fn remove_orphans(cache: &Path) -> Result<(), FileError> {
+    #[derive(Deserialize)]
+    struct Folder {
+        folder: PathBuf,
+    }
+    let Ok(entries) = std::fs::read_dir(cache.join(FOLDER)) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let text = fs::read_text(&entry.path()).unwrap_or_default();
+        let is_there = serde_json::from_str(&text).is_ok_and(|Folder { folder }| folder.is_dir());
+        if !is_there {
+            fs::remove_file(&entry.path())?;
+        }
+    }
+    Ok(())
 }

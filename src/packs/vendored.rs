@@ -1,22 +1,24 @@
 //! Vendored packs: plain files that are committed with the workspace, instead of links to the store.
 //!
 //! `packs/vendored.json` says that they are, to every checkout, and holds what a checkout could not
-//! tell: the digests of packs that make room for others inside them. Nothing of it is trusted beyond
-//! that: contents are hashed and compared with the lock.
+//! tell: what packs leave out that make room for others inside them. Nothing of it is trusted: files and what
+//! is left out are hashed together and compared with the lock, and only what is in the way of another pack may be left
+//! out.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use mu_provider::Digest;
+use mu_provider::{Digest, Entry};
 use serde::{Deserialize, Serialize};
 
 use crate::fs::{self, FileError};
-use crate::packs::{PacksError, PacksFolder, State, Wanted};
+use crate::packs::state::{entries, lines};
+use crate::packs::{PacksError, PacksFolder, State, Wanted, is_below};
 
 const FILE: &str = "vendored.json";
 
 /// The newest format this program writes and reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Packs are installed from the lock.
 const NOT_COMMITTED: &str = "# Packs are installed from Mu.lock by `mu get`.\n*\n";
@@ -36,8 +38,8 @@ pub struct Record(BTreeMap<String, Part>);
 struct Part {
     /// The digest of the whole package.
     digest: Digest,
-    /// The digest of the files that are in the folder.
-    partial: Digest,
+    /// What is not in the folder.
+    omitted: Vec<Entry>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -50,13 +52,22 @@ struct RecordFile {
 #[derive(Serialize, Deserialize)]
 struct PartLine {
     digest: String,
-    files: String,
+    omitted: Vec<String>,
 }
 
 impl Record {
-    /// The digest of the files of the pack at `place`, if it is not whole and its package is `digest`.
-    pub(super) fn partial(&self, place: &str, digest: &Digest) -> Option<Digest> {
-        self.0.get(place).filter(|part| part.digest == *digest).map(|part| part.partial)
+    /// What the pack at `place`, whose package is `digest`, leaves out for those of the packs at `others` that are inside
+    /// it.
+    pub(super) fn omitted(&self, place: &str, digest: &Digest, others: &[&str]) -> Vec<Entry> {
+        let Some(part) = self.0.get(place).filter(|part| part.digest == *digest) else {
+            return Vec::new();
+        };
+        let inner =
+            || others.iter().filter_map(|other| other.strip_prefix(place)?.strip_prefix('/'));
+        let is_in_the_way = |entry: &&Entry| {
+            inner().any(|inner| entry.path == inner || is_below(&entry.path, inner))
+        };
+        part.omitted.iter().filter(is_in_the_way).cloned().collect()
     }
 }
 
@@ -93,15 +104,19 @@ impl PacksFolder {
         fs::remove_file(&self.record_path())
     }
 
-    /// The digest of the files that the pack `wanted` has: that of its package, unless it makes room for
-    /// others.
-    pub fn expected(&self, state: &State, record: &Record, wanted: &Wanted) -> Digest {
+    /// What the pack `wanted` leaves out of its package for those of the packs at `others` that are inside it.
+    pub fn omitted(
+        &self,
+        state: &State,
+        record: &Record,
+        wanted: &Wanted,
+        others: &[&str],
+    ) -> Vec<Entry> {
         let installed = state.packs.get(&wanted.place).filter(|pack| pack.digest == wanted.digest);
         match installed {
-            Some(pack) => pack.partial,
-            None => record.partial(&wanted.place, &wanted.digest),
+            Some(pack) => pack.omitted.clone(),
+            None => record.omitted(&wanted.place, &wanted.digest, others),
         }
-        .unwrap_or(wanted.digest)
     }
 
     /// What is known of vendored packs; a damaged record knows nothing.
@@ -119,18 +134,18 @@ impl PacksFolder {
             return Err(PacksError::NewerState { path, version: file.version, known: FORMAT });
         }
         let parts = file.partial.into_iter().filter_map(|(place, line)| {
-            let part =
-                Part { digest: line.digest.parse().ok()?, partial: line.files.parse().ok()? };
-            Some((place, part))
+            let digest = line.digest.parse().ok()?;
+            Some((place, Part { digest, omitted: entries(&line.omitted)? }))
         });
         Ok(Record(parts.collect()))
     }
 
     /// Writes what a checkout cannot tell of the packs in `state`.
     pub(super) fn write_record(&self, state: &State) -> Result<(), FileError> {
-        let partial = state.packs.iter().filter_map(|(place, pack)| {
-            let files = pack.partial?.to_string();
-            Some((place.clone(), PartLine { digest: pack.digest.to_string(), files }))
+        let partial = state.packs.iter().filter(|(_, pack)| !pack.omitted.is_empty());
+        let partial = partial.map(|(place, pack)| {
+            let line = PartLine { digest: pack.digest.to_string(), omitted: lines(&pack.omitted) };
+            (place.clone(), line)
         });
         let file = RecordFile { version: FORMAT, partial: partial.collect() };
         // One field a line, so that two branches merge.

@@ -115,6 +115,9 @@ impl SearchPath {
                 return State::PassedOver(Reason::Broken { message: error.to_string() });
             }
         };
+        if let Some(path) = self.link_on_the_way(folder) {
+            return State::PassedOver(Reason::Link { path });
+        }
         if let Some(by) = self.replaced.get(&wanted.id) {
             return State::PassedOver(Reason::Replaced { by: by.clone() });
         }

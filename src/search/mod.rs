@@ -38,6 +38,8 @@ pub struct SearchPath {
     namespace: Option<Reference>,
     /// Of the workspace, of the user, and of the runtime.
     packs: [PathBuf; 3],
+    /// The store's trees, to which packs may be links.
+    trees: Option<PathBuf>,
     has_many_majors: bool,
     installed: BTreeMap<PathBuf, Installed>,
     replaced: BTreeMap<PackageId, PackageId>,
@@ -80,6 +82,7 @@ impl SearchPath {
                 mu_home.join("packs"),
                 place::runtime_packs(mu_root),
             ],
+            trees: None,
             has_many_majors: false,
             installed: BTreeMap::new(),
             replaced: BTreeMap::new(),
@@ -90,6 +93,31 @@ impl SearchPath {
     /// The packs folders of the workspace, of the user, and of the runtime.
     pub fn packs(&self) -> &[PathBuf; 3] {
         &self.packs
+    }
+
+    /// Says where the store's trees are: a pack of the workspace may be a link there, and nowhere else.
+    #[must_use]
+    pub fn with_store(mut self, trees: PathBuf) -> Self {
+        self.trees = Some(trees);
+        self
+    }
+
+    /// The symbolic link on the way to a pack of the workspace, if there is one that mu has not made itself. A checkout may
+    /// bring such a link, and nothing below `.mu` is reached through it.
+    pub fn link_on_the_way(&self, pack: &Path) -> Option<PathBuf> {
+        let [packs, ..] = &self.packs;
+        let inside = pack.strip_prefix(packs).ok()?;
+        let is_own = |path: &Path| {
+            path == pack
+                && self.trees.as_ref().is_some_and(|trees| {
+                    path.read_link().is_ok_and(|target| target.starts_with(trees))
+                })
+        };
+        let mut path = packs.clone();
+        inside.components().find_map(|part| {
+            path.push(part);
+            (path.is_symlink() && !is_own(&path)).then(|| path.clone())
+        })
     }
 
     /// Also looks for the packs of other majors, `n@MAJOR` (`majors: many`).

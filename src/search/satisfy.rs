@@ -1,6 +1,7 @@
 //! Whether a folder's package is one of the versions that were asked for.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use super::Wanted;
 use crate::manifest::source::printable;
@@ -55,6 +56,11 @@ pub enum Reason {
         /// Why not.
         why: Why,
     },
+    /// It is behind a symbolic link in the packs of the workspace.
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// Its manifest cannot be read.
     Broken {
         /// Why not.
@@ -79,6 +85,9 @@ impl fmt::Display for Reason {
             }
             Self::Replaced { by } => write!(formatter, "replaced by `{by}`"),
             Self::LeftOut { why } => why.fmt(formatter),
+            Self::Link { path } => {
+                write!(formatter, "`{}` is a link, which is not followed", path.display())
+            }
             Self::Broken { message } => {
                 write!(formatter, "its manifest cannot be read: {message}")
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Installed, SearchError, SearchPath, Wanted};
+use super::{Installed, Reason, SearchError, SearchPath, State, Wanted};
 use crate::reference::{Defaults, PackageId, Reference, Version};
 
 /// The places of `hub.mu.com/aws/ec2`, in order.
@@ -400,4 +400,38 @@ fn links_to_packages_are_hits() {
     std::os::unix::fs::symlink(world.path("elsewhere/ec2"), world.path("w/aws/ec2"))
         .expect("can link");
     world.check("aws/ec2", "w/aws/ec2");
+}
+
+#[test]
+#[cfg(unix)]
+fn packs_of_the_workspace_behind_links_are_passed_over() {
+    let disk = tempfile::tempdir().expect("a temporary folder");
+    let at = |path: &str| disk.path().join(path);
+    let put = |path: &str| {
+        std::fs::create_dir_all(at(path)).expect("makes");
+        std::fs::write(at(path).join("Mu.yaml"), "name: aws/ec2\nversion: 1.0.0\n")
+            .expect("writes");
+    };
+    put("elsewhere/ec2");
+    put("store/trees/1/files");
+    let search =
+        SearchPath::new(&at("w"), None, &at("home"), &at("root")).with_store(at("store/trees"));
+    let wanted = Wanted::new(&Reference::parse("aws/ec2").expect("is one"), &Defaults::default());
+    let third = || search.candidates(&wanted).expect("looks").remove(2);
+    let link = |target: &str, path: &str| {
+        let _ = std::fs::remove_dir_all(at("w/.mu/packs"));
+        std::fs::create_dir_all(at(path).parent().expect("is below")).expect("makes");
+        std::os::unix::fs::symlink(at(target), at(path)).expect("links");
+    };
+    for (target, path) in [
+        ("elsewhere", "w/.mu/packs/hub.mu.com/aws"),
+        ("elsewhere/ec2", "w/.mu/packs/hub.mu.com/aws/ec2"),
+    ] {
+        link(target, path);
+        let State::PassedOver(reason) = third().state else { panic!("{path} is followed") };
+        assert_eq!(reason, Reason::Link { path: at(path) });
+    }
+    // Only mu links a pack to the store.
+    link("store/trees/1/files", "w/.mu/packs/hub.mu.com/aws/ec2");
+    assert!(third().hit().is_some());
 }

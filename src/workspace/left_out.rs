@@ -30,6 +30,8 @@ pub enum Why {
     Link(PathBuf),
     /// The workspace is a whole disk.
     Disk,
+    /// Everybody may put files into this folder.
+    Shared(PathBuf),
 }
 
 impl LeftOut {
@@ -78,6 +80,9 @@ impl fmt::Display for Why {
             }
             Self::Link(path) => {
                 write!(formatter, "`{}` is a link, which is not followed", path.display())
+            }
+            Self::Shared(folder) => {
+                write!(formatter, "everybody may put packages into `{}`", folder.display())
             }
             Self::Disk => write!(
                 formatter,

@@ -4,6 +4,7 @@
 
 mod cutoff;
 pub mod edit;
+mod foreign;
 mod left_out;
 mod members;
 mod read;
@@ -18,11 +19,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::cutoff::Cutoff;
+pub use self::foreign::ForeignError;
 pub use self::left_out::{LeftOut, Why};
 use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};
 pub use self::registry::Registry;
-pub use self::root::{CONFIG_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
+pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
 pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use crate::manifest::source::{Document, SourceError};
@@ -67,6 +69,9 @@ pub enum WorkspaceError {
     /// A manifest or a file of settings cannot be read.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    /// The folder is not taken as a workspace.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
     /// Two folders hold the same package.
     #[error("`{id}` is in this workspace twice: in `{}` and in `{}`", .first.display(), .second.display())]
     Repeated {
@@ -86,6 +91,19 @@ impl From<SourceError> for WorkspaceError {
 }
 
 impl Workspace {
+    /// Refuses a root that a stranger has prepared: where a file or folder that mu knows by its name is a symbolic link, or
+    /// is another user's than one of `users`, unless the settings in `mu_home` trust that root.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::Foreign`], or when the settings in `mu_home` are wrong.
+    pub fn check_root(root: &Path, mu_home: &Path, users: &[u32]) -> Result<(), WorkspaceError> {
+        foreign::refuse_links(root)?;
+        let Err(error) = foreign::refuse_other_owners(root, users) else { return Ok(()) };
+        let config = read_layer(&mu_home.join(CONFIG_FILE), Kind::Config, mu_home)?;
+        if config.is_some_and(|config| config.trusts(root)) { Ok(()) } else { Err(error.into()) }
+    }
+
     /// Opens the workspace at `root`: reads its settings, those in `mu_home`, and every member's manifest.
     ///
     /// # Errors
@@ -172,7 +190,9 @@ impl Workspace {
     fn manifest_at_its_place(&self, place: &str, folder: &Path) -> Option<PathBuf> {
         let id = Manifest::load_head(folder).ok()??.name?.id(&self.defaults());
         let is_there = place == in_base(&id) || place == self.unprefixed(&id);
-        is_there.then(|| Manifest::locate(folder).ok().flatten()).flatten()
+        let path = is_there.then(|| Manifest::locate(folder).ok().flatten()).flatten();
+        // An edit would be written to where a link leads.
+        path.filter(|path| !path.is_symlink())
     }
 
     fn add_member(&mut self, place: String, path: PathBuf) -> Result<(), WorkspaceError> {
@@ -253,17 +273,25 @@ fn in_base(id: &PackageId) -> String {
 /// What is left out where nothing below `root` is searched.
 fn not_searched(root: &Path) -> LeftOut {
     let mut left_out = LeftOut::default();
-    if root.parent().is_none() {
-        left_out.note_all(root, Why::Disk);
-        left_out.take(root);
-    }
+    let why = if foreign::is_shared(root) {
+        Why::Shared(root.to_owned())
+    } else if root.parent().is_none() {
+        Why::Disk
+    } else {
+        return left_out;
+    };
+    left_out.note_all(root, why);
+    left_out.take(root);
     left_out
 }
 
 /// Whether the folders below `root` are searched: not those of a whole disk or home folder that
-/// happens to be where mu was started.
+/// happens to be where mu was started, nor those of a folder into which everybody puts files.
 fn is_searched(root: &Path, mu_home: &Path) -> bool {
     let mu_folder = root.join(MU_FOLDER);
+    if foreign::is_shared(root) {
+        return false;
+    }
     let is_huge = root.parent().is_none() || mu_folder == mu_home;
     !is_huge || mu_folder.join(WORKSPACE_FILE).is_file()
 }

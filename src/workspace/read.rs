@@ -31,7 +31,9 @@ pub(super) const WORKSPACE_KEYS: &[&str] = &[
 const WORKSPACE_ONLY: usize = 2;
 /// The keys of both files.
 const CONFIG_KEYS: &[&str] = WORKSPACE_KEYS.split_at(WORKSPACE_ONLY).1;
-pub(super) const TRUST_KEYS: &[&str] = &["build"];
+pub(super) const TRUST_KEYS: &[&str] = &["build", TRUSTED_WORKSPACES];
+/// The key that the user's file alone has: no workspace says of itself that it is trusted.
+const TRUSTED_WORKSPACES: &str = "workspaces";
 
 /// What one file says; ids are not yet complete, because the base may come from the other.
 #[derive(Debug, Default)]
@@ -49,6 +51,7 @@ pub(super) struct Layer {
     allow_replaces: Vec<(Reference, Reference)>,
     link: Option<Link>,
     trusted_builds: Option<Globs>,
+    trusted_workspaces: Vec<String>,
 }
 
 /// Which of the two files is read.
@@ -91,10 +94,21 @@ pub(super) fn layer(
         allow_replaces: allow_replaces(table)?,
         link: choice(table, "link", &Link::ALL, Link::as_str)?,
         trusted_builds: trusted_builds(table)?,
+        trusted_workspaces: trusted_workspaces(table, kind)?,
     })
 }
 
 impl Layer {
+    /// Whether the workspace at `root` is trusted, whoever owns it: it is named, or a folder around it with `/*`, or all
+    /// are with `*`.
+    pub(super) fn trusts(&self, root: &Path) -> bool {
+        self.trusted_workspaces.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some("") => true,
+            Some(above) if above.ends_with('/') => root.starts_with(above) && root != above,
+            _ => root == Path::new(pattern),
+        })
+    }
+
     /// The settings that this layer and the one below it make up.
     pub(super) fn over(self, below: Self) -> Settings {
         let base = self.base.or(below.base).unwrap_or_default();
@@ -260,6 +274,18 @@ fn minimum_release_age(table: Table<'_>) -> Result<Option<Cutoff>, SourceError> 
 fn trusted_builds(table: Table<'_>) -> Result<Option<Globs>, SourceError> {
     let Some(trust) = table.get("trust") else { return Ok(None) };
     trust.table(TRUST_KEYS)?.get("build").map(globs).transpose()
+}
+
+fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, SourceError> {
+    let Some(trust) = table.get("trust") else { return Ok(Vec::new()) };
+    let Some(value) = trust.table(TRUST_KEYS)?.get(TRUSTED_WORKSPACES) else {
+        return Ok(Vec::new());
+    };
+    if kind == Kind::Workspace {
+        let message = "a workspace does not say of itself that it is trusted";
+        return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
+    }
+    value.list()?.map(|folder| folder.text().map(|text| text.as_str().to_owned())).collect()
 }
 
 /// A package without protocol, version or folder.

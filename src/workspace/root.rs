@@ -10,6 +10,8 @@ use crate::manifest::{JSON_NAME, YAML_NAME};
 pub const MU_FOLDER: &str = ".mu";
 /// The file in [`MU_FOLDER`] with the workspace's settings.
 pub const WORKSPACE_FILE: &str = "workspace.yaml";
+/// The file in a workspace's root, and in mu's home, that says which versions are used.
+pub const LOCK_FILE: &str = "Mu.lock";
 /// The file in mu's home with settings for every workspace.
 pub const CONFIG_FILE: &str = "config.yaml";
 

@@ -112,6 +112,9 @@ enum Versions {
 struct Trust {
     /// Patterns of packages whose `build` may be run, such as `hub.mu.com/acmecorp/*`.
     build: Option<Vec<String>>,
+    /// In `~/.mu/config.yaml` alone: folders whose workspaces are used though they belong to another user, such as
+    /// `/srv/shared/web`, or `/srv/*` for all that are below.
+    workspaces: Option<Vec<String>>,
 }
 
 #[cfg(test)]

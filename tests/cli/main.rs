@@ -19,6 +19,7 @@ mod git_ssh;
 mod git_stopped;
 mod help;
 mod hostile;
+mod hostile_checkout;
 mod hub;
 mod hub_browser;
 mod hub_check;

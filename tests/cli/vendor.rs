@@ -99,7 +99,10 @@ fn what_a_person_changed_is_noticed() {
     let file = "work/.mu/packs/hub.mu.com/aws/lib/crlf.txt";
     fs::write(sandbox.path(file), "changed").expect("is ours");
     sandbox.mu(&["verify"]).fails().says(&["1 of 2 packs not as expected", "aws/lib 1.0.0"]);
-    sandbox.mu(&["get", "--offline"]).fails().says(&["aws/lib` is in the way"]);
+    sandbox
+        .mu(&["get", "--offline"])
+        .fails()
+        .says(&["aws/lib`, which is vendored, is not what Mu.lock says"]);
     assert_eq!(fs::read_to_string(sandbox.path(file)).expect("is there"), "changed");
 }
 

@@ -53,6 +53,7 @@ pub(super) fn change(
     home: &Path,
     change: impl FnOnce(&mut BTreeMap<String, Secret>) -> bool,
 ) -> Result<(), CommandError> {
+    fs::create_private_folder(home)?;
     let _lock = Lock::acquire(&home.join("credentials.lock"), Sharing::Exclusive, &mut || {})?;
     let mut tokens = read(home)?;
     if !change(&mut tokens) {

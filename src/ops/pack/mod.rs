@@ -172,8 +172,14 @@ fn output(session: &Session, output: Option<&Path>, file_name: &str) -> PathBuf 
 
 /// Refuses to write over a file that is no archive: it may be somebody's only copy.
 fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
+    if path.is_symlink() {
+        let message =
+            format!("`{}` is a symbolic link, and mu writes through none", path.display());
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("name another file with `--output`, or remove the link"));
+    }
     let mut beginning = [0; 2];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut beginning));
+    let read = crate::fs::open_regular(path).and_then(|mut file| file.read_exact(&mut beginning));
     if path.is_file() && (read.is_err() || beginning != GZIP) {
         let message = format!("`{}` is there already, and is no archive", path.display());
         return Err(CommandError::new(Code::Usage, message)

@@ -1,0 +1,77 @@
+//! The folders that packs are in, each opened once for all of its packs, and never through a symbolic link.
+
+use std::io::ErrorKind;
+
+use mu_provider::Folder;
+
+use crate::packs::{PacksError, PacksFolder};
+
+/// Opens the folders around packs. The last one is kept, so asking for places in their order costs one look a folder.
+pub(super) struct Folders<'packs> {
+    packs: &'packs PacksFolder,
+    /// The packs folder; not yet asked for, or not there, or there.
+    base: Option<Option<Folder>>,
+    /// The last folder below it that was asked for; `None` if it is not there.
+    last: Option<(String, Option<Folder>)>,
+}
+
+impl<'packs> Folders<'packs> {
+    pub(super) fn of(packs: &'packs PacksFolder) -> Self {
+        Self { packs, base: None, last: None }
+    }
+
+    /// The folder that the pack at `place` is in, and the pack's name there; `None` if there is no such folder.
+    ///
+    /// # Errors
+    ///
+    /// When a part of the way is a link, or cannot be opened.
+    pub(super) fn at<'place>(
+        &mut self,
+        place: &'place str,
+    ) -> Result<Option<(&Folder, &'place str)>, PacksError> {
+        let (above, leaf) = split(place);
+        if self.last.as_ref().is_none_or(|(last, _)| last != above) {
+            let folder = self.open(above)?;
+            self.last = Some((above.to_owned(), folder));
+        }
+        let folder = self.last.as_ref().and_then(|(_, folder)| folder.as_ref());
+        Ok(folder.map(|folder| (folder, leaf)))
+    }
+
+    /// As [`Folders::at`], but the folder is made where it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When a part of the way is a link, or cannot be made.
+    pub(super) fn make_at<'place>(
+        &mut self,
+        place: &'place str,
+    ) -> Result<(&Folder, &'place str), PacksError> {
+        let (above, leaf) = split(place);
+        let is_there = matches!(&self.last, Some((last, Some(_))) if last == above);
+        if !is_there {
+            let made = self.packs.make()?.open_or_make(above);
+            let folder = made.map_err(|error| self.packs.not_opened(above, error))?;
+            self.last = Some((above.to_owned(), Some(folder)));
+        }
+        let folder = self.last.as_ref().and_then(|(_, folder)| folder.as_ref());
+        Ok((folder.expect("it was opened just now"), leaf))
+    }
+
+    fn open(&mut self, above: &str) -> Result<Option<Folder>, PacksError> {
+        if self.base.is_none() {
+            self.base = Some(self.packs.open()?);
+        }
+        let Some(base) = self.base.as_ref().and_then(Option::as_ref) else { return Ok(None) };
+        match base.open_folder(above) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.packs.not_opened(above, error)),
+        }
+    }
+}
+
+/// A place's folder, and the name in it. Every place has both: a base and a name.
+fn split(place: &str) -> (&str, &str) {
+    place.rsplit_once('/').unwrap_or((".", place))
+}

@@ -1,0 +1,67 @@
+//! What a packs folder holds, found out by hashing: where the state is not known, and always where packs are vendored.
+//!
+//! The state is unknown in a checkout, in a folder that was moved or copied, and after the cache was cleaned. Vendored
+//! packs come with a checkout whenever it changes, so what was true of them before says nothing.
+
+use crate::packs::folders::Folders;
+use crate::packs::state::Pack;
+use crate::packs::{PacksError, PacksFolder, State, Wanted};
+use mu_provider::Kind;
+
+impl PacksFolder {
+    /// What is installed here; `locked` is what the lock beside these packs names.
+    ///
+    /// # Errors
+    ///
+    /// When state or record cannot be read, or a link is on the way to a pack.
+    pub fn recognized(&self, locked: &[Wanted]) -> Result<State, PacksError> {
+        let known = self.known_state()?;
+        let is_vendored = self.is_vendored();
+        let mut state = match known {
+            Some(state) if !is_vendored => return Ok(state),
+            known => known.unwrap_or_default(),
+        };
+        let record = if is_vendored { self.record()? } else { Default::default() };
+        let places: Vec<&str> = locked.iter().map(|pack| &*pack.place).collect();
+        let mut folders = Folders::of(self);
+        for pack in locked {
+            let kind = folders.at(&pack.place)?.and_then(|(folder, leaf)| folder.kind(leaf));
+            if state.pending.contains(&pack.place) {
+                continue;
+            }
+            let omitted = record.omitted(&pack.place, &pack.digest, &places);
+            let is_it = || {
+                let found = self.digest_of(&pack.place, &places, &omitted, &pack.digest);
+                found.is_ok_and(|digest| digest == pack.digest)
+            };
+            let is_there = match kind {
+                Some(Kind::Folder) => is_it(),
+                // What the store has was hashed.
+                Some(Kind::Symlink) => !is_vendored && self.is_stored(&pack.place, &pack.digest),
+                _ => false,
+            };
+            if is_there {
+                state.packs.insert(pack.place.clone(), Pack::new(pack, omitted.clone()));
+            } else if state.packs.get(&pack.place).is_some_and(|one| one.digest == pack.digest) {
+                state.packs.remove(&pack.place);
+            }
+        }
+        Ok(state)
+    }
+
+    /// Takes note of what [`PacksFolder::recognized`] finds. Does nothing where the state is known and packs are not
+    /// vendored.
+    ///
+    /// The caller holds the packs folder's lock.
+    ///
+    /// # Errors
+    ///
+    /// As there, and when the state cannot be written.
+    pub fn recognize(&self, locked: &[Wanted]) -> Result<State, PacksError> {
+        let state = self.recognized(locked)?;
+        if self.known_state()?.as_ref() != Some(&state) {
+            self.write_state(&state)?;
+        }
+        Ok(state)
+    }
+}

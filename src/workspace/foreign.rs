@@ -1,0 +1,204 @@
+//! What a checkout may have brought along, and what another user may have made, where a workspace is: looked at before
+//! anything is read or written there.
+//!
+//! A checkout is anybody's work. Nothing below `.mu` is reached through a symbolic link, because whoever made the link
+//! would decide what is written, replaced and removed; and what mu reads there is a regular file, so that no pipe or
+//! device makes it wait. A folder of another user is a workspace only where the settings of this user say so: whoever owns
+//! it decides which registries are asked and what is used instead of what. Packs have a look of their own, at each
+//! folder on the way to them, when they are read or changed.
+
+use std::path::{Path, PathBuf};
+
+use super::root::{LOCK_FILE, MU_FOLDER, WORKSPACE_FILE};
+use crate::manifest::{JSON_NAME, YAML_NAME};
+
+/// Why a folder is not taken as a workspace.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// Something is a symbolic link that must not be one.
+    #[error(
+        "`{}` is a symbolic link, and mu follows none there: it could lead to files that are not this workspace's",
+        path.display()
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// Something is a pipe, a device, or a folder where a file belongs.
+    #[error("`{}` is not a {wanted}", path.display())]
+    Kind {
+        /// What is there.
+        path: PathBuf,
+        /// What belongs there.
+        wanted: &'static str,
+    },
+    /// The workspace, or what makes the folder one, is another user's.
+    #[error("`{}` belongs to another user, who could make mu run with settings of their choice", path.display())]
+    Owner {
+        /// The workspace's root.
+        root: PathBuf,
+        /// What belongs to another user.
+        path: PathBuf,
+    },
+}
+
+/// What mu reads or writes by its name in a workspace's root, and whether it is a folder.
+const KNOWN: [(&str, bool); 9] = [
+    (".mu", true),
+    (".mu/workspace.yaml", false),
+    (".mu/packs", true),
+    (".mu/packs/.gitattributes", false),
+    (".mu/packs/.gitignore", false),
+    (".mu/packs/vendored.json", false),
+    (".mu/packs/.mu", true),
+    (".mu/packs/.mu/lock", false),
+    ("Mu.lock", false),
+];
+
+/// Refuses a root in which a known file or folder is a link, or something else than it should be.
+///
+/// # Errors
+///
+/// [`ForeignError::Link`] or [`ForeignError::Kind`], of the first one.
+pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
+    for (name, is_folder) in KNOWN {
+        let path = root.join(name);
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if metadata.is_symlink() {
+            return Err(ForeignError::Link { path });
+        }
+        let fits = if is_folder { metadata.is_dir() } else { metadata.is_file() };
+        if !fits {
+            let wanted = if is_folder { "folder" } else { "regular file" };
+            return Err(ForeignError::Kind { path, wanted });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a root that belongs to none of `users`, or where something that makes it a workspace does. The superuser's is
+/// everybody's.
+///
+/// # Errors
+///
+/// [`ForeignError::Owner`].
+#[cfg(unix)]
+pub(super) fn refuse_other_owners(root: &Path, users: &[u32]) -> Result<(), ForeignError> {
+    use std::os::unix::fs::MetadataExt as _;
+    let workspace_file = Path::new(MU_FOLDER).join(WORKSPACE_FILE);
+    let inside = [
+        Path::new(""),
+        Path::new(MU_FOLDER),
+        &workspace_file,
+        Path::new(YAML_NAME),
+        Path::new(JSON_NAME),
+        Path::new(LOCK_FILE),
+    ];
+    for path in inside.map(|inside| root.join(inside)) {
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if metadata.uid() != 0 && !users.contains(&metadata.uid()) {
+            return Err(ForeignError::Owner { root: root.to_owned(), path });
+        }
+    }
+    Ok(())
+}
+
+/// Where files have no owner that is told by a number, all are this user's.
+///
+/// # Errors
+///
+/// None.
+#[cfg(not(unix))]
+pub(super) fn refuse_other_owners(_root: &Path, _users: &[u32]) -> Result<(), ForeignError> {
+    Ok(())
+}
+
+/// Whether everybody may put files into `folder`, as into the folder for temporary files: what is below it is not one
+/// person's work.
+#[cfg(unix)]
+pub(super) fn is_shared(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    const STICKY_AND_FOR_ALL: u32 = 0o1002;
+    let mode = folder.metadata().map_or(0, |metadata| metadata.mode());
+    mode & STICKY_AND_FOR_ALL == STICKY_AND_FOR_ALL
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_shared(_folder: &Path) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    fn workspace() -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        for (name, is_folder) in KNOWN {
+            let path = root.path().join(name);
+            let made = if is_folder { fs::create_dir(path) } else { fs::write(path, "") };
+            made.expect("makes");
+        }
+        root
+    }
+
+    #[test]
+    fn each_known_file_and_folder_is_refused_as_a_link_and_as_something_else() {
+        for (name, is_folder) in KNOWN {
+            let root = workspace();
+            refuse_links(root.path()).expect("nothing is a link");
+            let path = root.path().join(name);
+            let aside = root.path().join("aside");
+            fs::rename(&path, &aside).expect("moves");
+            refuse_links(root.path()).expect("nothing need be there");
+            symlink(&aside, &path).expect("links");
+            let error = refuse_links(root.path()).expect_err(name);
+            assert!(
+                matches!(&error, ForeignError::Link { path: link } if *link == path),
+                "{error}"
+            );
+            fs::remove_file(&path).expect("removes");
+            symlink("nowhere", &path).expect("links");
+            assert!(matches!(refuse_links(root.path()), Err(ForeignError::Link { .. })), "{name}");
+            fs::remove_file(&path).expect("removes");
+            if is_folder {
+                fs::write(&path, "").expect("writes");
+            } else {
+                fs::create_dir(&path).expect("makes");
+            }
+            let error = refuse_links(root.path()).expect_err(name);
+            assert!(matches!(error, ForeignError::Kind { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_another_user_is_refused() {
+        let root = workspace();
+        let owner = root.path().metadata().expect("is there").uid();
+        refuse_other_owners(root.path(), &[owner]).expect("is one's own");
+        // The superuser's files are fine for everybody, so their owner is looked at where it is another user.
+        if owner != 0 {
+            refuse_other_owners(root.path(), &[owner + 1]).expect_err("is another's");
+            return;
+        }
+        for name in ["", ".mu", ".mu/workspace.yaml", "Mu.lock"] {
+            let path = root.path().join(name);
+            std::os::unix::fs::chown(&path, Some(4711), None).expect("the superuser gives away");
+            let error = refuse_other_owners(root.path(), &[0]).expect_err(name);
+            assert!(matches!(error, ForeignError::Owner { .. }), "{error}");
+            refuse_other_owners(root.path(), &[4711]).expect("is one's own");
+            std::os::unix::fs::chown(&path, Some(0), None).expect("the superuser takes back");
+        }
+    }
+
+    #[test]
+    fn folders_for_temporary_files_are_shared() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        for (mode, shared) in [(0o1777, true), (0o777, false), (0o755, false), (0o1755, false)] {
+            fs::set_permissions(root.path(), fs::Permissions::from_mode(mode)).expect("sets");
+            assert_eq!(is_shared(root.path()), shared, "{mode:o}");
+        }
+    }
+}
