@@ -95,7 +95,11 @@ impl State {
     }
 
     /// Reads the text of the state file at `path`; nothing of one that is damaged or of an older format.
-    fn parse(path: &Path, text: &str) -> Result<Option<Self>, PacksError> {
+    ///
+    /// # Errors
+    ///
+    /// When a newer mu wrote it.
+    pub fn parse(path: &Path, text: &str) -> Result<Option<Self>, PacksError> {
         let newer =
             |version| PacksError::NewerState { path: path.to_owned(), version, known: FORMAT };
         let file = match serde_json::from_str::<StateFile>(text) {
@@ -122,7 +126,8 @@ impl State {
         Ok(Some(Self { packs, pending, link }))
     }
 
-    fn print(&self, folder: &Path) -> String {
+    /// The text of the state of the packs folder `folder`.
+    pub fn print(&self, folder: &Path) -> String {
         let packs = self.packs.iter().map(|(place, pack)| PackLine {
             place: place.into(),
             id: (&pack.id).into(),
