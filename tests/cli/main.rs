@@ -14,6 +14,7 @@ mod find;
 mod flags;
 mod get;
 mod git;
+mod git_config;
 mod git_dates;
 mod git_ssh;
 mod git_stopped;

@@ -30,7 +30,7 @@ pub struct GitOptions {
     /// Whether nothing may be connected to. Repositories of this machine can be read all the same.
     pub offline: bool,
     /// The environment for `git` and `ssh`, `PATH` and `HOME` among it. `GIT_SSH_COMMAND` and `GIT_SSH`
-    /// are respected; `core.sshCommand` and `url.….insteadOf` are asked of Git.
+    /// are respected; `core.sshCommand` and `url.….insteadOf` are asked of Git, which runs in `cache`.
     pub variables: BTreeMap<String, String>,
     /// The client that all providers share.
     pub http: Arc<Http>,
@@ -75,7 +75,7 @@ pub struct GitProvider {
 impl GitProvider {
     /// A provider that has not connected to anything.
     pub fn new(options: GitOptions) -> Self {
-        let programs = Programs::new(&options.variables);
+        let programs = Programs::new(&options.variables, &options.cache);
         let transports = Transports::new(&options.http, programs);
         let bounds = Bounds { pack: options.largest_pack, file: options.largest_file };
         Self { repositories: Repositories::new(options.cache, options.offline, bounds, transports) }

@@ -22,7 +22,7 @@ impl Settings {
     /// Asks Git; where there is none, nothing is set.
     pub(crate) fn read(programs: &Programs) -> Self {
         const KEYS: &str = r"^(core\.sshcommand|url\..*\.insteadof)$";
-        let mut command = programs.command("git");
+        let mut command = programs.git();
         command.args(["config", "--null", "--get-regexp", KEYS]).stdin(std::process::Stdio::null());
         let output = command.output().map(|output| output.stdout).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&output))

@@ -108,7 +108,7 @@ impl GitCredentials {
     fn run(&self, verb: &str, question: &str) -> Result<String, String> {
         /// Helpers that would ask the user in a window are not waited for.
         const PATIENCE: Duration = Duration::from_secs(30);
-        let mut command = self.programs.command("git");
+        let mut command = self.programs.git();
         command.args(["-c", "credential.interactive=false", "credential", verb]);
         command.env("GCM_INTERACTIVE", "never").stderr(std::process::Stdio::null());
         let Ok(mut child) = command.spawn() else { return Ok(String::new()) };

@@ -22,7 +22,7 @@ pub(super) fn open(
     }
     let folder = Some(path).filter(|folder| is_repository(folder));
     let folder = folder.ok_or_else(|| not_a_repository(remote))?;
-    let mut command = programs.command("git");
+    let mut command = programs.git();
     // Whoever can read all of it can leave files out.
     command
         .args(["-c", "uploadpack.allowFilter=true", "upload-pack"])

@@ -1,0 +1,100 @@
+//! Which configuration Git obeys when mu runs it: the user's, and never that of a checkout, which may be anybody's.
+
+use std::fs;
+use std::path::Path;
+
+use mu_provider::conformance::server::{Reply, TestServer};
+
+use crate::support::{Sandbox, write};
+
+/// What Git writes into a new repository, with programs that leave a trace in `mark` when they run.
+fn repository(folder: &Path, mark: &Path) {
+    for part in ["objects", "refs/heads"] {
+        fs::create_dir_all(folder.join(part)).expect("can be made");
+    }
+    let run = format!("touch '{}';", mark.display());
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tsshCommand = \"{run} false\"\n\
+         \tfsmonitor = \"{run}\"\n\taskPass = \"{run}\"\n[credential]\n\thelper = \"!{run}\"\n"
+    );
+    write(folder, "config", config);
+    write(folder, "HEAD", "ref: refs/heads/main\n");
+}
+
+/// Depends on packages for which Git's configuration is asked: one over ssh, one that wants a password.
+fn depend(sandbox: &Sandbox, folder: &str, server: &TestServer) {
+    let server = server.url("private.git");
+    for (place, reference) in
+        [("ssh", "ssh://git@127.0.0.1:1/a.git#v1.0.0"), ("web", &server.to_string())]
+    {
+        let text = format!("name: acme/{place}\ndependencies:\n  - {reference}\n");
+        write(&sandbox.path(folder), &format!("{place}/Mu.yaml"), text);
+        write(&sandbox.path(folder), &format!("{place}/.mu/workspace.yaml"), "");
+    }
+}
+
+/// A machine, and a server that wants a password.
+fn machine() -> (Sandbox, TestServer) {
+    let mut sandbox = Sandbox::new();
+    // Whatever stands in for ssh gets the port.
+    sandbox.set("GIT_SSH_VARIANT", "ssh");
+    let server = TestServer::start(|_, _| {
+        Reply::status(401).header("www-authenticate", "Basic realm=\"git\"")
+    });
+    (sandbox, server)
+}
+
+/// Runs `mu get` in both packages in `folder`; nothing that a configuration there names may run.
+fn check(sandbox: &Sandbox, folder: &str, mark: &Path, server: &TestServer) {
+    depend(sandbox, folder, server);
+    for place in ["ssh", "web"] {
+        sandbox.mu_in(&format!("{folder}/{place}"), &["get"]).fails();
+        assert!(!mark.exists(), "{folder}/{place}: a program of the checkout ran");
+    }
+}
+
+#[test]
+fn a_checkouts_configuration_names_no_program_to_run() {
+    let (sandbox, server) = machine();
+    let mark = sandbox.path("mark");
+    repository(&sandbox.path("work/.git"), &mark);
+    check(&sandbox, "work", &mark, &server);
+}
+
+#[test]
+fn a_folder_that_looks_like_a_bare_repository_names_no_program_to_run() {
+    let (sandbox, server) = machine();
+    let mark = sandbox.path("mark");
+    // Git commits such a folder like any other.
+    repository(&sandbox.path("work/docs"), &mark);
+    check(&sandbox, "work/docs", &mark, &server);
+}
+
+#[test]
+fn a_cache_inside_of_a_checkout_is_no_part_of_it() {
+    let (mut sandbox, server) = machine();
+    let mark = sandbox.path("mark");
+    repository(&sandbox.path("work/.git"), &mark);
+    let cache = sandbox.path("work/.cache").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    check(&sandbox, "work", &mark, &server);
+    // Not even where the checkout brings it.
+    repository(&sandbox.path("work/.cache/git"), &mark);
+    check(&sandbox, "work", &mark, &server);
+}
+
+#[test]
+fn the_users_own_configuration_counts() {
+    let (mut sandbox, server) = machine();
+    let (mark, config) = (sandbox.path("mark"), sandbox.path("home/gitconfig"));
+    let (ssh, web) = (sandbox.path("ssh"), sandbox.path("web"));
+    let text = format!(
+        "[core]\n\tsshCommand = \"touch '{}'; false\"\n[credential]\n\thelper = \"!touch '{}';\"\n",
+        ssh.display(),
+        web.display()
+    );
+    fs::write(&config, text).expect("can be written");
+    sandbox.set("GIT_CONFIG_GLOBAL", &config.display().to_string());
+    check(&sandbox, "work", &mark, &server);
+    assert!(ssh.exists() && web.exists(), "the user's own programs run");
+}
