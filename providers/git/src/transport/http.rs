@@ -47,7 +47,11 @@ pub(super) fn open(
         let offer = offer?;
         authorization = offer.authorization();
         response = ask(&authorization)?;
-        credentials.judge(remote, &offer, response.status() != 401);
+        let is_refused = response.status() == 401;
+        // Another host that a redirect leads to was not shown these, so that it says nothing about them.
+        if !is_refused || same_origin(response.url(), &url) {
+            credentials.judge(remote, &offer, !is_refused);
+        }
     }
     if response.status() == 401 {
         return Err(unauthorized(remote, response.url(), &url, &authorization));

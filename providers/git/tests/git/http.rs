@@ -152,6 +152,25 @@ fn nobody_is_asked_for_credentials_of_where_a_redirect_leads() {
 }
 
 #[test]
+fn what_another_host_refuses_is_not_forgotten() {
+    let other = TestServer::start(|_, _| {
+        Reply::status(401).header("www-authenticate", "Basic realm=\"other\"")
+    });
+    let there = other.url("").to_string();
+    let server = TestServer::start(move |request, _| match request.header("authorization") {
+        None => Reply::status(401).header("www-authenticate", "Basic realm=\"git\""),
+        Some(_) => Reply::redirect(format!("{there}{}", request.path.trim_start_matches('/'))),
+    });
+    let (world, log) = with_helper("secret");
+    let location = written(&server.url("").to_string(), "private.git");
+    let error = world.provider.list(&location, None, &world.notes).expect_err("is not let in");
+    assert_eq!(error.kind(), ErrorKind::Auth);
+    assert!(other.seen().iter().all(|seen| seen.header("authorization").is_none()));
+    let said = fs::read_to_string(&log).expect("was asked");
+    assert!(said.contains("get") && !said.contains("erase"), "{said}");
+}
+
+#[test]
 fn plain_http_is_refused_before_anything_is_sent() {
     let world = World::new();
     let location = written("http://example.com/", "a.git");
