@@ -164,10 +164,33 @@ impl RemoteUrl {
                 return Err(refused(&self.url, &format!("its {what} has control characters")));
             }
         }
+        if matches!(self.scheme, Scheme::Ssh | Scheme::Git) {
+            self.check_words()?;
+        }
         if self.scheme == Scheme::Http && !self.insecure && !self.url.is_loopback() {
             return Err(refused(&self.url, "plain http is open to everybody on the way").hint(
                 "use https, or allow it with `--allow-insecure` or `insecure: true` for the registry",
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks that host and user are what references accept: programs that ssh is told to run may get them as words of a
+    /// shell's command.
+    fn check_words(&self) -> Result<(), ProviderError> {
+        let url = self.url.as_url();
+        let is_host = |character: char| {
+            character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '_')
+        };
+        let is_user = |character: char| is_host(character) || matches!(character, '+' | '~');
+        let is_address = matches!(url.host(), Some(url::Host::Ipv6(_)));
+        if !is_address && !self.host().chars().all(is_host) {
+            let why = "its host has other characters than letters, digits and `.-_`";
+            return Err(refused(&self.url, why));
+        }
+        if !url.username().chars().all(is_user) {
+            let why = "its user has other characters than letters, digits and `.-_+~`";
+            return Err(refused(&self.url, why));
         }
         Ok(())
     }
@@ -293,6 +316,8 @@ mod tests {
             ("http://127.0.0.1:8080/a", "/a"),
             ("ssh://git@example.com:2222/~ada/x%20y", "~ada/x y"),
             ("git://example.com/a", "/a"),
+            ("ssh://org-1.a_b+c~@my_host.example.com/a", "/a"),
+            ("ssh://git@[2001:db8::1]:22/a", "/a"),
             ("git+file:///srv/ec2.git", "/srv/ec2.git"),
         ] {
             assert_eq!(remote(text).expect("is accepted").path(), path, "{text}");
@@ -308,6 +333,16 @@ mod tests {
             ("ssh://-oProxyCommand=x@example.com/a", "option"),
             ("ssh://example.com/%0a", "control"),
             ("ftp://example.com/a", "not reached that way"),
+            ("ssh://git@$(id).example.com/a", "its host"),
+            ("ssh://git@example.com;id/a", "its host"),
+            ("ssh://a`id`b/a", "its host"),
+            ("ssh://a&b/a", "its host"),
+            ("ssh://a'b/a", "its host"),
+            ("ssh://exämple.com/a", "its host"),
+            ("ssh://$(id)@example.com/a", "its user"),
+            ("ssh://a;b@example.com/a", "its user"),
+            ("ssh://a%20b@example.com/a", "its user"),
+            ("git://a$b/a", "its host"),
             ("ext::sh -c x", "not reached that way"),
             ("file://example.com/a", "no host"),
         ] {
@@ -337,6 +372,9 @@ mod tests {
             ("https://example.com/a", "--upload-pack=x:y", None),
             ("https://example.com/a", "-x:y", None),
             ("https://example.com/a", "host:-x", None),
+            ("https://example.com/a", "git@$(id):x", None),
+            ("https://example.com/a", "$(id)@example.org:x", None),
+            ("https://example.com/a", "ssh://`id`/x", None),
             ("http://localhost/a", "http://localhost:1/x", Some("http://localhost:1/x")),
             ("file:///srv/a", "../b", Some("file:///srv/b")),
             ("file:///srv/a", "/srv/c", Some("file:///srv/c")),
