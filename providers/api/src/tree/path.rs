@@ -7,23 +7,21 @@ use unicode_normalization::UnicodeNormalization as _;
 use super::{Limits, TreeError};
 
 /// The path as text, without the slash at its end, if it may be in a package.
+///
+/// What one system cannot hold is refused on all of them, so that a lock works everywhere. Names of devices are the exception:
+/// many repositories have a folder `aux` or a file `aux.c`, and only on Windows are these anything else.
 pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path str, TreeError> {
     let refuse = |reason| TreeError::Path { path: escape(&String::from_utf8_lossy(path)), reason };
-    if path.len() > limits.path {
-        return Err(TreeError::Limit { what: "the length of a path", limit: limits.path as u64 });
-    }
+    check_length(path.len(), limits)?;
     let path = std::str::from_utf8(path).map_err(|_| refuse("it is not UTF-8"))?;
     let path = path.strip_suffix('/').unwrap_or(path);
     if path.starts_with('/') {
         return Err(refuse("it is an absolute path"));
     }
-    let is_odd = |character: char| character == '\\' || character.is_control();
     // Nearly all paths are ASCII, which needs no decoding.
-    let is_ascii = path.is_ascii();
-    if is_ascii && path.bytes().any(|byte| is_odd(byte.into()))
-        || !is_ascii && path.chars().any(is_odd)
-    {
-        return Err(refuse("it holds a backslash or a control character"));
+    let is_odd_byte = |byte: u8| byte < 0x80 && ODD[usize::from(byte)];
+    if path.bytes().any(is_odd_byte) || !path.is_ascii() && path.chars().any(is_invisible) {
+        return Err(refuse(why_odd(path)));
     }
     let mut depth = 0;
     for segment in segments(path) {
@@ -34,9 +32,14 @@ pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path 
             _ if segment.len() > 255 => {
                 return Err(refuse("a segment is longer than 255 bytes"));
             }
-            _ if is_drive(segment) => return Err(refuse("it names a drive")),
             _ if is_reserved(segment) => {
                 return Err(refuse("`.git` and `.mu` folders may not be in a package"));
+            }
+            _ if matches!(segment.as_bytes(), [.., b'.' | b' ']) => {
+                return Err(refuse("Windows drops the dot or space at the end of a name"));
+            }
+            _ if cfg!(windows) && is_device(segment) => {
+                return Err(refuse("Windows has a device of that name"));
             }
             _ => {}
         }
@@ -45,6 +48,46 @@ pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path 
         return Err(TreeError::Limit { what: "the depth of a path", limit: limits.depth as u64 });
     }
     Ok(path)
+}
+
+/// Checks how long a path is, in bytes.
+pub(super) fn check_length(length: usize, limits: &Limits) -> Result<(), TreeError> {
+    if length > limits.path {
+        return Err(TreeError::Limit { what: "the length of a path", limit: limits.path as u64 });
+    }
+    Ok(())
+}
+
+/// ASCII characters that no path may have: those that control a terminal, and those that Windows gives a meaning.
+const ODD: [bool; 128] = {
+    let mut odd = [false; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        odd[byte] = (byte as u8).is_ascii_control()
+            || matches!(byte as u8, b'\\' | b'<' | b'>' | b':' | b'"' | b'|' | b'?' | b'*');
+        byte += 1;
+    }
+    odd
+};
+
+/// Why a path with an odd character is refused.
+fn why_odd(path: &str) -> &'static str {
+    if path.contains('\\') || path.contains(char::is_control) {
+        return "it holds a backslash or a control character";
+    }
+    if path.contains(is_invisible) {
+        return "it holds a character that turns text around or breaks its line, so that it looks like another path";
+    }
+    if path.split('/').any(is_drive) {
+        return "it names a drive";
+    }
+    "Windows cannot hold names with one of `<>:\"|?*`"
+}
+
+/// Beyond ASCII: control characters, line breaks, and what overrides the direction of text. Marks that languages and emoji
+/// need inside of words are none of these.
+fn is_invisible(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The parts of a path between its slashes. They are short, so that looking at each byte is the quickest.
@@ -80,7 +123,8 @@ pub(super) fn check_target<'target>(
     if target.is_empty() || target.len() > limits.path {
         return Err(refuse("its target is empty or too long"));
     }
-    if target.starts_with('/') || target.contains('\\') || target.chars().any(char::is_control) {
+    let is_relative = !target.starts_with('/') && !target.split('/').any(is_drive);
+    if !is_relative || target.contains('\\') || target.contains(is_invisible) {
         return Err(refuse("its target is not a relative path"));
     }
     let depth = path.matches('/').count();
@@ -113,7 +157,8 @@ pub(super) fn fold(path: &str) -> String {
         path.to_ascii_lowercase()
     } else {
         // Upper, then lower: maps `ß`, final sigma and their like to one form.
-        path.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
+        let visible = path.chars().filter(|character| !is_ignorable(*character));
+        visible.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
     }
 }
 
@@ -122,15 +167,29 @@ pub(super) fn fold(path: &str) -> String {
 /// Git's own list is followed: HFS+ ignores some code points, NTFS has short names and ignores
 /// trailing dots and spaces and what follows a colon.
 fn is_reserved(segment: &str) -> bool {
-    // Nearly all segments are ASCII, and none of those is reserved that begins otherwise.
-    if segment.is_ascii() && !segment.starts_with(['.', 'g', 'G']) {
+    // Nearly all segments are ASCII, and none of those is reserved that neither begins so nor is a short name.
+    if segment.is_ascii() && !segment.starts_with('.') && !segment.bytes().any(|byte| byte == b'~')
+    {
         return false;
     }
-    let visible: String = segment.chars().filter(|character| !is_ignorable(*character)).collect();
-    let folded = fold(&visible);
+    let folded = fold(segment);
     let stem = folded.split(':').next().unwrap_or_default();
     let stem = stem.trim_end_matches(['.', ' ']);
-    matches!(stem, ".git" | ".mu" | "git~1")
+    let short = stem.strip_prefix("git~").or_else(|| stem.strip_prefix("mu~"));
+    let is_short = short.is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']));
+    is_short || matches!(stem, ".git" | ".mu")
+}
+
+/// Whether a segment is a device on Windows, whatever comes after a dot.
+fn is_device(segment: &str) -> bool {
+    let stem = segment.split('.').next().unwrap_or_default().trim_end_matches(' ');
+    let stem = stem.to_ascii_lowercase();
+    let numbered = stem.strip_prefix("com").or_else(|| stem.strip_prefix("lpt"));
+    let is_port = |number: &str| {
+        matches!(number, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³")
+    };
+    numbered.is_some_and(is_port)
+        || matches!(&*stem, "con" | "prn" | "aux" | "nul" | "conin$" | "conout$")
 }
 
 /// `C:` and its like, which are absolute on Windows.
@@ -148,7 +207,7 @@ fn is_ignorable(character: char) -> bool {
 pub(super) fn escape(text: &str) -> String {
     text.chars()
         .flat_map(|character| {
-            if character.is_control() || is_ignorable(character) {
+            if is_invisible(character) || is_ignorable(character) || character == '\u{61c}' {
                 character.escape_unicode().collect::<Vec<_>>()
             } else {
                 vec![character]
@@ -156,4 +215,79 @@ pub(super) fn escape(text: &str) -> String {
         })
         .take(200)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_system_may_mistake_is_refused_with_its_reason() {
+        for (path, why) in [
+            ("MU~1/x", "`.mu`"),
+            ("git~2", "`.git`"),
+            ("Mu~9.", "`.mu`"),
+            (".m\u{200d}u/x", "`.mu`"),
+            ("a.", "dot or space"),
+            ("a /b", "dot or space"),
+            ("...", "dot or space"),
+            ("a?", "Windows cannot hold"),
+            ("a*b", "Windows cannot hold"),
+            ("a/2026-01-01T10:00", "Windows cannot hold"),
+            ("a|\"<>", "Windows cannot hold"),
+            ("C:/x", "a drive"),
+            ("a/c:", "a drive"),
+            ("a\u{202e}gpj.exe", "turns text around"),
+            ("a\u{2066}b", "turns text around"),
+            ("a\u{2028}b", "breaks its line"),
+            ("a\u{85}b", "control character"),
+        ] {
+            let error = check(path.as_bytes(), &Limits::default()).expect_err(path);
+            let error = error.to_string();
+            assert!(error.contains(why), "{error}");
+            assert!(!error.contains(is_invisible), "{error}");
+        }
+        for target in ["C:/x", "c:", "../C:/x", "a\u{202e}b"] {
+            check_target("a/b", target.as_bytes(), &Limits::default()).expect_err(target);
+        }
+    }
+
+    #[test]
+    fn names_of_the_real_world_are_accepted() {
+        for path in [
+            "drivers/gpu/drm/nouveau/nvkm/subdev/i2c/aux.c",
+            "con/nul.txt",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "git~",
+            "mu~backup",
+            "mutex.rs",
+            "[...slug].tsx",
+            "\u{1f468}\u{200d}\u{1f469}.png",
+            "\u{645}\u{6cc}\u{200c}\u{62e}.md",
+            "a b (1) #2 {x} $y 'z' `w` ~!@%^&=+,;.txt",
+        ] {
+            let checked = check(path.as_bytes(), &Limits::default());
+            let is_device = cfg!(windows) && path.split('/').any(is_device);
+            assert_eq!(checked.is_ok(), !is_device, "{path}");
+        }
+    }
+
+    #[test]
+    fn devices_are_known_by_their_stem() {
+        for name in ["con", "AUX", "aux.c", "nul.tar.gz", "COM1", "lpt9.log", "com\u{b9}", "Prn .x"]
+        {
+            assert!(is_device(name), "{name}");
+        }
+        for name in ["console", "com", "com0", "com10", "auxiliary.c", "a.con", "null"] {
+            assert!(!is_device(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_hfs_ignores_tells_no_names_apart() {
+        assert_eq!(fold("a"), fold("a\u{200c}"));
+        assert_eq!(fold("E\u{301}\u{feff}"), fold("\u{e9}"));
+        assert_eq!(fold("a\u{200d}/b"), "a/b");
+    }
 }
