@@ -6,7 +6,7 @@ use std::borrow::Cow;
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_harmful = |character: char| {
         (character.is_control() && character != '\n' && character != '\t')
-            || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
@@ -57,6 +57,8 @@ mod tests {
     fn shows_and_never_obeys() {
         assert_eq!(printable("plain\nlines"), "plain\nlines");
         assert_eq!(printable("a\u{1b}[31mb\u{202e}"), "a\\u{1b}[31mb\\u{202e}");
+        let breaks_and_marks = "\u{61c}\u{2028}\u{2029}\u{feff}";
+        assert_eq!(printable(breaks_and_marks), "\\u{61c}\\u{2028}\\u{2029}\\u{feff}");
     }
 
     #[test]
