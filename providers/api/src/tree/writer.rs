@@ -107,6 +107,26 @@ impl TreeWriter {
         self.archive_bytes = Some(bytes);
     }
 
+    /// Checks what will be written before anything is: how many entries there are so far, and how long a path is.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is over its limit.
+    pub fn foresee(&self, entries: usize, path: usize) -> Result<(), TreeError> {
+        path::check_length(path, &self.limits)?;
+        self.check_count(entries)
+    }
+
+    fn check_count(&self, entries: usize) -> Result<(), TreeError> {
+        if entries > self.limits.entries {
+            return Err(TreeError::Limit {
+                what: "the number of its entries",
+                limit: self.limits.entries as u64,
+            });
+        }
+        Ok(())
+    }
+
     /// Declares a folder. Empty folders are no part of a package, so nothing is made on disk.
     ///
     /// # Errors
@@ -275,12 +295,7 @@ impl TreeWriter {
 
     /// Reserves `path`, and its parents as folders, against every other spelling of them.
     fn claim(&mut self, path: &str, folder: bool) -> Result<(), TreeError> {
-        if self.seen.len() >= self.limits.entries {
-            return Err(TreeError::Limit {
-                what: "the number of its entries",
-                limit: self.limits.entries as u64,
-            });
-        }
+        self.check_count(self.seen.len() + 1)?;
         let folded = path::fold(path);
         let parent = path::parent(path);
         if parent != self.claimed.as_deref() {

@@ -19,8 +19,8 @@ use crate::words::printable;
 const DEEPEST: usize = 8;
 /// How many submodules a package may have: each is a remote that is connected to.
 const MOST: usize = 256;
-/// How many files are collected before they are written.
-const BATCH: usize = 4096;
+/// How many submodules a warning names.
+const NAMED: usize = 3;
 
 /// An export in progress.
 pub(crate) struct Export<'call> {
@@ -30,6 +30,8 @@ pub(crate) struct Export<'call> {
     /// The repositories that the current one lies in, with their commits.
     above: Vec<(String, Oid)>,
     submodules: usize,
+    /// Folders, files and links that were met.
+    entries: usize,
     pointers: Vec<String>,
 }
 
@@ -39,11 +41,13 @@ struct Source<'call> {
     submodules: Option<Submodules>,
     /// Files that are still to be written.
     files: Vec<File>,
+    /// The first submodules of which nobody knows where they come from, and how many there are.
+    lost: (Vec<String>, usize),
 }
 
 impl<'call> Source<'call> {
     fn new(snapshot: Snapshot<'call>) -> Self {
-        Self { snapshot, submodules: None, files: Vec::new() }
+        Self { snapshot, submodules: None, files: Vec::new(), lost: (Vec::new(), 0) }
     }
 }
 
@@ -60,6 +64,7 @@ impl<'call> Export<'call> {
             progress,
             above: Vec::new(),
             submodules: 0,
+            entries: 0,
             pointers: Vec::new(),
         }
     }
@@ -69,10 +74,7 @@ impl<'call> Export<'call> {
         let entries = snapshot.folder(folder)?;
         self.enter(&mut Source::new(snapshot), entries, folder.as_bytes(), b"")?;
         if let Some(first) = self.pointers.first() {
-            let others = match self.pointers.len() - 1 {
-                0 => String::new(),
-                count => format!(" and {count} more"),
-            };
+            let others = and_more(self.pointers.len() - 1);
             self.progress.warning(&format!(
                 "`{first}`{others} of `{}`: only the Git LFS pointer is there, not the file",
                 snapshot.repository.remote()
@@ -91,8 +93,18 @@ impl<'call> Export<'call> {
     ) -> Result<(), ProviderError> {
         let Snapshot { repository, commit, .. } = source.snapshot;
         self.above.push((repository.remote().key(), commit));
+        // Nothing is written before all is known that there is: a tree can be named often in few bytes.
         self.folder(source, entries, inside, at)?;
         self.write(source)?;
+        let (lost, count) = &source.lost;
+        if *count > 0 {
+            self.progress.warning(&format!(
+                "submodules of `{}` stay empty, because `.gitmodules` does not say where they come from: {}{}",
+                repository.remote(),
+                lost.join(", "),
+                and_more(count - lost.len())
+            ));
+        }
         self.above.pop();
         Ok(())
     }
@@ -105,13 +117,12 @@ impl<'call> Export<'call> {
         at: &[u8],
     ) -> Result<(), ProviderError> {
         for Entry { kind, name, oid } in entries {
+            self.entries += 1;
+            self.tree.foresee(self.entries, at.len() + name.len())?;
             let path = join(at, &name);
             match kind {
                 Kind::File | Kind::Executable | Kind::Symlink => {
                     source.files.push(File { path, kind, oid });
-                    if source.files.len() >= BATCH {
-                        self.write(source)?;
-                    }
                 }
                 Kind::Folder => {
                     // Also bounds how deep and how often this calls itself.
@@ -155,9 +166,11 @@ impl<'call> Export<'call> {
             slot => slot.insert(read_gitmodules(&source.snapshot)?),
         };
         let Some(url) = submodules.url(inside) else {
-            self.progress.warning(&format!(
-                "the submodule `{shown}` of `{remote}` stays empty: `.gitmodules` does not say where it comes from"
-            ));
+            let (named, count) = &mut source.lost;
+            *count += 1;
+            if named.len() < NAMED {
+                named.push(format!("`{shown}`"));
+            }
             return Ok(());
         };
         self.submodules += 1;
@@ -187,6 +200,10 @@ fn read_gitmodules(snapshot: &Snapshot<'_>) -> Result<Submodules, ProviderError>
         Some(file) => snapshot.blob(file.oid, &mut Submodules::parse),
         None => Ok(Submodules::default()),
     }
+}
+
+fn and_more(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(" and {count} more") }
 }
 
 fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {

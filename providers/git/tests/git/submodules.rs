@@ -92,6 +92,22 @@ fn one_that_comes_from_nowhere_stays_empty() {
 }
 
 #[test]
+fn many_that_come_from_nowhere_are_one_warning() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("x", "1")]);
+    let names: Vec<String> = (0..1_000).map(|number| format!("lost{number:03}")).collect();
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let entries: Vec<(&str, &[u8], &str)> =
+        names.iter().map(|name| ("160000", name.as_bytes(), commit)).collect();
+    let commit = origin.commit_raw(&origin.tree(&entries));
+    let world = World::new();
+    assert_eq!(world.paths(&local(origin.folder()), &locked(&commit)), [""; 0]);
+    let said = world.notes.said();
+    assert!(said.contains("`lost000`, `lost001`, `lost002` and 997 more"), "{said}");
+    assert!(said.len() < 500, "{said}");
+}
+
+#[test]
 fn hostile_urls_are_refused() {
     let origin = Origin::new("r.git");
     origin.commit(&[("x", "1")]);
@@ -107,6 +123,9 @@ fn hostile_urls_are_refused() {
         "http://example.com/a.git",
         "https://ada:hunter2@example.com/a.git",
         "ftp://example.com/a.git",
+        "ssh://git@$(touch /tmp/x)/a.git",
+        "`id`@example.com:a.git",
+        "git@a;b:a.git",
     ] {
         let commit = link(&origin, "sub", "0123456789abcdef0123456789abcdef01234567", Some(url));
         let world = World::new();
