@@ -1,14 +1,14 @@
 //! A conversation in Git's protocol over any link.
 
-use std::io::{self, BufReader, Read};
+use std::io::{BufReader, Read};
 
 use mu_provider::{Progress, ProviderError};
 
 use super::{Link, Receive, ReceiveError, Session, describe};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{
-    Advertisement, Depth, FetchRequest, Handshake, PackReader, PacketReader, WireError,
-    read_listing, write_listing_request,
+    Advertisement, Depth, FetchRequest, Handshake, LONGEST_LISTING, Pace, Paced, PackReader,
+    PacketReader, WireError, read_listing, write_listing_request,
 };
 
 /// A link, and what its server said first.
@@ -30,13 +30,14 @@ impl<L: Link> Connected<L> {
     fn exchange<T>(
         &mut self,
         request: Vec<u8>,
+        pace: &Pace,
         progress: &dyn Progress,
         read: impl FnOnce(&Handshake, &mut dyn Read) -> Result<T, Failure>,
     ) -> Result<T, ProviderError> {
         self.open = false;
         let result = {
             let answer = self.link.request(request, progress)?;
-            read(&self.handshake, &mut BufReader::with_capacity(64 << 10, answer))
+            read(&self.handshake, &mut BufReader::with_capacity(64 << 10, Paced::new(answer, pace)))
         };
         match result {
             Ok(value) => {
@@ -64,17 +65,10 @@ impl From<WireError> for Failure {
 impl From<ReceiveError> for Failure {
     fn from(error: ReceiveError) -> Self {
         match error {
-            ReceiveError::Source(error) => Self::Wire(unwrap_wire(error)),
+            // A `PackReader` put it into the one that `Read` wants.
+            ReceiveError::Source(error) => Self::Wire(error.into()),
             ReceiveError::Refused(error) => Self::Told(error),
         }
-    }
-}
-
-/// The error that a [`PackReader`] put into the one that `Read` wants.
-fn unwrap_wire(error: io::Error) -> WireError {
-    match error.downcast::<WireError>() {
-        Ok(error) => error,
-        Err(error) => error.into(),
     }
 }
 
@@ -84,8 +78,8 @@ impl<L: Link> Session for Connected<L> {
             Handshake::Zero(_, refs) => Ok(refs.clone()),
             Handshake::Two(capabilities) => {
                 let request = write_listing_request(capabilities);
-                self.exchange(request, progress, |_, answer| {
-                    Ok(read_listing(&mut PacketReader::new(answer))?)
+                self.exchange(request, &Pace::telling(), progress, |_, answer| {
+                    Ok(read_listing(&mut PacketReader::new(answer, LONGEST_LISTING))?)
                 })
             }
         }
@@ -133,8 +127,9 @@ impl<L: Link> Session for Connected<L> {
             request.shallow.clear();
         }
         let bytes = request.write(&self.handshake);
-        self.exchange(bytes, progress, |handshake, answer| {
-            let (boundary, mut pack) = PackReader::open(answer, handshake, &request)?;
+        let pace = Pace::preparing();
+        self.exchange(bytes, &pace, progress, |handshake, answer| {
+            let (boundary, mut pack) = PackReader::open(answer, &pace, handshake, &request)?;
             Ok(receive(&boundary, &mut pack)?)
         })?;
         self.open = !last;

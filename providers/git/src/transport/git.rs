@@ -1,6 +1,6 @@
 //! The `git://` protocol: a plain connection, without encryption and without credentials.
 
-use std::io::{self, BufReader, Read, Write as _};
+use std::io::{self, Read, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use super::{Link, Session, connected::Connected, describe};
 use crate::remote_url::RemoteUrl;
-use crate::wire::{Handshake, PacketReader, PacketWriter, WireError};
+use crate::wire::{Handshake, PacketWriter, WireError};
 
 const PORT: u16 = 9418;
 const CONNECTING: Duration = Duration::from_secs(30);
@@ -18,7 +18,7 @@ const SILENCE: Duration = Duration::from_secs(120);
 struct Connection {
     remote: RemoteUrl,
     input: TcpStream,
-    output: BufReader<TcpStream>,
+    output: TcpStream,
 }
 
 /// Begins a conversation with a `git daemon`.
@@ -33,9 +33,9 @@ pub(super) fn open(remote: &RemoteUrl) -> Result<Box<dyn Session>, ProviderError
     greeting.data(format!("git-upload-pack {path}\0host={host}:{port}\0\0version=2\0").as_bytes());
     let greet = |mut input: TcpStream| -> Result<(Connection, Handshake), WireError> {
         input.write_all(&greeting.into_bytes())?;
-        let output = BufReader::with_capacity(64 << 10, input.try_clone()?);
+        let output = input.try_clone()?;
         let mut connection = Connection { remote: remote.clone(), input, output };
-        let handshake = Handshake::read(&mut PacketReader::new(&mut connection.output))?;
+        let handshake = Handshake::receive(&mut connection.output)?;
         Ok((connection, handshake))
     };
     let (connection, handshake) = greet(input).map_err(|error| match error {

@@ -1,6 +1,6 @@
 //! Over http and https, by the client that all providers share: "smart" http, as every host has it.
 
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::sync::Arc;
 
 use mu_provider::http::{Authorization, Http, Request, Response, token_variable};
@@ -10,7 +10,7 @@ use super::connected::Connected;
 use super::credentials::GitCredentials;
 use super::{Link, Session, describe, not_a_repository};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl};
-use crate::wire::{Handshake, PacketReader, WireError};
+use crate::wire::{Handshake, WireError};
 
 /// Some hosts answer only what calls itself so.
 const USER_AGENT: &str = concat!("git/2.0 (mu/", env!("CARGO_PKG_VERSION"), ")");
@@ -63,8 +63,7 @@ pub(super) fn open(
     else {
         return Err(other_kind(remote, response));
     };
-    let mut packets = PacketReader::new(BufReader::with_capacity(64 << 10, response));
-    let handshake = Handshake::read(&mut packets).map_err(|error| describe(remote, error))?;
+    let handshake = Handshake::receive(response).map_err(|error| describe(remote, error))?;
     // What one host was shown is not for another that it redirects to.
     if !same_origin(&base, &url) {
         authorization = Authorization::Nothing;

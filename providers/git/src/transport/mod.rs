@@ -122,9 +122,16 @@ impl Transports {
 /// The error for a conversation about `remote` that failed in the way `error` says.
 fn describe(remote: &RemoteUrl, error: WireError) -> ProviderError {
     let kind = match &error {
-        WireError::Cut | WireError::Abandoned(_) | WireError::Io(_) => ErrorKind::Network,
+        WireError::Cut
+        | WireError::Abandoned(_)
+        | WireError::Io(_)
+        | WireError::TooSlow(..)
+        | WireError::TooLong(_)
+        | WireError::Silent(_) => ErrorKind::Network,
         WireError::Remote(_) => ErrorKind::NotFound,
-        WireError::Malformed(_) | WireError::ObjectFormat(_) => ErrorKind::Protocol,
+        WireError::Malformed(_) | WireError::ObjectFormat(_) | WireError::TooMuch(..) => {
+            ErrorKind::Protocol
+        }
     };
     ProviderError::new(kind, format!("cannot read the Git repository `{remote}`")).because(error)
 }

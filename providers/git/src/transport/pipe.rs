@@ -1,15 +1,21 @@
 //! A link to a program that this process started: `ssh`, or `git upload-pack`.
 
-use std::io::{self, BufReader, Read, Write as _};
+use std::io::{self, Read, Write as _};
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use mu_provider::{Progress, ProviderError};
+#[cfg(unix)]
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+#[cfg(unix)]
+use rustix::io::retry_on_intr;
 
 use super::{Link, Session, connected::Connected};
 use crate::remote_url::RemoteUrl;
-use crate::wire::{Handshake, PacketReader, WireError};
+use crate::wire::{Handshake, WireError};
 use crate::words::printable_end;
 
 /// How a program ended, for whoever knows what it means.
@@ -32,7 +38,7 @@ pub(super) struct Pipe {
     remote: RemoteUrl,
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    output: Patient<ChildStdout>,
     words: Receiver<Vec<u8>>,
     explain: Explain,
 }
@@ -55,11 +61,11 @@ pub(super) fn open(
         remote: remote.clone(),
         child,
         input: Some(input),
-        output: BufReader::with_capacity(64 << 10, output),
+        output: Patient(output),
         words: collect(words),
         explain,
     };
-    Ok(match Handshake::read(&mut PacketReader::new(&mut pipe.output)) {
+    Ok(match Handshake::receive(&mut pipe.output) {
         Ok(handshake) => Ok(Box::new(Connected::new(remote, pipe, handshake))),
         Err(error) => Err(pipe.explain(error)),
     })
@@ -81,6 +87,41 @@ fn collect(mut words: ChildStderr) -> Receiver<Vec<u8>> {
         let _ = sender.send(kept);
     });
     receiver
+}
+
+/// Reads from a program that is not waited for without end.
+#[derive(Debug)]
+struct Patient<R>(R);
+
+/// How long a program may say nothing, where that can be noticed. The one at the other end of ssh may be anybody's.
+#[cfg(unix)]
+const SILENCE: Duration = Duration::from_secs(120);
+
+#[cfg(unix)]
+impl<R: Read + AsFd> Read for Patient<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        wait(&self.0, SILENCE)?;
+        self.0.read(buffer)
+    }
+}
+
+/// Where a pipe cannot be waited for, it is read for as long as the program runs.
+#[cfg(not(unix))]
+impl<R: Read> Read for Patient<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+/// Waits until there is something to read, or the end.
+#[cfg(unix)]
+fn wait(pipe: &impl AsFd, patience: Duration) -> io::Result<()> {
+    let mut pipes = [PollFd::new(pipe, PollFlags::IN)];
+    let limit = Timespec::try_from(patience).expect("minutes fit");
+    match retry_on_intr(|| poll(&mut pipes, Some(&limit)))? {
+        0 => Err(io::Error::other(WireError::Silent(patience.as_secs()))),
+        _ => Ok(()),
+    }
 }
 
 impl Link for Pipe {
@@ -121,5 +162,20 @@ impl Drop for Pipe {
         // It has nothing left to do, and an error here would change nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_says_nothing_is_not_waited_for() {
+        let (reader, writer) = io::pipe().expect("there is room");
+        let error = wait(&reader, Duration::ZERO).expect_err("nothing comes");
+        assert!(matches!(error.into(), WireError::Silent(0)));
+        drop(writer);
+        wait(&reader, SILENCE).expect("it is over");
+        assert_eq!(Patient(reader).read(&mut [0; 8]).expect("can be read"), 0);
     }
 }

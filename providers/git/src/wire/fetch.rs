@@ -7,8 +7,9 @@ use std::io::{self, Read};
 
 use git2::Oid;
 
+use super::packet::LONGEST_ASIDE;
 use super::refs::parse_oid;
-use super::{Capabilities, Handshake, Packet, PacketReader, PacketWriter, WireError};
+use super::{Capabilities, Handshake, Pace, Packet, PacketReader, PacketWriter, WireError};
 
 /// What is wanted of a remote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,21 +143,23 @@ impl Boundary {
 
 /// Reads the pack out of a server's answer.
 #[derive(Debug)]
-pub(crate) struct PackReader<R> {
+pub(crate) struct PackReader<'pace, R> {
     packets: PacketReader<R>,
+    pace: &'pace Pace,
     chunk: Vec<u8>,
     used: usize,
     ended: bool,
 }
 
-impl<R: Read> PackReader<R> {
+impl<'pace, R: Read> PackReader<'pace, R> {
     /// Reads the answer to `request` up to where the pack begins.
     pub(crate) fn open(
         inner: R,
+        pace: &'pace Pace,
         handshake: &Handshake,
         request: &FetchRequest,
     ) -> Result<(Boundary, Self), WireError> {
-        let mut packets = PacketReader::new(inner);
+        let mut packets = PacketReader::new(inner, LONGEST_ASIDE);
         let mut boundary = Boundary::default();
         match handshake {
             Handshake::Two(_) => open_two(&mut packets, &mut boundary)?,
@@ -169,7 +172,7 @@ impl<R: Read> PackReader<R> {
                 skip_acknowledgments(&mut packets)?;
             }
         }
-        Ok((boundary, Self { packets, chunk: Vec::new(), used: 0, ended: false }))
+        Ok((boundary, Self { packets, pace, chunk: Vec::new(), used: 0, ended: false }))
     }
 
     /// The next piece of the pack; empty at its end.
@@ -180,7 +183,13 @@ impl<R: Read> PackReader<R> {
             match self.packets.read()? {
                 Packet::Flush => self.ended = true,
                 Packet::Delimiter => return Err(WireError::Malformed("a section inside the pack")),
-                Packet::Data([1, data @ ..]) => self.chunk.extend_from_slice(data),
+                // Empty ones say that the server is alive.
+                Packet::Data([1]) => {}
+                Packet::Data([1, data @ ..]) => {
+                    self.chunk.extend_from_slice(data);
+                    self.packets.forgive(self.chunk.len());
+                    self.pace.note_pack(self.chunk.len());
+                }
                 Packet::Data([2, ..]) => {}
                 Packet::Data([3, reason @ ..]) => {
                     return Err(WireError::Abandoned(crate::words::printable(reason)));
@@ -225,7 +234,7 @@ fn open_two(
     }
 }
 
-impl<R: Read> Read for PackReader<R> {
+impl<R: Read> Read for PackReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.used == self.chunk.len() && !self.ended {
             self.next_chunk().map_err(io::Error::other)?;
@@ -287,8 +296,9 @@ mod tests {
             (Handshake::Two(Capabilities::default()), two),
             (Handshake::Zero(Capabilities::default(), Default::default()), zero),
         ] {
+            let pace = Pace::preparing();
             let (boundary, mut reader) =
-                PackReader::open(bytes.as_bytes(), &handshake, &FetchRequest::default())
+                PackReader::open(bytes.as_bytes(), &pace, &handshake, &FetchRequest::default())
                     .expect("is an answer");
             assert_eq!(boundary.shallow, [oid("1")]);
             let mut read = String::new();
@@ -301,10 +311,59 @@ mod tests {
     fn an_error_inside_the_pack_is_the_servers() {
         let handshake = Handshake::Two(Capabilities::default());
         let bytes = "000dpackfile\n000a\u{3}broke";
+        let pace = Pace::preparing();
         let (_, mut reader) =
-            PackReader::open(bytes.as_bytes(), &handshake, &FetchRequest::default())
+            PackReader::open(bytes.as_bytes(), &pace, &handshake, &FetchRequest::default())
                 .expect("is an answer");
         let error = reader.read(&mut [0; 8]).expect_err("is an error");
         assert_eq!(error.to_string(), "the server broke off: broke");
+    }
+
+    #[test]
+    fn an_answer_that_never_comes_to_its_files_is_refused() {
+        let one = "1".repeat(40);
+        let shallow = format!("0034shallow {one}");
+        let two = Handshake::Two(Capabilities::default());
+        let zero = Handshake::Zero(Capabilities::default(), Default::default());
+        for (handshake, start, again) in [
+            (&two, "0011shallow-info\n", shallow.as_str()),
+            (&two, "", &format!("eee4{}0001", "x".repeat(0xeee0))),
+            (&two, "000dpackfile\n", &format!("eee5\u{2}{}", "x".repeat(0xeee0))),
+            (&zero, "", shallow.as_str()),
+            (&zero, "0000", &format!("0037ACK {one} common")),
+        ] {
+            let endless = Read::chain(start.as_bytes(), Endless(again.as_bytes(), 0));
+            let pace = Pace::preparing();
+            let opened = PackReader::open(endless, &pace, handshake, &FetchRequest::default());
+            let error = match opened {
+                Err(error) => error,
+                Ok((_, mut pack)) => pack.read(&mut [0; 8]).expect_err("no pack comes").into(),
+            };
+            assert!(matches!(error, WireError::TooMuch(..)), "{start}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_size_of_a_pack_is_none_of_the_protocols_business() {
+        let packet = [&b"fff0\x01"[..], &[7; 0xffeb]].concat();
+        let endless = Read::chain(&b"000dpackfile\n"[..], Endless(&packet, 0));
+        let (pace, two) = (Pace::preparing(), Handshake::Two(Capabilities::default()));
+        let (_, mut pack) =
+            PackReader::open(endless, &pace, &two, &FetchRequest::default()).expect("is an answer");
+        let much = io::copy(&mut Read::take(&mut pack, 2 * LONGEST_ASIDE), &mut io::sink());
+        assert_eq!(much.expect("all of it is pack"), 2 * LONGEST_ASIDE);
+    }
+
+    /// The same bytes again and again.
+    struct Endless<'bytes>(&'bytes [u8], usize);
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let rest = &self.0[self.1..];
+            let count = rest.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&rest[..count]);
+            self.1 = (self.1 + count) % self.0.len();
+            Ok(count)
+        }
     }
 }

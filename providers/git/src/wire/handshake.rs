@@ -1,11 +1,14 @@
 //! The first thing that a server says: which version of the protocol it speaks, and what it can do.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufReader, Read};
 
 use super::refs::{Advertisement, RefsBuilder};
-use super::{PacketReader, WireError};
+use super::{LONGEST_LISTING, Pace, Paced, PacketReader, WireError};
 use crate::words::printable;
+
+/// How much a server of version 2 may say of what it can do, in bytes, 64 more for each line. Usual are a few hundred.
+const LONGEST_CAPABILITIES: usize = 1 << 20;
 
 /// What a server can do: `name` or `name=value`, as it said.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,8 +50,14 @@ pub(crate) enum Handshake {
 }
 
 impl Handshake {
-    /// Reads it.
-    pub(crate) fn read(reader: &mut PacketReader<impl Read>) -> Result<Self, WireError> {
+    /// Reads what a server says first.
+    pub(crate) fn receive(answer: impl Read) -> Result<Self, WireError> {
+        let pace = Pace::telling();
+        let answer = BufReader::with_capacity(64 << 10, Paced::new(answer, &pace));
+        Self::read(&mut PacketReader::new(answer, LONGEST_LISTING))
+    }
+
+    fn read(reader: &mut PacketReader<impl Read>) -> Result<Self, WireError> {
         let mut first = reader.read()?.line().map(<[u8]>::to_vec);
         if first.as_deref().is_some_and(|line| line.starts_with(b"# service=")) {
             if reader.read()?.line().is_some() {
@@ -68,7 +77,14 @@ impl Handshake {
 
     fn read_two(reader: &mut PacketReader<impl Read>) -> Result<Self, WireError> {
         let mut capabilities = Capabilities::default();
+        let mut bytes = 0;
         while let Some(line) = reader.read()?.line() {
+            // Short ones take many times their size in memory.
+            bytes += line.len() + 64;
+            if bytes > LONGEST_CAPABILITIES {
+                let limit = LONGEST_CAPABILITIES as u64;
+                return Err(WireError::TooMuch(limit, "bytes about what it can do"));
+            }
             capabilities.add(&String::from_utf8_lossy(line));
         }
         capabilities.check_object_format()?;
@@ -115,7 +131,7 @@ mod tests {
         }
         writer.flush();
         let bytes = writer.into_bytes();
-        Handshake::read(&mut PacketReader::new(bytes.as_slice()))
+        Handshake::read(&mut PacketReader::new(bytes.as_slice(), LONGEST_LISTING))
     }
 
     #[test]
@@ -155,5 +171,24 @@ mod tests {
             Err(WireError::ObjectFormat(_))
         ));
         assert!(matches!(read(&["<html>"]), Err(WireError::Malformed(_))));
+    }
+
+    #[test]
+    fn capabilities_without_end_are_refused() {
+        let many: Vec<String> = (0..20_000).map(|number| format!("c{number}")).collect();
+        let lines: Vec<&str> =
+            std::iter::once("version 2").chain(many.iter().map(String::as_str)).collect();
+        assert!(matches!(read(&lines), Err(WireError::TooMuch(..))));
+    }
+
+    #[test]
+    fn a_listing_without_end_is_refused() {
+        // Refs that are not kept count, too.
+        let line = format!("{OID} refs/pull/{}\n", "x".repeat(60_000));
+        let packet = format!("{:04x}{line}", line.len() + 4);
+        let packets = usize::try_from(LONGEST_LISTING).expect("fits") / packet.len() + 1;
+        let endless: Vec<u8> = packet.as_bytes().repeat(packets);
+        let refused = Handshake::receive(endless.as_slice());
+        assert!(matches!(refused, Err(WireError::TooMuch(LONGEST_LISTING, _))), "{refused:?}");
     }
 }

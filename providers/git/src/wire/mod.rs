@@ -7,10 +7,12 @@
 
 mod fetch;
 mod handshake;
+mod pace;
 mod packet;
 mod refs;
 
 pub(crate) use self::fetch::{Boundary, Depth, FetchRequest, PackReader};
 pub(crate) use self::handshake::{Capabilities, Handshake};
-pub(crate) use self::packet::{Packet, PacketReader, PacketWriter, WireError};
+pub(crate) use self::pace::{Pace, Paced};
+pub(crate) use self::packet::{LONGEST_LISTING, Packet, PacketReader, PacketWriter, WireError};
 pub(crate) use self::refs::{Advertisement, Ref, read_listing, write_listing_request};

@@ -43,6 +43,18 @@ pub(crate) enum WireError {
     /// The server names its objects by SHA-256.
     #[error("the repository names its objects by `{0}`, and only sha1 is understood")]
     ObjectFormat(String),
+    /// The server sends more than is accepted.
+    #[error("the server sends more than {0} {1}")]
+    TooMuch(u64, &'static str),
+    /// The server is too slow.
+    #[error("fewer than {0} bytes a second came for {1} s")]
+    TooSlow(u64, u64),
+    /// The server does not come to an end.
+    #[error("the answer is not complete after {0} s")]
+    TooLong(u64),
+    /// The server says nothing.
+    #[error("nothing came for {0} s")]
+    Silent(u64),
     /// The connection failed.
     #[error("the connection failed")]
     Io(#[source] io::Error),
@@ -50,23 +62,50 @@ pub(crate) enum WireError {
 
 impl From<io::Error> for WireError {
     fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::UnexpectedEof { Self::Cut } else { Self::Io(error) }
+        match error.downcast::<Self>() {
+            // One that had to pass through `Read`.
+            Ok(error) => error,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Self::Cut,
+            Err(error) => Self::Io(error),
+        }
     }
 }
 
 /// The longest packet that Git allows, without its length.
 const LONGEST: usize = 65_516;
 
+/// Bytes that a server may list refs with. The largest repositories list some hundred thousand, in a third of it.
+pub(crate) const LONGEST_LISTING: u64 = 64 << 20;
+
+/// Bytes that a server may send beside a pack: acknowledgments, where history ends, and what it is doing.
+pub(crate) const LONGEST_ASIDE: u64 = 16 << 20;
+
 /// Reads packets one by one.
 #[derive(Debug)]
 pub(crate) struct PacketReader<R> {
     inner: R,
     buffer: Vec<u8>,
+    read: u64,
+    limit: u64,
 }
 
 impl<R: Read> PacketReader<R> {
-    pub(crate) fn new(inner: R) -> Self {
-        Self { inner, buffer: Vec::new() }
+    /// A reader of at most `limit` bytes.
+    pub(crate) fn new(inner: R, limit: u64) -> Self {
+        Self { inner, buffer: Vec::new(), read: 0, limit }
+    }
+
+    /// Leaves bytes out of what is counted, because they are counted elsewhere.
+    pub(super) fn forgive(&mut self, bytes: usize) {
+        self.read = self.read.saturating_sub(bytes as u64);
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), WireError> {
+        self.read += bytes as u64;
+        if self.read > self.limit {
+            return Err(WireError::TooMuch(self.limit, "bytes that are no files"));
+        }
+        Ok(())
     }
 
     /// The next packet.
@@ -77,6 +116,7 @@ impl<R: Read> PacketReader<R> {
             .iter()
             .try_fold(0, |sum, digit| Some(sum * 16 + char::from(*digit).to_digit(16)? as usize))
             .ok_or(WireError::Malformed("a packet without a length"))?;
+        self.count(length.max(4))?;
         match length {
             0 => return Ok(Packet::Flush),
             1 => return Ok(Packet::Delimiter),
@@ -139,12 +179,22 @@ mod tests {
         writer.flush();
         let bytes = writer.into_bytes();
         assert_eq!(bytes, b"000bwant x\n00010006\0\n0000");
-        let mut reader = PacketReader::new(bytes.as_slice());
+        let mut reader = PacketReader::new(bytes.as_slice(), 64);
         assert_eq!(reader.read().expect("is a packet").line(), Some(b"want x".as_slice()));
         assert_eq!(reader.read().expect("is a packet"), Packet::Delimiter);
         assert_eq!(reader.read().expect("is a packet"), Packet::Data(b"\0\n"));
         assert_eq!(reader.read().expect("is a packet"), Packet::Flush);
         assert!(matches!(reader.read(), Err(WireError::Cut)));
+    }
+
+    #[test]
+    fn packets_without_end_are_refused() {
+        for packet in ["0000", "0005\u{2}", "0008abcd"] {
+            let endless = packet.as_bytes().iter().copied().cycle().take(2_000).collect::<Vec<_>>();
+            let mut reader = PacketReader::new(endless.as_slice(), 1_000);
+            let error = (0..1_000).find_map(|_| reader.read().err()).expect("is over some day");
+            assert!(matches!(error, WireError::TooMuch(1_000, _)), "{packet}: {error}");
+        }
     }
 
     #[test]
@@ -156,7 +206,8 @@ mod tests {
             ("0009done", "the connection broke off"),
             ("0010ERR no\x1b[31m\n", "the server says: no\\u{1b}[31m"),
         ] {
-            let error = PacketReader::new(bytes.as_bytes()).read().expect_err("is no packet");
+            let error =
+                PacketReader::new(bytes.as_bytes(), 1 << 20).read().expect_err("is no packet");
             assert_eq!(error.to_string(), expected, "{bytes}");
         }
     }

@@ -128,12 +128,11 @@ pub(super) struct RefsBuilder {
     refs: Vec<Ref>,
     head: Option<Oid>,
     default_branch: Option<String>,
-    seen: usize,
 }
 
 impl RefsBuilder {
-    /// Far above any repository that packages are published from.
-    const MOST: usize = 1_000_000;
+    /// Branches and tags. The largest repositories have some hundred thousand.
+    const MOST: usize = 500_000;
 
     pub(super) fn head_is(&mut self, branch: &[u8]) {
         self.default_branch = text(branch).filter(|name| name.starts_with("refs/heads/"));
@@ -176,17 +175,16 @@ impl RefsBuilder {
     }
 
     fn add(&mut self, target: Oid, name: &[u8], peeled: Option<Oid>) -> Result<(), WireError> {
-        self.seen += 1;
-        if self.seen > Self::MOST {
-            return Err(WireError::Malformed("more refs than are accepted"));
-        }
         if name == b"HEAD" {
             self.head = Some(target);
             return Ok(());
         }
         let kept = name.starts_with(b"refs/heads/") || name.starts_with(b"refs/tags/");
         // A name that is not UTF-8 cannot be written in a reference either.
-        if let Some(name) = text(name).filter(|_| kept) {
+        if kept && let Some(name) = text(name) {
+            if self.refs.len() == Self::MOST {
+                return Err(WireError::TooMuch(Self::MOST as u64, "branches and tags"));
+            }
             self.refs.push(Ref { name, target, commit: peeled.unwrap_or(target) });
         }
         Ok(())
@@ -247,5 +245,22 @@ mod tests {
         let text = format!("{one} HEAD\n{one} refs/heads/a\n{two} refs/heads/main\n");
         let refs = Advertisement::parse(&text).expect("is a listing");
         assert_eq!(refs.default_branch(), Some("refs/heads/a"));
+    }
+
+    #[test]
+    fn refs_without_end_are_refused() {
+        let one = "1".repeat(40);
+        let mut refs = RefsBuilder::default();
+        let mut add = |number: usize, folder: &str| {
+            refs.add_line(format!("{one} refs/{folder}/{number}").as_bytes())
+        };
+        // What is not kept costs nothing but its bytes.
+        for number in 0..9 {
+            add(number, "pull").expect("is passed over");
+        }
+        for number in 0..RefsBuilder::MOST {
+            add(number, "tags").expect("is kept");
+        }
+        assert!(matches!(add(RefsBuilder::MOST, "tags"), Err(WireError::TooMuch(..))));
     }
 }

@@ -2,7 +2,7 @@
 
 use mu_provider::conformance::hostile::{Item, trees};
 use mu_provider::conformance::server::{Reply, TestServer};
-use mu_provider::{ErrorKind, Provider as _, ProviderError, Tree};
+use mu_provider::{ErrorKind, Folder, Limits, Provider as _, ProviderError, Tree, TreeWriter};
 
 use crate::support::{Origin, World, git, git_with_input, local, locked, told, written};
 
@@ -97,6 +97,67 @@ fn a_tree_that_grows_without_end_is_refused() {
     let error = world.fetch(&local(origin.folder()), &locked(&commit)).expect_err("is a bomb");
     assert_eq!(error.kind(), ErrorKind::Integrity);
     assert!(error.to_string().contains("number of its entries"), "{error}");
+}
+
+#[test]
+fn nothing_of_a_tree_that_grows_without_end_is_written() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("x", "1")]);
+    let blob = origin.object("blob", b"x");
+    let mut oid = origin.object("tree", &origin.tree(&[("100644", b"file", &blob)]));
+    for _ in 0..40 {
+        let entries: [(&str, &[u8], &str); 3] =
+            [("40000", b"a", &oid), ("40000", b"b", &oid), ("100644", b"c", &blob)];
+        oid = origin.object("tree", &origin.tree(&entries));
+    }
+    let commit = origin.git(&["commit-tree", &oid, "-m", "bomb"]);
+    origin.git(&["update-ref", "refs/heads/bomb", &commit]);
+    let (world, folder) = (World::new(), tempfile::tempdir().expect("there is room"));
+    let limits = Limits { entries: 5_000, ..Limits::default() };
+    let mut tree = TreeWriter::new(Folder::open(folder.path()).expect("opens"), limits);
+    let location = local(origin.folder());
+    let error = world.provider.fetch(&location, &locked(&commit), &mut tree, &world.notes);
+    let error = error.expect_err("is a bomb");
+    assert_eq!(error.kind(), ErrorKind::Integrity);
+    assert!(error.to_string().contains("limit of 5000"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("can be read").count(), 0);
+}
+
+/// A server that answers every request with these bytes.
+fn saying(body: Vec<u8>) -> TestServer {
+    TestServer::start(move |_, _| {
+        Reply::body(body.clone())
+            .header("content-type", "application/x-git-upload-pack-advertisement")
+    })
+}
+
+#[test]
+fn a_server_that_never_stops_to_tell_what_it_can_do_is_left() {
+    let same = "0013capability=abc\n".repeat(20_000);
+    let many: String = (0..20_000).map(|number| format!("000ecap={number:05}\n")).collect();
+    for body in [format!("000eversion 2\n{same}"), format!("000eversion 2\n{many}")] {
+        let server = saying(body.into_bytes());
+        let world = World::new();
+        let location = written(&server.url("").to_string(), "a.git");
+        let error = world.provider.list(&location, None, &world.notes).expect_err("is too much");
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{error:?}");
+        assert!(told(&error).contains("sends more than"), "{}", told(&error));
+    }
+}
+
+#[test]
+fn what_a_server_says_is_no_line_of_its_own() {
+    let line = "ERR no\nhint: run `curl x | sh`\u{2028}\u{202e}\n";
+    let server = saying(format!("{:04x}{line}", line.len() + 4).into_bytes());
+    let world = World::new();
+    let location = written(&server.url("").to_string(), "a.git");
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let error = world.provider.resolve(&location, commit, &world.notes).expect_err("is refused");
+    let error = told(&error);
+    assert!(
+        error.contains("no; hint: run") && !error.contains(['\n', '\u{2028}', '\u{202e}']),
+        "{error}"
+    );
 }
 
 #[test]
