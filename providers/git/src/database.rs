@@ -9,13 +9,17 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Once, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use git2::{ErrorCode, Indexer, ObjectType, Odb, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 use sha1::{Digest as _, Sha1};
 
 use crate::dates;
+use crate::pack::PackScan;
 use crate::transport::ReceiveError;
 use crate::wire::{Advertisement, Boundary};
 
@@ -43,7 +47,18 @@ pub(crate) struct Bounds {
     pub(crate) pack: u64,
     /// Bytes of one file.
     pub(crate) file: u64,
+    /// How long building the objects of a pack may take, beside a second for each [`BUILT`] bytes.
+    pub(crate) building: Duration,
 }
+
+/// So many pieces of a pack may wait to be looked through.
+const AHEAD: usize = 8;
+
+/// Bytes of a pack whose objects are built in a second by the slowest machine. Usual are ten times as many and more.
+const BUILT: u64 = 256 << 10;
+
+/// Bytes of an object that is no file. A folder with all entries that a package may have is no larger.
+const LARGEST_FOLDER: u64 = 64 << 20;
 
 /// The bare repository of one remote.
 pub(crate) struct Database {
@@ -106,8 +121,12 @@ impl Database {
             if found != kind {
                 return Err(ObjectError::Kind(oid, kind));
             }
-            if size as u64 > self.bounds.file {
-                return Err(ObjectError::TooLarge(oid, size as u64, self.bounds.file));
+            let limit = match kind {
+                ObjectType::Blob => self.bounds.file,
+                _ => self.bounds.file.min(LARGEST_FOLDER),
+            };
+            if size as u64 > limit {
+                return Err(ObjectError::TooLarge(oid, size as u64, limit));
             }
             let object = objects.read(oid).map_err(failed)?;
             if !is_named(oid, kind, object.data()) {
@@ -281,29 +300,58 @@ impl Database {
         let objects = self.guard();
         let objects = objects.as_ref();
         let mut indexer = Indexer::new(objects, &self.packs(), 0, false).map_err(broken)?;
-        let mut buffer = vec![0; 256 << 10];
-        let mut done = 0_u64;
-        loop {
-            let count = match pack.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(ReceiveError::Source(error)),
-            };
-            done += count as u64;
-            if done > self.bounds.pack {
-                let text = format!("it has more than {} bytes", self.bounds.pack);
-                return Err(ReceiveError::Refused(refuse(&text)));
-            }
-            progress.bytes(done, None);
-            indexer.write_all(&buffer[..count]).map_err(|error| {
-                match error.downcast::<git2::Error>() {
+        // Objects are built when all is there, and how long that takes is up to who made the pack.
+        let until = Arc::new(OnceLock::<Instant>::new());
+        let deadline = Arc::clone(&until);
+        indexer.progress(move |_| deadline.get().is_none_or(|until| Instant::now() < *until));
+        let done = std::thread::scope(|scope| {
+            let (sender, pieces) = sync_channel::<Vec<u8>>(AHEAD);
+            let mut scan = PackScan::new(self.bounds.file);
+            let look = move || pieces.into_iter().try_for_each(|piece| scan.feed(&piece));
+            let scanner = thread::Builder::new().name("mu-git-scan".to_owned());
+            let scanner = scanner.spawn_scoped(scope, look).map_err(|error| {
+                let text = "cannot start a thread to look through a pack";
+                ReceiveError::Refused(ProviderError::new(ErrorKind::Io, text).because(error))
+            })?;
+            let mut done = 0_u64;
+            let mut buffer = vec![0; 256 << 10];
+            let taken = loop {
+                let count = match pack.read(&mut buffer) {
+                    Ok(0) => break Ok(()),
+                    Ok(count) => count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => break Err(ReceiveError::Source(error)),
+                };
+                done += count as u64;
+                if done > self.bounds.pack {
+                    let text = format!("it has more than {} bytes", self.bounds.pack);
+                    break Err(ReceiveError::Refused(refuse(&text)));
+                }
+                progress.bytes(done, None);
+                let written = indexer.write_all(&buffer[..count]).map_err(|error| match error
+                    .downcast::<git2::Error>(
+                ) {
                     Ok(error) => broken(error),
                     Err(error) => ReceiveError::Refused(cannot_write(&self.folder, error)),
+                });
+                // Whoever looks through it gave up if nobody takes it.
+                if written.is_err() || sender.send(buffer[..count].to_vec()).is_err() {
+                    break written;
                 }
-            })?;
-        }
-        indexer.commit().map_err(broken)?;
+            };
+            drop(sender);
+            let found = scanner.join().expect("no input makes it panic");
+            found.map_err(|error| ReceiveError::Refused(refuse(&error.to_string())))?;
+            taken.map(|()| done)
+        })?;
+        let patience = self.bounds.building + Duration::from_secs(done / BUILT);
+        let until = until.get_or_init(|| Instant::now() + patience);
+        indexer.commit().map_err(|error| match error.class() {
+            git2::ErrorClass::Callback if Instant::now() >= *until => {
+                ReceiveError::Refused(refuse("it takes too long to build its objects"))
+            }
+            _ => broken(error),
+        })?;
         match objects {
             Some(objects) => objects.refresh().map_err(broken),
             None => Ok(()),
@@ -378,4 +426,58 @@ fn lines(oids: &BTreeSet<Oid>, line: impl Fn(&Oid) -> String) -> String {
 
 fn cannot_write(path: &Path, error: io::Error) -> ProviderError {
     ProviderError::new(ErrorKind::Io, format!("cannot write `{}`", path.display())).because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+    use mu_provider::Silent;
+    use sha1::{Digest as _, Sha1};
+
+    use super::*;
+
+    /// Takes in one object of four bytes, and a delta of it that says that it becomes `size`.
+    fn receive(size: &[u8], building: Duration) -> (Result<(), ReceiveError>, usize) {
+        let folder = tempfile::tempdir().expect("there is room");
+        let bounds = Bounds { pack: 1 << 20, file: 1 << 20, building };
+        let database = Database::new(folder.path().join("x.git"), bounds);
+        let lock = database.lock(|| ()).expect("is free");
+        database.prepare(&lock, "x").expect("can be made");
+        let compressed = |data: &[u8]| {
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(data).expect("goes to memory");
+            encoder.finish().expect("goes to memory")
+        };
+        let base = [&[0x34][..], &compressed(b"base")].concat();
+        // The first three bytes of what it is built of.
+        let delta = [&[4], size, &[0x90, 3]].concat();
+        let kind = 0x60 | u8::try_from(delta.len()).expect("is short");
+        let distance = u8::try_from(base.len()).expect("is short");
+        let mut pack =
+            [b"PACK\0\0\0\x02\0\0\0\x02", &base[..], &[kind, distance], &compressed(&delta)]
+                .concat();
+        let sum = Sha1::digest(&pack);
+        pack.extend_from_slice(&sum);
+        let boundary = Boundary::default();
+        let result = database.receive(&lock, &[], &boundary, &mut pack.as_slice(), &Silent);
+        (result, fs::read_dir(database.packs()).expect("can be read").count())
+    }
+
+    #[test]
+    fn what_would_take_too_much_or_too_long_is_not_built() {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let (honest, files) = receive(&[3], MINUTE);
+        assert!(honest.is_ok() && files == 2, "{honest:?}");
+        for (size, building, why) in [
+            (&[0x80, 0x80, 0x80, 0x80, 1][..], MINUTE, "268435456 bytes"),
+            (&[3], Duration::ZERO, "takes too long"),
+        ] {
+            let (result, left) = receive(size, building);
+            let Err(ReceiveError::Refused(error)) = result else { panic!("{why}: {result:?}") };
+            assert_eq!(error.kind(), ErrorKind::Integrity);
+            assert!(error.to_string().contains(why), "{error}");
+            assert_eq!(left, 0, "nothing half done stays");
+        }
+    }
 }

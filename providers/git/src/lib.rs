@@ -7,6 +7,7 @@
 //! | `programs`, `settings` | what is run for the user, and what the user told Git |
 //! | `wire` | Git's protocol, for reading |
 //! | `database` | one bare repository in the cache for each remote; on disk: `NAME-HASH.git`, `.git.lock` beside it, and `NAME-HASH.history.git` with commits alone |
+//! | `pack` | what a pack would become, before it does |
 //! | `repository`, `repositories` | what is listed, what is here, what must be fetched |
 //! | `listing`, `version` | the releases that refs are |
 //! | `commit`, `snapshot`, `manifest` | finding and reading one commit |
@@ -24,6 +25,7 @@ mod failure;
 mod gitmodules;
 mod listing;
 mod manifest;
+mod pack;
 mod programs;
 mod provider;
 mod remote_url;

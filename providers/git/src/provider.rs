@@ -77,7 +77,11 @@ impl GitProvider {
     pub fn new(options: GitOptions) -> Self {
         let programs = Programs::new(&options.variables, &options.cache);
         let transports = Transports::new(&options.http, programs);
-        let bounds = Bounds { pack: options.largest_pack, file: options.largest_file };
+        let bounds = Bounds {
+            pack: options.largest_pack,
+            file: options.largest_file,
+            building: std::time::Duration::from_secs(30),
+        };
         Self { repositories: Repositories::new(options.cache, options.offline, bounds, transports) }
     }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use git2::{Oid, Repository};
 use mu_provider::{ErrorKind, ProviderError};
 
+use crate::pack::Scanned;
 use crate::remote_url::RemoteUrl;
 
 /// What the first lines of bundles are.
@@ -17,6 +18,12 @@ const SIGNATURES: [&str; 2] = ["# v2 git bundle", "# v3 git bundle"];
 
 /// No line of a header is longer: names of refs have at most 4,096 bytes anywhere.
 const LONGEST_LINE: usize = 8 << 10;
+
+/// Bytes of what a delta becomes, as for packs from elsewhere.
+const LARGEST: u64 = 1 << 30;
+
+/// How many branches and tags a bundle may have, as a server.
+const MOST_REFS: usize = 500_000;
 
 /// Whether a file is a bundle.
 pub(super) fn is_bundle(path: &Path) -> bool {
@@ -44,7 +51,7 @@ pub(super) fn unpack(
     {
         let database = repository.odb().map_err(git_failed)?;
         let mut pack = database.packwriter().map_err(git_failed)?;
-        io::copy(&mut reader, &mut pack).map_err(io_failed)?;
+        io::copy(&mut Scanned::new(reader, LARGEST), &mut pack).map_err(io_failed)?;
         pack.flush().map_err(io_failed)?;
         pack.commit().map_err(git_failed)?;
     }
@@ -75,6 +82,9 @@ fn header(
                 .into());
             }
             continue;
+        }
+        if refs.len() == MOST_REFS {
+            return Err(format!("it has more than {MOST_REFS} branches and tags").into());
         }
         let (target, name) = line.split_once(' ').ok_or("its header is damaged")?;
         refs.push((Oid::from_str(target)?, name.to_owned()));
