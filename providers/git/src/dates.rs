@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 
 use git2::Oid;
-use mu_provider::{Progress, ProviderError, Release};
+use mu_provider::{Progress, ProviderError};
 
+use crate::listing::Listed;
 use crate::repository::Repository;
 use crate::wire::Advertisement;
 
@@ -14,13 +15,13 @@ use crate::wire::Advertisement;
 pub(crate) fn add(
     repository: &Repository,
     listed: &Advertisement,
-    releases: &mut [Release],
+    releases: &mut [Listed<'_>],
     progress: &dyn Progress,
 ) -> Result<bool, ProviderError> {
     let targets: HashMap<&str, Oid> =
         listed.refs().iter().map(|other| (&*other.name, other.target)).collect();
-    let target = |release: &Release| targets.get(release.reference.as_deref()?).copied();
-    let is_version = |release: &&mut Release| !release.version.is_empty();
+    let target = |release: &Listed<'_>| targets.get(release.reference).copied();
+    let is_version = |release: &&mut Listed<'_>| !release.version.is_empty();
     let wanted: Vec<Oid> =
         releases.iter_mut().filter(is_version).filter_map(|release| target(release)).collect();
     let dates = repository.dates(&wanted, progress)?;

@@ -10,7 +10,6 @@ use mu_provider::{FileDigest, Location, Release};
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 
-use crate::commit::parse as parse_commit;
 use crate::version;
 use crate::wire::{Advertisement, Ref};
 
@@ -41,24 +40,22 @@ impl<'call> Package<'call> {
     }
 
     /// The releases.
-    pub(crate) fn releases(self, listed: &Advertisement) -> Vec<Release> {
+    pub(crate) fn releases(self, listed: &Advertisement) -> Vec<Listed<'_>> {
         let mut sorted = Sorted::default();
         let prefix = format!("{}/", self.folder);
-        let own = |tag: &Ref| {
-            tag.tag()?.strip_prefix(&prefix).filter(|_| prefix != "/").map(str::to_owned)
-        };
+        let own =
+            |tag: &Ref| tag.tag().is_some_and(|tag| tag.starts_with(&prefix)) && prefix != "/";
         let tags = listed.refs().iter().filter(|other| other.tag().is_some());
         // Tags of the folder go first: they win over others of the same name.
-        let is_own = |tag: &&Ref| own(tag).is_some();
-        for tag in tags.clone().filter(is_own) {
-            let short = own(tag).unwrap_or_default();
-            match version::parse(&short, self.lenient) {
-                Some(version) => sorted.add_version(version, tag, &short),
-                None => sorted.add_tag(tag, Some(&short)),
+        for tag in tags.clone().filter(|tag| own(tag)) {
+            let short = &tag.tag().unwrap_or_default()[prefix.len()..];
+            match version::parse(short, self.lenient) {
+                Some(version) => sorted.add_version(version, tag, short),
+                None => sorted.add_tag(tag, Some(short)),
             }
         }
         let has_own_versions = !sorted.versions.is_empty();
-        for tag in tags.filter(|tag| !is_own(tag)) {
+        for tag in tags.filter(|tag| !own(tag)) {
             let name = tag.tag().unwrap_or_default();
             match version::parse(name, self.lenient) {
                 Some(version) if !has_own_versions => sorted.add_version(version, tag, name),
@@ -85,8 +82,7 @@ impl<'call> Package<'call> {
     pub(crate) fn neighbours(self, commit: Oid, listed: &Advertisement) -> Vec<Oid> {
         let releases = self.releases(listed);
         let versions = releases.iter().filter(|release| !release.version.is_empty());
-        let commits: Vec<Oid> =
-            versions.filter_map(|release| parse_commit(release.commit.as_deref())).collect();
+        let commits: Vec<Oid> = versions.map(|release| release.commit).collect();
         let Some(here) = commits.iter().position(|other| *other == commit) else {
             return Vec::new();
         };
@@ -102,34 +98,64 @@ impl<'call> Package<'call> {
 
     /// The release that a commit is: the highest version whose tag leads to exactly it.
     pub(crate) fn release_of(self, commit: Oid, listed: Option<&Advertisement>) -> Release {
-        let hex = commit.to_string();
         let releases = listed.map(|listed| self.releases(listed)).unwrap_or_default();
-        let mut versions = releases.into_iter().rev().filter(|release| !release.version.is_empty());
-        versions
-            .find(|release| release.commit.as_ref() == Some(&hex))
-            .unwrap_or(Release { commit: Some(hex), ..Release::default() })
+        let mut versions = releases.iter().rev().filter(|release| !release.version.is_empty());
+        match versions.find(|release| release.commit == commit) {
+            Some(release) => release.to_release(),
+            None => Release { commit: Some(commit.to_string()), ..Release::default() },
+        }
+    }
+}
+
+/// What is known of a release without asking for more. There may be very many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed<'refs> {
+    /// Empty for what is no version.
+    pub(crate) version: String,
+    /// Its names.
+    tags: Vec<&'refs str>,
+    commit: Oid,
+    /// The full name of the tag or branch.
+    pub(crate) reference: &'refs str,
+    tip: bool,
+    /// When it was published, RFC 3339.
+    pub(crate) published: Option<String>,
+}
+
+impl Listed<'_> {
+    /// The release as its listing has it.
+    pub(crate) fn to_release(&self) -> Release {
+        Release {
+            version: self.version.clone(),
+            tags: self.tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            commit: Some(self.commit.to_string()),
+            reference: Some(self.reference.to_owned()),
+            tip: self.tip,
+            published: self.published.clone(),
+            ..Release::default()
+        }
     }
 }
 
 /// A version and what was listed for it.
-struct Versioned {
-    release: Release,
+struct Versioned<'refs> {
+    release: Listed<'refs>,
     /// How faithfully its tag spells the version: `v1.2.3` before `1.2.3` before `v1.2`.
     rank: u8,
 }
 
 /// Releases by kind, in their order.
 #[derive(Default)]
-struct Sorted {
-    versions: BTreeMap<Version, Versioned>,
-    tags: Vec<Release>,
-    branches: Vec<Release>,
-    names: BTreeSet<String>,
+struct Sorted<'refs> {
+    versions: BTreeMap<Version, Versioned<'refs>>,
+    tags: Vec<Listed<'refs>>,
+    branches: Vec<Listed<'refs>>,
+    names: BTreeSet<&'refs str>,
     has_tip: bool,
 }
 
-impl Sorted {
-    fn add_version(&mut self, version: Version, tag: &Ref, short: &str) {
+impl<'refs> Sorted<'refs> {
+    fn add_version(&mut self, version: Version, tag: &'refs Ref, short: &str) {
         let spelled = short.strip_prefix('v').unwrap_or(short) == version.to_string();
         let rank = match (spelled, short.starts_with('v')) {
             (true, true) => 0,
@@ -159,7 +185,7 @@ impl Sorted {
         }
     }
 
-    fn add_tag(&mut self, tag: &Ref, short: Option<&str>) {
+    fn add_tag(&mut self, tag: &'refs Ref, short: Option<&'refs str>) {
         let release = self.release(tag, short.as_slice());
         // A tag whose name the folder's own one took cannot be named at all.
         if !release.tags.is_empty() {
@@ -167,7 +193,7 @@ impl Sorted {
         }
     }
 
-    fn add_branch(&mut self, branch: &Ref, default: Option<&str>) {
+    fn add_branch(&mut self, branch: &'refs Ref, default: Option<&str>) {
         if branch.branch().is_none() {
             return;
         }
@@ -181,24 +207,27 @@ impl Sorted {
     }
 
     /// A release with the names that no earlier one has.
-    fn release(&mut self, other: &Ref, more: &[&str]) -> Release {
+    fn release(&mut self, other: &'refs Ref, more: &[&'refs str]) -> Listed<'refs> {
         let name = other.tag().or(other.branch()).unwrap_or_default();
         let names = std::iter::once(name).chain(more.iter().copied());
-        let names = names.filter(|name| self.names.insert((*name).to_owned()));
-        Release {
-            tags: names.map(str::to_owned).collect(),
-            commit: Some(other.commit.to_string()),
-            reference: Some(other.name.clone()),
-            ..Release::default()
+        Listed {
+            version: String::new(),
+            tags: names.filter(|name| self.names.insert(*name)).collect(),
+            commit: other.commit,
+            reference: &other.name,
+            tip: false,
+            published: None,
         }
     }
 
-    fn finish(self, listed: &Advertisement) -> Vec<Release> {
-        let detached = listed.head().filter(|_| !self.has_tip).map(|head| Release {
-            commit: Some(head.to_string()),
-            reference: Some("HEAD".to_owned()),
+    fn finish(self, listed: &Advertisement) -> Vec<Listed<'refs>> {
+        let detached = listed.head().filter(|_| !self.has_tip).map(|head| Listed {
+            version: String::new(),
+            tags: Vec::new(),
+            commit: head,
+            reference: "HEAD",
             tip: true,
-            ..Release::default()
+            published: None,
         });
         let versions = self.versions.into_values().map(|version| version.release);
         versions.chain(self.tags).chain(self.branches).chain(detached).collect()
@@ -224,7 +253,7 @@ mod tests {
             .iter()
             .map(|release| {
                 let tip = if release.tip { " tip" } else { "" };
-                let commit = release.commit.as_ref().expect("all have one");
+                let commit = release.commit.to_string();
                 format!("{} {} {}{tip}", release.version, release.tags.join(","), &commit[..1])
             })
             .collect();

@@ -15,7 +15,7 @@ use crate::commit;
 use crate::database::Bounds;
 use crate::dates;
 use crate::export::Export;
-use crate::listing::Package;
+use crate::listing::{Listed, Package};
 use crate::manifest;
 use crate::programs::Programs;
 use crate::repositories::{Repositories, Settled};
@@ -213,10 +213,16 @@ impl Provider for GitProvider {
 }
 
 /// The answer that these releases are.
-fn found(settled: &Settled, location: &Location, releases: &[Release], validator: String) -> Found {
+fn found(
+    settled: &Settled,
+    location: &Location,
+    releases: &[Listed<'_>],
+    validator: String,
+) -> Found {
     let mut lines = Vec::new();
     for release in releases {
-        serde_json::to_writer(&mut lines, release).expect("a release is only text and numbers");
+        serde_json::to_writer(&mut lines, &release.to_release())
+            .expect("a release is only text and numbers");
         lines.push(b'\n');
     }
     let location = settled.location(location);
