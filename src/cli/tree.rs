@@ -14,8 +14,8 @@ use crate::report::{FAINT, STRONG};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A package that was shown above already is marked (*) and not shown again; one that is inside itself is \
-marked (cycle).
+What is below a package is shown once: where the package comes again, it is marked (*); one that is inside itself is \
+marked (cycle). With --json these are `repeated` and `cycle`.
 
 Examples:
   mu tree
@@ -54,10 +54,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     };
     let depth = arguments.depth.unwrap_or(usize::MAX);
     if context.shell.is_json() {
-        let trees: Vec<Value> = roots
-            .iter()
-            .map(|root| to_json(&graph, &edges, *root, depth, &mut Vec::new()))
-            .collect();
+        let (told, path) = (HashSet::new(), Vec::new());
+        let mut telling = Telling { graph: &graph, edges: &edges, depth, told, path };
+        let trees: Vec<Value> = roots.into_iter().map(|root| telling.tell(root)).collect();
         context.json(&json!({ "roots": trees }))?;
         return Ok(0);
     }
@@ -120,35 +119,88 @@ impl Drawing<'_> {
     }
 }
 
-fn to_json(
-    graph: &Graph,
-    edges: &[Vec<Edge>],
-    node: Node,
+/// The same as one JSON value for each root, in which what is below a package is told once.
+struct Telling<'graph> {
+    graph: &'graph Graph,
+    edges: &'graph [Vec<Edge>],
     depth: usize,
-    path: &mut Vec<Node>,
-) -> Value {
-    let vertex = &graph.vertices[node];
-    let in_cycle = path.contains(&node);
-    let below: Vec<Value> = if in_cycle || path.len() >= depth {
-        Vec::new()
-    } else {
-        path.push(node);
-        let below = edges[node]
-            .iter()
-            .map(|edge| {
-                let mut value = to_json(graph, edges, edge.to, depth, path);
+    told: HashSet<Node>,
+    path: Vec<Node>,
+}
+
+impl Telling<'_> {
+    fn tell(&mut self, node: Node) -> Value {
+        let vertex = &self.graph.vertices[node];
+        let in_cycle = self.path.contains(&node);
+        let is_cut = in_cycle || self.path.len() >= self.depth || self.edges[node].is_empty();
+        let is_repeated = !is_cut && !self.told.insert(node) && !self.path.is_empty();
+        let mut below: Vec<Value> = Vec::new();
+        if !is_cut && !is_repeated {
+            self.path.push(node);
+            for edge in &self.edges[node] {
+                let mut value = self.tell(edge.to);
                 value["spec"] = json!(edge.spec);
-                value
-            })
-            .collect();
-        path.pop();
-        below
-    };
-    json!({
-        "name": vertex.name,
-        "id": vertex.id.as_ref().map(ToString::to_string),
-        "version": vertex.version,
-        "cycle": in_cycle,
-        "dependencies": below,
-    })
+                below.push(value);
+            }
+            self.path.pop();
+        }
+        json!({
+            "name": vertex.name,
+            "id": vertex.id.as_ref().map(ToString::to_string),
+            "version": vertex.version,
+            "cycle": in_cycle,
+            "repeated": is_repeated,
+            "dependencies": below,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::graph::Vertex;
+
+    /// A root above layers of two packages, each of which needs both of the next.
+    fn layered(layers: usize) -> Graph {
+        let count = 1 + 2 * layers;
+        let below = |node: usize| match node {
+            0 => vec![1, 2],
+            _ => {
+                (0..2).map(|side| (node - 1) / 2 * 2 + 3 + side).filter(|to| *to < count).collect()
+            }
+        };
+        let edges = |node| below(node).into_iter().map(|to| Edge { to, spec: "^1".to_owned() });
+        let vertices = (0..count).map(|node| Vertex {
+            name: format!("p{node}"),
+            id: None,
+            version: Some("1.0.0".to_owned()),
+            is_root: node == 0,
+            edges: edges(node).collect(),
+        });
+        Graph { vertices: vertices.collect() }
+    }
+
+    fn told(graph: &Graph, edges: &[Vec<Edge>], root: Node, depth: usize) -> Value {
+        Telling { graph, edges, depth, told: HashSet::new(), path: Vec::new() }.tell(root)
+    }
+
+    fn count(value: &Value, marked: &str) -> usize {
+        let below = value["dependencies"].as_array().expect("is a list");
+        usize::from(marked.is_empty() || value[marked] == true)
+            + below.iter().map(|value| count(value, marked)).sum::<usize>()
+    }
+
+    #[test]
+    fn json_tells_what_is_below_a_package_once() {
+        let graph = layered(64);
+        let edges: Vec<Vec<Edge>> = graph.vertices.iter().map(|one| one.edges.clone()).collect();
+        let value = told(&graph, &edges, 0, usize::MAX);
+        // Each arrow is told once: four from each layer, and two from the root. The last packages need nothing.
+        assert_eq!(count(&value, ""), 1 + 2 + 63 * 4);
+        assert_eq!(count(&value, "repeated"), 62 * 2);
+        assert_eq!(value["dependencies"][0]["dependencies"][0]["spec"], "^1");
+        let inverted = told(&graph, &graph.inverted(), 128, usize::MAX);
+        assert!(count(&inverted, "") <= 1 + 2 + 63 * 4 + 2, "{}", count(&inverted, ""));
+        assert_eq!(count(&told(&graph, &edges, 0, 2), ""), 1 + 2 + 4);
+    }
 }
