@@ -7,7 +7,7 @@
 mod layout;
 mod svg;
 
-pub use self::svg::svg;
+pub use self::svg::{pieces, svg};
 
 /// A box.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

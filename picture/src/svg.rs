@@ -29,6 +29,15 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328
 .own .box{fill:#0c2d6b;stroke:#58a6ff}text{fill:#e6edf3}.version,.label{fill:#a6b0ba}\
 .way{stroke:#8b949e}.tip{fill:#8b949e}}";
 
+/// How many boxes, labels and bends a picture has. Time, memory and the length of the text are about in proportion to that,
+/// and it can be far more than the boxes and arrows: an arrow bends beside everything that it passes.
+pub fn pieces(picture: &Picture) -> usize {
+    let label = Size::default();
+    let edges =
+        picture.edges.iter().map(|edge| layout::Edge { from: edge.from, to: edge.to, label });
+    layout::pieces(picture.nodes.len(), &edges.collect::<Vec<_>>())
+}
+
 /// A picture as SVG.
 pub fn svg(picture: &Picture, style: Style) -> String {
     let sizes: Vec<Size> = picture.nodes.iter().map(size_of).collect();

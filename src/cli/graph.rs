@@ -4,17 +4,19 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::cli::{Context, Ending};
-use crate::ops::Scope;
 use crate::ops::graph::Graph;
-use crate::report::graph::{dot, mermaid, svg};
+use crate::ops::{Code, CommandError, Scope};
+use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The graph of the workspace's packages and of what Mu.lock says they lead to. An arrow leads from a \
-package to one that it needs, and says which versions of it. The same workspace gives the same bytes.
+package to one that it needs, and says which versions of it. The same workspace gives the same bytes. \
+A picture (svg) of more than 500 packages is drawn only with --depth.
 
 Examples:
   mu graph --format svg > graph.svg    a picture, for light and dark pages
+  mu graph --format svg --depth 2      of a graph that is too large for one
   mu graph --format mermaid            for Markdown
   mu graph --format dot | dot -Tpng > graph.png
   mu graph --format json")]
@@ -22,6 +24,9 @@ pub(crate) struct Arguments {
     /// In which form
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     format: Format,
+    /// Only N levels below the workspace's packages
+    #[arg(long, value_name = "N")]
+    depth: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -35,7 +40,10 @@ enum Format {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
-    let (graph, _) = Graph::load(&session)?;
+    let (mut graph, _) = Graph::load(&session)?;
+    if let Some(depth) = arguments.depth {
+        graph = graph.within(depth);
+    }
     if context.shell.is_json() || arguments.format == Format::Json {
         context.json(&to_json(&graph))?;
         return Ok(0);
@@ -43,10 +51,34 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let text = match arguments.format {
         Format::Dot | Format::Json => dot(&graph),
         Format::Mermaid => mermaid(&graph),
-        Format::Svg => svg(&graph),
+        Format::Svg => picture(&graph, arguments.depth)?,
     };
     context.print(&text)?;
     Ok(0)
+}
+
+/// More packages than this are not drawn unless it is said how deep.
+const MOST_DRAWN: usize = 500;
+
+/// The graph as a picture, unless that would be too large for anybody to read.
+fn picture(graph: &Graph, depth: Option<usize>) -> Result<String, CommandError> {
+    let count = graph.vertices.len();
+    let too_large = |why: String| {
+        let deeper = depth.map_or_else(|| "N".to_owned(), |depth| (depth / 2).to_string());
+        CommandError::new(Code::Usage, format!("a picture of {count} packages was not drawn: {why}"))
+            .hint(format!(
+                "`mu graph --format svg --depth {deeper}` draws fewer levels below the workspace's packages"
+            ))
+            .hint("`--format dot` and `--format json` have all packages, for other programs")
+    };
+    if depth.is_none() && count > MOST_DRAWN {
+        return Err(too_large(format!("without --depth, {MOST_DRAWN} are drawn at most")));
+    }
+    svg(graph).map_err(|pieces| {
+        too_large(format!(
+            "it would have {pieces} boxes, labels and bends, and may have {MOST_PIECES}"
+        ))
+    })
 }
 
 fn to_json(graph: &Graph) -> Value {
@@ -74,4 +106,51 @@ fn to_json(graph: &Graph) -> Value {
         })
         .collect();
     json!({ "nodes": nodes, "edges": edges })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::graph::{Edge, Vertex};
+
+    /// A chain of packages, and arrows from each to the ones that are so many steps behind it.
+    fn chain(count: usize, steps: &[usize]) -> Graph {
+        let vertices = (0..count).map(|node| Vertex {
+            name: format!("p{node}"),
+            id: None,
+            version: None,
+            is_root: node == 0,
+            edges: steps
+                .iter()
+                .map(|step| node + step)
+                .filter(|to| *to < count)
+                .map(|to| Edge { to, spec: "^1".to_owned() })
+                .collect(),
+        });
+        Graph { vertices: vertices.collect() }
+    }
+
+    #[test]
+    fn pictures_that_nobody_could_read_are_refused() {
+        assert!(picture(&chain(500, &[1]), None).is_ok());
+        let graph = chain(501, &[1]);
+        let error = picture(&graph, None).expect_err("is too large");
+        assert!(error.to_string().contains("a picture of 501 packages was not drawn"), "{error}");
+        assert!(error.hints[0].contains("--depth N"), "{:?}", error.hints);
+        assert!(picture(&graph, Some(600)).is_ok(), "how deep was said");
+        // Each package asks for all behind it, and each arrow passes those in between.
+        let every: Vec<usize> = (1..300).collect();
+        let error = picture(&chain(300, &every), None).expect_err("its arrows are too long");
+        assert!(error.to_string().contains("boxes, labels and bends"), "{error}");
+    }
+
+    #[test]
+    fn only_so_many_levels_are_in_a_part() {
+        let part = chain(10, &[1, 3]).within(2);
+        let names: Vec<&str> = part.vertices.iter().map(|vertex| vertex.name.as_str()).collect();
+        assert_eq!(names, ["p0", "p1", "p2", "p3", "p4", "p6"]);
+        let to =
+            |node: usize| part.vertices[node].edges.iter().map(|edge| edge.to).collect::<Vec<_>>();
+        assert_eq!([to(0), to(3), to(5)], [vec![1, 3], vec![4, 5], vec![]]);
+    }
 }

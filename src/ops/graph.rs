@@ -156,6 +156,32 @@ impl Graph {
         (0..self.vertices.len()).filter(|node| self.vertices[*node].is_root)
     }
 
+    /// The nodes that are at most `depth` steps from a root, and what they ask of each other.
+    #[must_use]
+    pub fn within(&self, depth: usize) -> Self {
+        let mut places: Vec<Option<Node>> = vec![None; self.vertices.len()];
+        let mut wave: Vec<Node> = self.roots().collect();
+        let mut is_kept = vec![false; self.vertices.len()];
+        for _ in 0..=depth {
+            wave.retain(|&node| !std::mem::replace(&mut is_kept[node], true));
+            let next = wave.iter().flat_map(|&node| self.vertices[node].edges.iter());
+            wave = next.map(|edge| edge.to).filter(|&to| !is_kept[to]).collect();
+            if wave.is_empty() {
+                break;
+            }
+        }
+        let kept: Vec<Node> = (0..self.vertices.len()).filter(|&node| is_kept[node]).collect();
+        for (place, &node) in kept.iter().enumerate() {
+            places[node] = Some(place);
+        }
+        let vertices = kept.iter().map(|&node| {
+            let mut vertex = self.vertices[node].clone();
+            vertex.edges.retain_mut(|edge| places[edge.to].map(|to| edge.to = to).is_some());
+            vertex
+        });
+        Self { vertices: vertices.collect() }
+    }
+
     /// The nodes of a package.
     pub fn find(&self, id: &PackageId) -> Vec<Node> {
         (0..self.vertices.len())

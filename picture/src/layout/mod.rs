@@ -60,6 +60,11 @@ const MARGIN: f64 = 16.0;
 /// Space between two layers, in which edges bend.
 const BEND: f64 = 28.0;
 
+/// How many things a layout would have to find a place for: what it costs is a little more than in proportion to that.
+pub(super) fn pieces(nodes: usize, edges: &[Edge]) -> usize {
+    Layered::pieces(nodes, edges)
+}
+
 /// Lays out nodes of these sizes. The first nodes come first where nothing else decides.
 pub(super) fn layout(sizes: &[Size], edges: &[Edge]) -> Layout {
     let layered = Layered::new(sizes, edges);

@@ -7,8 +7,15 @@ use mu_picture::{Edge, Node, Picture, Style};
 use crate::ops::graph::Graph;
 use crate::report::graph::{lines, texts};
 
+/// A picture of more boxes, labels and bends than this is some megabytes, and nobody can read it.
+pub const MOST_PIECES: usize = 50_000;
+
 /// The graph as SVG.
-pub fn svg(graph: &Graph) -> String {
+///
+/// # Errors
+///
+/// How many boxes, labels and bends it would have, if they are more than [`MOST_PIECES`].
+pub fn svg(graph: &Graph) -> Result<String, usize> {
     let node = |vertex| {
         let (name, version) = texts(vertex);
         Node { name, version, is_own: vertex.is_root }
@@ -21,8 +28,12 @@ pub fn svg(graph: &Graph) -> String {
         edges: edges.collect(),
         ..Picture::default()
     };
+    let pieces = mu_picture::pieces(&picture);
+    if pieces > MOST_PIECES {
+        return Err(pieces);
+    }
     picture.description = description(&picture);
-    mu_picture::svg(&picture, Style::Own)
+    Ok(mu_picture::svg(&picture, Style::Own))
 }
 
 fn description(picture: &Picture) -> String {
