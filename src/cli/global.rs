@@ -34,6 +34,9 @@ pub(crate) struct Global {
     /// Pass over versions published after a DATE, or in the last AGE ("3 days")
     #[arg(long, value_name = "DATE|AGE", global = true)]
     exclude_newer: Option<String>,
+    /// Stop choosing versions after N steps, not after 1,000,000
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u64).range(1..))]
+    patience: Option<u64>,
     /// Allow plain http:// to other machines
     #[arg(long, global = true)]
     pub(crate) allow_insecure: bool,
@@ -120,11 +123,16 @@ impl Global {
             published_before: cutoff.map(|cutoff| cutoff.moment(environment.now)),
             prereleases: false,
             installed: BTreeMap::new(),
+            patience: self.patience(),
             yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
             repeated: self.repeated(),
         })
+    }
+
+    fn patience(&self) -> Option<usize> {
+        self.patience.map(|steps| usize::try_from(steps).unwrap_or(usize::MAX))
     }
 
     /// The flags that commands to run next need, too.
@@ -134,6 +142,7 @@ impl Global {
             ("-C", directory),
             ("--resolution", self.resolution.clone()),
             ("--exclude-newer", self.exclude_newer.clone()),
+            ("--patience", self.patience.map(|steps| steps.to_string())),
         ];
         let valued = valued.into_iter().filter(|(_, value)| value.is_some());
         valued.chain(self.allow_insecure.then_some(("--allow-insecure", None))).collect()

@@ -8,9 +8,10 @@ use crate::ops::error::{code_of, place};
 use crate::ops::record::{relative, source_of};
 use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::update::is_move;
-use crate::ops::{Code, CommandError, Session, ways_out};
+use crate::ops::ways_out::{self, Remedy};
+use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy};
+use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished};
 
 /// The error of a selection that failed, with what helps against it.
 pub(super) fn failed(
@@ -22,6 +23,11 @@ pub(super) fn failed(
 ) -> CommandError {
     match failure {
         Failure::Unavailable(error) => unavailable(session, error),
+        Failure::Unfinished(unfinished) => {
+            let ways_on = strategy.ways_on(session.index(), request, &unfinished);
+            let remedies = ways_out::remedies(session, requirements, &ways_on);
+            too_hard(session, requirements, &unfinished, remedies)
+        }
         Failure::Conflict(mut conflict) => {
             complete(session, &mut conflict);
             let ways_out = strategy.ways_out(session.index(), request, &conflict);
@@ -68,6 +74,39 @@ pub(super) fn failed(
         }
     }
 }
+
+/// How many times as many steps the hint for a search that was stopped suggests.
+const LONGER: usize = 10;
+
+/// The error of a search that was stopped.
+fn too_hard(
+    session: &Session,
+    requirements: &Requirements,
+    unfinished: &Unfinished,
+    remedies: Vec<Remedy>,
+) -> CommandError {
+    let text = unfinished.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    let steps = unfinished.steps;
+    let headline = format!("choosing versions was stopped after {steps} steps");
+    let packages: Vec<String> = unfinished.packages.iter().map(ToString::to_string).collect();
+    let mut error = CommandError::new(Code::NoSolution, format!("{headline}\n{}", indent(&lines)))
+        .with_details(json!({ "explanation": lines, "steps": steps, "packages": packages }));
+    if remedies.is_empty()
+        && let Some(id) = unfinished.packages.first()
+    {
+        let name = session.short_name(id);
+        let hint = format!(
+            "with less to choose it takes fewer steps: pin what you know, such as `{name}#VERSION`"
+        );
+        error = error.hint(hint);
+    }
+    let longer = ways_out::longer(session, requirements, steps.saturating_mul(LONGER));
+    ways_out::attach(error, remedies).hint(longer)
+}
+
+/// More of each kind of fact are not given to programs.
+const MOST: usize = 128;
 
 /// Adds what only the session knows: names in the workspace and the lock, and where versions come from.
 fn complete(session: &Session, conflict: &mut Conflict) {
@@ -119,7 +158,7 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
 
 /// The facts of a conflict, for programs.
 fn requirements_json(conflict: &Conflict) -> Vec<Value> {
-    let facts = conflict.facts.iter().filter_map(|fact| match fact {
+    let facts = conflict.facts.iter().take(MOST).filter_map(|fact| match fact {
         Fact::Requires { by, id, asked } => {
             let (by, versions) = match by {
                 Requirer::Roots(names) => (names.clone(), None),
@@ -127,7 +166,7 @@ fn requirements_json(conflict: &Conflict) -> Vec<Value> {
                     (vec![id.to_string()], Some(versions.to_string()))
                 }
             };
-            Some(json!({ "by": by, "versions": versions, "id": id.to_string(), "asked": asked }))
+            Some(json!({ "by": by, "versions": versions, "id": id.to_string(), "asked": &asked[..MOST.min(asked.len())] }))
         }
         _ => None,
     });
@@ -136,7 +175,7 @@ fn requirements_json(conflict: &Conflict) -> Vec<Value> {
 
 /// What no version is left of, for programs.
 fn clashes_json(conflict: &Conflict) -> Vec<Value> {
-    let clashes = conflict.clashes.iter().map(|clash| {
+    let clashes = conflict.clashes.iter().take(MOST).map(|clash| {
         let similar: Vec<String> = clash.similar.iter().map(ToString::to_string).collect();
         json!({
             "id": clash.id.to_string(),
@@ -154,8 +193,8 @@ fn clashes_json(conflict: &Conflict) -> Vec<Value> {
 
 /// The capabilities that nothing is left to provide, for programs.
 fn capabilities_json(conflict: &Conflict) -> Vec<Value> {
-    let clashes = conflict.capabilities.iter().map(|clash| {
-        let rejected = clash.rejected.iter().map(
+    let clashes = conflict.capabilities.iter().take(MOST).map(|clash| {
+        let rejected = clash.rejected.iter().take(MOST).map(
             |(id, _, versions)| json!({ "id": id.to_string(), "versions": versions.to_string() }),
         );
         json!({

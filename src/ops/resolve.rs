@@ -398,6 +398,7 @@ pub fn request(
             prereleases: session.options.prereleases,
             runtime: settings.runtime.clone(),
             mu_version: Version::parse(env!("CARGO_PKG_VERSION")).ok(),
+            patience: session.options.patience,
             base: defaults.base.clone(),
         },
     }

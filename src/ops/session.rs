@@ -40,6 +40,8 @@ pub struct Options {
     pub prereleases: bool,
     /// What is installed, where that is not what is locked: upgrades go from there.
     pub installed: BTreeMap<PackageId, Version>,
+    /// How many steps a search for versions may take, if that was asked for.
+    pub patience: Option<usize>,
     /// Every question is answered with yes.
     pub yes: bool,
     /// Plain http to other machines is fine.

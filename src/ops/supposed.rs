@@ -4,7 +4,7 @@
 
 use crate::ops::Session;
 use crate::ops::get::id_of;
-use crate::ops::ways_out::{ANY_AGE, narrowing, quoted, repeated};
+use crate::ops::ways_out::{ANY_AGE, LEAST, narrowing, quoted, repeated};
 use crate::ops::what_if::WhatIf;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
@@ -68,6 +68,10 @@ impl Supposed<'_> {
             WayOut::Highest => {
                 self.flags.push(("--resolution", Resolution::Highest.as_str()));
                 "choose newer versions, which fit together".to_owned()
+            }
+            WayOut::Minimal => {
+                self.flags.push(("--resolution", Resolution::Minimal.as_str()));
+                LEAST.to_owned()
             }
             WayOut::AnyAge => {
                 self.flags.push(("--exclude-newer", "0"));
@@ -137,7 +141,7 @@ fn suppose(
 }
 
 /// The command line that asks a question.
-fn command(question: &WhatIf) -> String {
+pub(super) fn command(question: &WhatIf) -> String {
     let mut words = vec!["mu resolve".to_owned()];
     words.extend(question.references.iter().map(|text| quoted(text)));
     for (flag, texts) in [

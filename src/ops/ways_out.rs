@@ -22,6 +22,9 @@ use crate::select::{Ask, WayOut};
 /// What it means to look at no version's age.
 pub(super) const ANY_AGE: &str = "let versions in however young they are";
 
+/// What it means to choose by the minimal strategy where the other one does not come to an end.
+pub(super) const LEAST: &str = "choose the oldest versions that are new enough, which fit together";
+
 /// The command that takes a pin back.
 const UNPIN: &str = "mu unpin";
 
@@ -42,6 +45,18 @@ pub(super) fn remedies(
 ) -> Vec<Remedy> {
     let wording = Wording { session, requirements, is_any_age: false };
     ways_out.iter().filter_map(|way_out| wording.remedy(way_out)).collect()
+}
+
+/// How to search longer than a search that was stopped.
+pub(super) fn longer(session: &Session, requirements: &Requirements, steps: usize) -> String {
+    let flag = "--patience";
+    let Some(question) = &requirements.question else {
+        let wording = Wording { session, requirements, is_any_age: false };
+        let commands = wording.again(flag, &format!(" {steps}"));
+        return format!("search longer: `{}`", commands.join(" && "));
+    };
+    let flags = repeated(session, &[flag]);
+    format!("search longer: `{} {flag} {steps}{flags}`", supposed::command(question))
 }
 
 struct Wording<'a> {
@@ -91,6 +106,12 @@ impl Wording<'_> {
                 let joined = commands.join(" && ");
                 let text = format!("choose newer versions, which fit together: `{joined}`");
                 Some(remedy("highest", text, &commands, json!({})))
+            }
+            WayOut::Minimal => {
+                let commands = self.again("--resolution", " minimal");
+                let joined = commands.join(" && ");
+                let text = format!("{LEAST}: `{joined}`");
+                Some(remedy("minimal", text, &commands, json!({})))
             }
             WayOut::AnyAge => {
                 let commands = self.again("--exclude-newer", " 0");

@@ -11,6 +11,8 @@ use crate::select::selection::Statistics;
 pub struct Conflict {
     /// What cannot hold together, along the chains from the roots down to the clash.
     pub facts: Vec<Fact>,
+    /// How many more facts there are.
+    pub untold: usize,
     /// Packages of which no version is left, in the order of the facts.
     pub clashes: Vec<Clash>,
     /// Capabilities of which no provider is left.

@@ -4,7 +4,7 @@
 //! facts they look at, so a huge refutation costs no more than the search that found it; what remains of it is
 //! then small, not smallest.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -17,6 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use thiserror::Error;
 
 use crate::index::releases::Position;
+use crate::select::effort::Effort;
 use crate::select::highest::Proof;
 use crate::select::node::Node;
 use crate::select::positions::PositionSet;
@@ -98,7 +99,7 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
 /// The facts that a refutation rests on.
 fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
     let mut facts: FxHashMap<Key, Group> = FxHashMap::default();
-    let mut seen = FxHashSet::default();
+    let (mut seen, mut told) = (FxHashSet::default(), FxHashSet::default());
     let mut open = vec![proof];
     while let Some(tree) = open.pop() {
         match tree {
@@ -110,11 +111,10 @@ fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
                 }
             }
             DerivationTree::External(External::FromDependencyOf(from, positions, to, set)) => {
-                let (positions, set) = (positions.clone(), set.clone());
-                let link = Link { from: *from, positions, to: *to, set };
-                let group = facts.entry(link.key()).or_default();
-                if !group.contains(&link) {
-                    group.push(link);
+                if told.insert((from, positions, to, set)) {
+                    let (positions, set) = (positions.clone(), set.clone());
+                    let link = Link { from: *from, positions, to: *to, set };
+                    facts.entry(link.key()).or_default().push(link);
                 }
             }
             DerivationTree::External(_) => {}
@@ -164,7 +164,8 @@ fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> Tr
     for link in facts {
         by_node.entry(link.from).or_default().push(link);
     }
-    match pubgrub::resolve(&Facts { by_node, effort }, Node::ROOT, 0u32) {
+    let facts = Facts { by_node, left: effort, effort: RefCell::default() };
+    match pubgrub::resolve(&facts, Node::ROOT, 0u32) {
         Ok(_) => Trial::Holds,
         Err(PubGrubError::NoSolution(proof)) => Trial::Refuted(self::facts(&proof)),
         Err(_) => Trial::TooMuch,
@@ -174,12 +175,14 @@ fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> Tr
 /// A world in which nothing holds but some facts.
 struct Facts<'f> {
     by_node: FxHashMap<Node, Vec<&'f Link>>,
-    effort: &'f Cell<usize>,
+    /// How many facts may still be looked at.
+    left: &'f Cell<usize>,
+    effort: RefCell<Effort>,
 }
 
 impl Facts<'_> {
-    fn spend(&self, effort: usize) -> Result<(), TooMuch> {
-        self.effort.set(self.effort.get().checked_sub(effort).ok_or(TooMuch)?);
+    fn spend(&self, facts: usize) -> Result<(), TooMuch> {
+        self.left.set(self.left.get().checked_sub(facts).ok_or(TooMuch)?);
         Ok(())
     }
 }
@@ -199,15 +202,17 @@ impl DependencyProvider for Facts<'_> {
 
     fn prioritize(
         &self,
-        _node: &Node,
+        node: &Node,
         set: &PositionSet,
         conflicts: &PackageResolutionStatistics,
     ) -> Self::Priority {
-        (conflicts.conflict_count(), Reverse(set.len()))
+        let conflicts = conflicts.conflict_count();
+        self.effort.borrow_mut().note(*node, conflicts);
+        (conflicts, Reverse(set.len()))
     }
 
     fn choose_version(&self, _: &Node, set: &PositionSet) -> Result<Option<Position>, TooMuch> {
-        self.spend(1)?;
+        self.spend(self.effort.borrow_mut().step())?;
         Ok(set.last())
     }
 

@@ -24,8 +24,8 @@ use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{
-    Conflict, Failure, Request, Selection, Strategy, Update, WayOut, ahead, core, diagnose,
-    outcome, raise, ways_out,
+    Conflict, Failure, Request, Selection, Strategy, Unfinished, Update, WayOut, ahead, core,
+    diagnose, outcome, raise, ways_out,
 };
 
 /// How many steps of a search cost nothing worth telling.
@@ -50,6 +50,15 @@ impl Strategy for Highest {
     ) -> Vec<WayOut> {
         ways_out::of_highest(universe, request, conflict)
     }
+
+    fn ways_on(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        unfinished: &Unfinished,
+    ) -> Vec<WayOut> {
+        ways_out::on_from_highest(universe, request, unfinished)
+    }
 }
 
 /// Searches, and once more where looking further may help.
@@ -69,7 +78,7 @@ fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
         Answer::Refuted(proof) => {
             Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)))
         }
-        Answer::GivenUp => unreachable!("a search without a limit comes to an end"),
+        Answer::GivenUp => Err(Failure::Unfinished(Box::new(world.unfinished()))),
     }
 }
 
@@ -89,14 +98,15 @@ pub(super) enum Answer {
     GivenUp,
 }
 
-/// Searches, in at most `steps` steps, until no revision is named that an earlier part of the search should have known
+/// Searches, in at most `steps` steps and no more than the settings allow this world in all, until no revision is named that an earlier part of the search should have known
 /// of.
 pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unavailable> {
     // What was named before this search begins, it knows of.
     world.take_outdated();
     let ranks = Ranks::new(world.request());
-    let limit = world.steps().saturating_add(steps);
+    let limit = world.steps().saturating_add(steps).min(world.most_steps());
     loop {
+        world.begin_search();
         let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };
         let error = match pubgrub::resolve(&search, Node::ROOT, 0u32) {
             Ok(choices) => return Ok(Answer::Chosen(choices)),
@@ -272,8 +282,11 @@ impl DependencyProvider for Search<'_, '_> {
         set: &PositionSet,
         conflicts: &PackageResolutionStatistics,
     ) -> Self::Priority {
-        let turn = self.ranks.turn(&self.world.borrow(), *node, set);
-        (turn, conflicts.conflict_count(), Reverse(set.len()))
+        let conflicts = conflicts.conflict_count();
+        let mut world = self.world.borrow_mut();
+        world.note_conflicts(*node, conflicts);
+        let turn = self.ranks.turn(&world, *node, set);
+        (turn, conflicts, Reverse(set.len()))
     }
 
     fn choose_version(

@@ -12,6 +12,7 @@ mod clash;
 mod conflict;
 mod core;
 mod diagnose;
+mod effort;
 mod explain;
 mod filters;
 mod fold;
@@ -28,12 +29,14 @@ mod selection;
 mod stand_ins;
 mod supply;
 mod trial;
+mod unfinished;
 mod upgrades;
 mod way_out;
 mod ways_out;
 mod world;
 
 pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
+pub use effort::STEPS;
 pub use filters::Rejection;
 pub use fold::{Run, Versions};
 pub use highest::Highest;
@@ -45,6 +48,7 @@ pub use request::{
 pub use selection::{
     Asker, CAPABILITY, Chosen, Demand, Failure, Origin, Replaced, Selection, Statistics, Warning,
 };
+pub use unfinished::Unfinished;
 pub use way_out::{Ask, WayOut};
 
 use crate::index::Universe;
@@ -56,7 +60,7 @@ pub trait Strategy {
     /// # Errors
     ///
     /// [`Failure::Conflict`] when there is no such choice, [`Failure::Unavailable`] when what is needed to tell could not be
-    /// found out.
+    /// found out, [`Failure::Unfinished`] when telling takes more steps than the settings allow.
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure>;
 
     /// What the user can do about a conflict that `request` led to, the least invasive first, at most three. Each was tried
@@ -66,6 +70,14 @@ pub trait Strategy {
         universe: &dyn Universe,
         request: &Request,
         conflict: &Conflict,
+    ) -> Vec<WayOut>;
+
+    /// What the user can do where searching was stopped, at most two things, each tried like a way out of a conflict.
+    fn ways_on(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        unfinished: &Unfinished,
     ) -> Vec<WayOut>;
 }
 

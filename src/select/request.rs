@@ -133,6 +133,8 @@ pub struct Settings {
     pub runtime: BTreeMap<String, String>,
     /// The version of this program; `None` accepts every `muVersion`.
     pub mu_version: Option<Version>,
+    /// How many steps a search may take; `None` means [`STEPS`](crate::select::STEPS).
+    pub patience: Option<usize>,
     /// The default base: messages about packages there leave it out.
     pub base: Base,
 }

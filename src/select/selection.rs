@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Unavailable, Untagged};
 use crate::reference::{PackageId, Version};
-use crate::select::Conflict;
+use crate::select::{Conflict, Unfinished};
 
 /// The versions that were chosen.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -187,6 +187,8 @@ pub enum Failure {
     Unavailable(Unavailable),
     /// The requirements cannot hold together.
     Conflict(Box<Conflict>),
+    /// Searching took too long to tell.
+    Unfinished(Box<Unfinished>),
 }
 
 impl From<Unavailable> for Failure {

@@ -4,6 +4,7 @@
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
+use crate::reference::PackageId;
 use crate::select::ahead;
 use crate::select::diagnose;
 use crate::select::highest::{self, Answer, Choices, PATIENCE, Proof};
@@ -11,7 +12,7 @@ use crate::select::minimal::build::{BuildList, line};
 use crate::select::minimal::{check, providers};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
-use crate::select::{Conflict, Request, Root};
+use crate::select::{Conflict, Failure, Request, Root};
 
 /// Of all steps that are left, one search may take one in so many.
 const SHARE: usize = 3;
@@ -36,14 +37,18 @@ pub(super) enum Outcome {
 impl<'a> Trial<'a> {
     /// A world as the default strategy sees it.
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
-        let world = World::new(universe, request);
-        Self { world, steps: PATIENCE + 2 * cost, is_minimal: false }
+        let mut world = World::new(universe, request);
+        let steps = PATIENCE + 2 * cost;
+        world.limit_steps(steps);
+        Self { world, steps, is_minimal: false }
     }
 
     /// A world as the minimal strategy sees it; `request` has no lock.
     pub(super) fn minimal(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
-        let world = World::new(universe, request).without_narrowing_upgrades();
-        Self { world, steps: PATIENCE + 2 * cost, is_minimal: true }
+        let mut world = World::new(universe, request).without_narrowing_upgrades();
+        let steps = PATIENCE + 2 * cost;
+        world.limit_steps(steps);
+        Self { world, steps, is_minimal: true }
     }
 
     /// Searches for the newest versions that meet `roots` and are in all of `sets`.
@@ -84,10 +89,15 @@ impl<'a> Trial<'a> {
         if let Some(conflict) = check::conflict(&mut self.world, &list)? {
             return Ok((list, Some(conflict)));
         }
-        Ok(match providers::complete(&mut self.world, &[])? {
-            Ok(list) => (list, None),
-            Err(conflict) => (list, Some(*conflict)),
-        })
+        match providers::complete(&mut self.world, &[]) {
+            Ok(list) => Ok((list, None)),
+            Err(Failure::Conflict(conflict)) => Ok((list, Some(*conflict))),
+            Err(Failure::Unfinished(_)) => {
+                self.steps = 0;
+                Ok((list, Some(Conflict::default())))
+            }
+            Err(Failure::Unavailable(error)) => Err(error),
+        }
     }
 
     /// Why what the request asks for cannot be met; none if it can, or if it takes too long to tell.
@@ -127,6 +137,13 @@ impl<'a> Trial<'a> {
         let edge = self.world.edge_to(place, set.clone());
         let reached = self.world.reached(edge, &|node| choices.get(&node).copied())?;
         Ok(reached.map(|(_, position)| position))
+    }
+
+    /// The version that a build list has of a package, the highest if there are several.
+    pub(super) fn built_of(&self, list: &BuildList, id: &PackageId) -> Option<String> {
+        let mut chosen = list.positions().into_iter().rev();
+        let (line, position) = chosen.find(|(line, _)| self.world.package(line.0).id() == id)?;
+        Some(self.world.package(line.0).label(position))
     }
 
     /// The version that a build list has of what `position` of the package at `place` is a candidate of.

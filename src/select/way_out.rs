@@ -25,6 +25,8 @@ pub enum WayOut {
     Forget(PackageId, String),
     /// Choose by the other strategy: highest.
     Highest,
+    /// Choose by the other strategy: minimal.
+    Minimal,
     /// Do all of these, where none is enough alone.
     Together(Vec<WayOut>),
 }

@@ -51,6 +51,7 @@ mod replaces;
 mod resolve;
 mod robust;
 mod search;
+mod stopped;
 #[path = "../support/mod.rs"]
 mod support;
 mod update;

@@ -6,7 +6,6 @@ use rustc_hash::FxHashSet;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
-use crate::select::Root;
 use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::filters::Rejection;
@@ -16,6 +15,7 @@ use crate::select::minimal::{providers, provision, replaced};
 use crate::select::positions::PositionSet;
 use crate::select::stand_ins;
 use crate::select::world::{Ask, OwnRequires, World};
+use crate::select::{Failure, Root};
 
 /// What facts call the command that wants a version; whoever knows its name puts it there.
 pub const COMMAND: &str = "this command";
@@ -114,9 +114,11 @@ pub(in crate::select) fn smallest(
         }
         world.ask(roots);
         world.require_of_own(required);
-        match providers::complete(world, &[])? {
-            Err(smaller) => (smallest, needed) = (*smaller, 0),
-            Ok(_) => needed += 1,
+        match providers::complete(world, &[]) {
+            Err(Failure::Conflict(smaller)) => (smallest, needed) = (*smaller, 0),
+            // What takes too long to try may be needed.
+            Ok(_) | Err(Failure::Unfinished(_)) => needed += 1,
+            Err(Failure::Unavailable(error)) => return Err(error),
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn downgrade(
         let result = draft.select(universe, world.request());
         let is_mended = match &result {
             Err(Failure::Conflict(conflict)) => search.mend_provision(world, &built, conflict),
-            Err(Failure::Unavailable(_)) => false,
+            Err(Failure::Unavailable(_) | Failure::Unfinished(_)) => false,
             Ok(change) => search.mend_rise(world, &built, &change.selection),
         };
         if !is_mended {
@@ -84,8 +84,8 @@ impl<'l> Search<'l> {
         world: &mut World<'_>,
         list: &'l BTreeMap<Line, Position>,
         target: Module,
-    ) -> Result<Self, Unavailable> {
-        let before = providers::complete(world, &[])?.ok().map(|list| list.positions());
+    ) -> Result<Self, Failure> {
+        let before = providers::completed(world, &[])?.map(|list| list.positions());
         let mut most = list.clone();
         most.insert(target.0, target.1);
         let mut fixed = FxHashSet::from_iter([target.0]);

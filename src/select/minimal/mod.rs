@@ -23,7 +23,7 @@ use crate::select::node::{Kind, Node};
 use crate::select::outcome::{self, Asked};
 use crate::select::world::{Ask, World};
 use crate::select::{
-    Asker, Conflict, Failure, Majors, Request, Selection, Strategy, WayOut, ways_out,
+    Asker, Conflict, Failure, Majors, Request, Selection, Strategy, Unfinished, WayOut, ways_out,
 };
 
 /// The least versions that everything reachable asks for.
@@ -34,12 +34,12 @@ impl Strategy for Minimal {
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let list = match providers::complete(&mut world, &[])? {
-            Ok(list) => list,
-            Err(conflict) => {
+        let list = match providers::complete(&mut world, &[]) {
+            Err(Failure::Conflict(conflict)) => {
                 let smallest = check::smallest(&mut world, *conflict)?;
                 return Err(Failure::Conflict(Box::new(smallest)));
             }
+            result => result?,
         };
         let chosen = list.chosen.values().map(|&visit| &list.visits[visit]);
         world.expect_chosen(chosen.map(|visit| (visit.place, visit.position)));
@@ -53,6 +53,15 @@ impl Strategy for Minimal {
         conflict: &Conflict,
     ) -> Vec<WayOut> {
         ways_out::of_minimal(universe, request, conflict)
+    }
+
+    fn ways_on(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        unfinished: &Unfinished,
+    ) -> Vec<WayOut> {
+        ways_out::on_from_minimal(universe, request, unfinished)
     }
 }
 

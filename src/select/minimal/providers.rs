@@ -10,6 +10,7 @@ use pubgrub::VersionSet as _;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
+use crate::select::Failure;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{BuildList, By, Line, Wanted, is_higher, line};
 use crate::select::minimal::requirements::Module;
@@ -17,16 +18,20 @@ use crate::select::minimal::{check, provision};
 use crate::select::positions::PositionSet;
 use crate::select::world::{Provider, World};
 
-/// The build list in which everything that is required is provided, or why there is none.
+/// The build list in which everything that is required is provided.
+///
+/// # Errors
+///
+/// [`Failure::Conflict`] where there is none, and [`Failure::Unfinished`] where too many providers were tried in vain.
 ///
 /// A provider that is listed only because others need one gives way to another one: the world asks for it no more then.
 pub(in crate::select) fn complete(
     world: &mut World<'_>,
     wanted: &[Wanted],
-) -> Result<Result<BuildList, Box<Conflict>>, Unavailable> {
-    let mut conflict = match attempt(world, wanted)? {
-        Ok(list) => return Ok(Ok(list)),
-        Err(conflict) => conflict,
+) -> Result<BuildList, Failure> {
+    let mut conflict = match attempt(world, wanted) {
+        Err(Failure::Conflict(conflict)) => conflict,
+        result => return result,
     };
     let asked = world.roots().to_vec();
     for id in listed(world, &conflict) {
@@ -36,14 +41,26 @@ pub(in crate::select) fn complete(
             root.requirements.retain(|one| one.id != id || !world.request().lists(by, one));
         }
         world.ask(roots);
-        match complete(world, wanted)? {
-            Ok(list) => return Ok(Ok(list)),
+        match complete(world, wanted) {
             // What speaks against it even then is what counts.
-            Err(other) => conflict = other,
+            Err(Failure::Conflict(other)) => conflict = other,
+            result => return result,
         }
     }
     world.ask(asked);
-    Ok(Err(conflict))
+    Err(Failure::Conflict(conflict))
+}
+
+/// The same, with nothing where there is none.
+pub(in crate::select) fn completed(
+    world: &mut World<'_>,
+    wanted: &[Wanted],
+) -> Result<Option<BuildList>, Failure> {
+    match complete(world, wanted) {
+        Ok(list) => Ok(Some(list)),
+        Err(Failure::Conflict(_)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The packages that provide the same in a conflict, and that stand in a list of what others need; the preferred last.
@@ -78,47 +95,54 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
 }
 
 /// One way after the other to provide what is missing; if none leads on, what stood in the way of each.
-fn attempt(
-    world: &mut World<'_>,
-    wanted: &[Wanted],
-) -> Result<Result<BuildList, Box<Conflict>>, Unavailable> {
+fn attempt(world: &mut World<'_>, wanted: &[Wanted]) -> Result<BuildList, Failure> {
     let list = BuildList::build(world, wanted)?;
     if let Some(conflict) = check::conflict(world, &list)? {
-        return Ok(Err(Box::new(conflict)));
+        return Err(Failure::Conflict(Box::new(conflict)));
     }
     let Some(missing) = missing(world, &list)? else {
-        return Ok(match provision::doubled(world, &list)? {
-            Some(conflict) => Err(Box::new(conflict)),
+        return match provision::doubled(world, &list)? {
+            Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
             None => Ok(list),
-        });
+        };
     };
     let mut all: Option<Box<Conflict>> = None;
     let candidates = candidates(world, &list, missing.capability);
     for &provider in &candidates {
         let wanted: Vec<Wanted> = wanted.iter().copied().chain([provider]).collect();
-        match attempt(world, &wanted)? {
-            Ok(list) => return Ok(Ok(list)),
-            Err(other) => match &mut all {
+        match attempt(world, &wanted) {
+            Err(Failure::Conflict(other)) => match &mut all {
                 Some(all) => join(all, *other),
                 None => all = Some(other),
             },
+            result => return result,
+        }
+        if !world.spend(list.visits.len(), provider.0) {
+            return Err(Failure::Unfinished(Box::new(world.unfinished())));
         }
     }
     let mut all = all.unwrap_or_else(|| Box::new(provision::unprovided(world, &list, &missing)));
     provision::add_passed(world, &list, missing.capability, &candidates, &mut all);
-    Ok(Err(all))
+    Err(Failure::Conflict(all))
 }
+
+/// More facts than this, and more of anything else of which nothing is left, are not told of one conflict.
+const TOLD: usize = 128;
 
 /// Adds what another conflict tells besides.
 fn join(all: &mut Conflict, other: Conflict) {
-    fn add<T: PartialEq>(all: &mut Vec<T>, others: Vec<T>) {
+    fn add<T: PartialEq>(all: &mut Vec<T>, others: Vec<T>) -> usize {
+        let mut untold = 0;
         for other in others {
-            if !all.contains(&other) {
+            if all.len() >= TOLD {
+                untold += 1;
+            } else if !all.contains(&other) {
                 all.push(other);
             }
         }
+        untold
     }
-    add(&mut all.facts, other.facts);
+    all.untold += other.untold + add(&mut all.facts, other.facts);
     add(&mut all.clashes, other.clashes);
     add(&mut all.capabilities, other.capabilities);
     add(&mut all.replacements, other.replacements);

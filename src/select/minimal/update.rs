@@ -48,7 +48,7 @@ impl Minimal {
     ) -> Result<Change, Failure> {
         let request = without_lock(request);
         let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let list = checked(&mut world, &[])?;
+        let list = providers::complete(&mut world, &[])?;
         finish(universe, &mut world, list.positions(), idle)
     }
 
@@ -83,11 +83,11 @@ impl Minimal {
         let releases = world.package(place).releases().len();
         let releases = accepted.intersection(&PositionSet::between(0, releases));
         for position in releases.iter().rev() {
-            if providers::complete(&mut world, &[(place, position, By::Command)])?.is_ok() {
+            if providers::completed(&mut world, &[(place, position, By::Command)])?.is_some() {
                 return Ok(Some(compatible(world.package(place), position)));
             }
         }
-        checked(&mut world, &[(place, newest, By::Command)])?;
+        providers::complete(&mut world, &[(place, newest, By::Command)])?;
         Ok(None)
     }
 
@@ -142,7 +142,7 @@ impl Minimal {
         let line = line(world.package(place), &request.settings, place, position);
         let current = list.position(line);
         if current.is_none_or(|current| current <= position) {
-            let list = checked(&mut world, &[(place, position, By::Command)])?;
+            let list = providers::complete(&mut world, &[(place, position, By::Command)])?;
             return finish(universe, &mut world, list.positions(), Idle::GoesBut(line));
         }
         let target = (line, position);
@@ -169,14 +169,14 @@ impl Minimal {
 fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
     let request = without_lock(request);
     let mut world = World::new(universe, &request).without_narrowing_upgrades();
-    let mut list = checked(&mut world, &[])?;
+    let mut list = providers::complete(&mut world, &[])?;
     let had_providers = !providers::providing(&mut world, &list)?.is_empty();
     let change = loop {
         let count = list.chosen.len();
         let Some(newest) = newest(&mut world, &list)? else { break None };
         let wanted: Vec<_> = newest.iter().map(|(line, &at)| (line.0, at, By::Command)).collect();
         // What some visited version needs may stand in the way of all at once.
-        let Ok(brought) = providers::complete(&mut world, &wanted)? else { break None };
+        let Some(brought) = providers::completed(&mut world, &wanted)? else { break None };
         list = brought;
         // What the new versions brought along is to be its newest too.
         if list.chosen.len() == count {
@@ -200,7 +200,7 @@ fn raise(
     only: Option<&[PackageId]>,
 ) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
-    let mut list = checked(&mut world, &[])?;
+    let mut list = providers::complete(&mut world, &[])?;
     let mut wanted: Vec<Wanted> = Vec::new();
     // Who is raised may let go of what stood in the way of others.
     let mut is_raised = true;
@@ -220,11 +220,6 @@ fn raise(
     finish(universe, &mut world, list.positions(), Idle::Goes)
 }
 
-/// A build list whose bounds are kept.
-fn checked(world: &mut World<'_>, wanted: &[Wanted]) -> Result<BuildList, Failure> {
-    providers::complete(world, wanted)?.map_err(Failure::Conflict)
-}
-
 fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
     let mut ids: Vec<PackageId> =
         list.chosen.keys().map(|line| world.package(line.0).id().clone()).collect();
@@ -240,13 +235,13 @@ fn higher(
     wanted: &mut Vec<Wanted>,
     line: Line,
     current: Position,
-) -> Result<Option<BuildList>, Unavailable> {
+) -> Result<Option<BuildList>, Failure> {
     let releases = world.package(line.0).releases().len();
     let newer = bounds(world, list, line)?;
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
     for position in newer.iter().rev() {
         wanted.push((line.0, position, By::Command));
-        if let Ok(tried) = providers::complete(world, wanted)? {
+        if let Some(tried) = providers::completed(world, wanted)? {
             return Ok(Some(tried));
         }
         wanted.pop();

@@ -286,6 +286,7 @@ impl Rules {
             prereleases: self.prereleases,
             runtime: self.runtime.clone(),
             mu_version: self.mu_version.as_deref().map(version),
+            patience: None,
             base: Defaults::default().base,
         }
     }

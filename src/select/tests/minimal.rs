@@ -80,6 +80,7 @@ impl Graph {
             Ok(change) => change,
             Err(Failure::Conflict(conflict)) => panic!("{conflict}"),
             Err(Failure::Unavailable(error)) => panic!("{error}"),
+            Err(Failure::Unfinished(error)) => panic!("{error}"),
         };
         assert_eq!(short(&change.selection), expected);
         if let Some(requirements) = requirements {

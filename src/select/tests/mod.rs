@@ -9,5 +9,6 @@ mod random;
 mod random_replaces;
 mod random_virtual;
 mod scenarios;
+mod stopped;
 mod ways_out;
 mod world;

@@ -230,6 +230,7 @@ proptest! {
             }
             Err(Failure::Conflict(_)) => prop_assert!(solutions.is_empty(), "{solutions:?}"),
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+            Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
     }
 
@@ -240,6 +241,7 @@ proptest! {
             Ok(selection) => prop_assert_eq!(Some(choice(&selection)), expected),
             Err(Failure::Conflict(conflict)) => prop_assert_eq!(None, expected, "{}", conflict),
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+            Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
     }
 
@@ -289,6 +291,7 @@ proptest! {
             }
             Err(Failure::Conflict(_)) => prop_assert!(solutions.is_empty(), "{solutions:?}"),
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+            Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
         let everything = Request { update: Update::Everything, ..request };
         let free = Highest.select(&case.memory(), &case.request());

@@ -315,6 +315,7 @@ proptest! {
                 prop_assert!(solutions.is_empty() || !is_told, "{solutions:?} hold\n{conflict}");
             }
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+            Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
     }
 
@@ -329,6 +330,7 @@ proptest! {
             }
             Err(Failure::Conflict(conflict)) => prop_assert_eq!(None, expected, "{}", conflict),
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+            Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
     }
 

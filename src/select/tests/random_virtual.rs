@@ -283,6 +283,7 @@ proptest! {
                 prop_assert!(solutions.is_empty(), "{solutions:?} hold\n{conflict}");
             }
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+            Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
     }
 
@@ -295,6 +296,7 @@ proptest! {
             }
             Err(Failure::Conflict(conflict)) => prop_assert!(!conflict.to_string().is_empty()),
             Err(Failure::Unavailable(error)) => prop_assert!(false, "{error}"),
+            Err(Failure::Unfinished(error)) => prop_assert!(false, "{error}"),
         }
     }
 

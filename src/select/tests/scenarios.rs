@@ -54,6 +54,7 @@ fn check(strategy: &dyn Strategy, scenario: &Scenario, expected: &Expected) -> R
             ..Expected::default()
         },
         Err(Failure::Unavailable(error)) => return Err(format!("  {error}")),
+        Err(Failure::Unfinished(error)) => return Err(format!("  {error}")),
     };
     if expected.warnings.is_empty() && scenario.minimal() == *expected {
         actual.warnings.clear();

@@ -71,6 +71,7 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
             request.locked.retain(|locked| locked.id != *id);
         }
         WayOut::Highest => is_highest = true,
+        WayOut::Minimal => unreachable!("no conflict has this way out"),
         WayOut::Together(all) => {
             for one in all {
                 request = take(&request, one).0;

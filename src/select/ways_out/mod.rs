@@ -8,7 +8,9 @@ mod asks;
 mod minimal;
 mod provision;
 mod rules;
+mod unfinished;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use pubgrub::VersionSet;
@@ -26,6 +28,7 @@ use crate::select::{Request, Root};
 use crate::select::{clash, core};
 
 use self::rules::taking;
+pub(super) use self::unfinished::{on_from_highest, on_from_minimal};
 
 /// More ways out than this are not looked for.
 const MOST: usize = 3;
@@ -33,6 +36,8 @@ const MOST: usize = 3;
 const WISHES: usize = 8;
 /// How many requirements are relaxed together at most.
 const TOGETHER: usize = 4;
+/// More requests than this are not tried in worlds of their own.
+const TRIALS: usize = 40;
 /// How many facts are looked at to find out what else stands in the way.
 const EFFORT: usize = 20_000;
 
@@ -44,8 +49,9 @@ pub(super) fn of_highest(
 ) -> Vec<WayOut> {
     let trial = Trial::new(universe, request, conflict.statistics.versions_read);
     let (is_minimal, is_second_step, ways) = (false, false, Vec::new());
+    let trials = Cell::new(TRIALS);
     let mut finder =
-        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways };
+        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways, trials };
     // What cannot be found out is no way out that could be told.
     let _ = finder.look();
     finder.fewest_first()
@@ -61,8 +67,9 @@ pub(super) fn of_minimal(
     let trial = Trial::minimal(universe, &stripped, conflict.statistics.versions_read);
     let (is_minimal, is_second_step, ways) = (true, false, Vec::new());
     let request = &stripped;
+    let trials = Cell::new(TRIALS);
     let mut finder =
-        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways };
+        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways, trials };
     let _ = finder.look_minimal(original);
     finder.fewest_first()
 }
@@ -76,6 +83,8 @@ struct Finder<'a> {
     /// Whether this looks for what else is needed after a rule was lifted.
     is_second_step: bool,
     ways: Vec<WayOut>,
+    /// How many requests may still be tried in worlds of their own.
+    trials: Cell<usize>,
 }
 
 impl Finder<'_> {

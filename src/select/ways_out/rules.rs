@@ -95,10 +95,13 @@ impl Finder<'_> {
                 is_minimal: self.is_minimal,
                 is_second_step: true,
                 ways: Vec::new(),
+                trials: self.trials.clone(),
             };
             finder.look_once()?;
+            self.trials.set(finder.trials.get());
             for second in finder.fewest_first() {
-                let is_anew = matches!(second, WayOut::Forget(..) | WayOut::Highest);
+                let is_anew =
+                    matches!(second, WayOut::Forget(..) | WayOut::Highest | WayOut::Minimal);
                 if !is_anew && self.holds(&taking(&request, &second))? {
                     self.add(WayOut::Together(vec![first.clone(), second]));
                 }
@@ -144,6 +147,8 @@ impl Finder<'_> {
 
     /// Whether another request could be met.
     pub(super) fn holds(&self, request: &Request) -> Result<bool, Unavailable> {
+        let Some(left) = self.trials.get().checked_sub(1) else { return Ok(false) };
+        self.trials.set(left);
         let mut trial = self.trial_of(request);
         if self.is_minimal {
             return Ok(trial.build(request.roots.clone())?.1.is_none());
@@ -205,7 +210,7 @@ pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
                 request = taking(&request, one);
             }
         }
-        WayOut::Highest => {}
+        WayOut::Highest | WayOut::Minimal => {}
     }
     request
 }

@@ -5,6 +5,7 @@
 //! rule an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
 
 mod asked;
+mod budget;
 mod capabilities;
 mod expect;
 mod explore;
@@ -22,6 +23,7 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version};
 use crate::select::candidates::{Candidates, Inquiry};
+use crate::select::effort::{Effort, STEPS};
 use crate::select::namers::{Namers, Topic, Way};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
@@ -60,7 +62,10 @@ pub(super) struct World<'a> {
     is_explored: bool,
     is_outdated: bool,
     narrows_upgrades: bool,
-    steps: usize,
+    effort: Effort,
+    most_steps: usize,
+    /// How often something was tried in vain because of the package at a place.
+    tried: FxHashMap<usize, usize>,
     /// If given, all that the root needs.
     narrowed_root: Option<Vec<Edge>>,
     /// The edges of which one is followed, if the root needs that.
@@ -97,7 +102,9 @@ impl<'a> World<'a> {
             is_explored: false,
             is_outdated: false,
             narrows_upgrades: true,
-            steps: 0,
+            effort: Effort::default(),
+            tried: FxHashMap::default(),
+            most_steps: request.settings.patience.unwrap_or(STEPS),
             narrowed_root: None,
             one_of: Vec::new(),
             raised: FxHashMap::default(),
@@ -182,17 +189,6 @@ impl<'a> World<'a> {
 
     pub(super) fn statistics(&self) -> Statistics {
         Statistics { packages_read: self.packages.len(), versions_read: self.versions_read() }
-    }
-
-    /// Counts one more step of the search, and says how many there were.
-    pub(super) fn step(&mut self) -> usize {
-        self.steps += 1;
-        self.steps
-    }
-
-    /// How many steps searches took so far.
-    pub(super) fn steps(&self) -> usize {
-        self.steps
     }
 
     /// What the candidate at `position` of `node` needs, by node.

@@ -1,0 +1,39 @@
+//! A search that was stopped before its end, as data and in words.
+
+use std::fmt;
+
+use crate::reference::{Base, PackageId};
+
+/// More packages than this are not named.
+pub(super) const NAMED: usize = 5;
+
+/// What is known of a search that took more steps than it may: nobody knows whether versions fit together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// How many steps it was allowed.
+    pub steps: usize,
+    /// The packages that it came back to most often, those first.
+    pub packages: Vec<PackageId>,
+    /// How many others it came back to.
+    pub others: usize,
+    /// The default base, which messages leave out where all packages are there.
+    pub base: Base,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_short = self.packages.iter().all(|id| id.base() == self.base);
+        let names =
+            self.packages.iter().map(|id| if is_short { id.name_str() } else { id.as_str() });
+        let mut names: Vec<String> = names.map(ToOwned::to_owned).collect();
+        if self.others > 0 {
+            names.push(format!("{} other packages", self.others));
+        }
+        if !names.is_empty() {
+            let last = names.pop().unwrap_or_default();
+            let and = if names.is_empty() { "" } else { " and " };
+            writeln!(formatter, "most conflicts were about {}{and}{last}", names.join(", "))?;
+        }
+        formatter.write_str("whether any versions fit together is not known")
+    }
+}

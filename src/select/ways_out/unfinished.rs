@@ -1,0 +1,104 @@
+//! Ways on where searching was stopped: the other strategy, and pins of what the search came back to most often, which leave it
+//! less to choose. Each was tried, in fewer steps than the search was stopped after.
+
+use pubgrub::VersionSet as _;
+
+use crate::index::{Requirement, Unavailable, Universe};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::Request;
+use crate::select::minimal::build::BuildList;
+use crate::select::minimal::without_lock;
+use crate::select::trial::{Outcome, Trial};
+use crate::select::unfinished::Unfinished;
+use crate::select::way_out::{Ask, WayOut};
+use crate::select::ways_out::asks::with;
+
+/// Of the steps that the search took, all trials may take one in so many.
+const SHARE: usize = 8;
+
+/// The ways on from a search of the default strategy.
+pub(in crate::select) fn on_from_highest(
+    universe: &dyn Universe,
+    request: &Request,
+    unfinished: &Unfinished,
+) -> Vec<WayOut> {
+    let stripped = without_lock(request);
+    let mut least = Trial::minimal(universe, &stripped, unfinished.steps / SHARE);
+    let list = match least.build(stripped.roots.clone()) {
+        Ok((list, None)) => Some(list),
+        // What cannot be found out is no way that could be told.
+        Ok((_, Some(_))) | Err(_) => None,
+    };
+    let pins = pins(universe, request, unfinished, list.as_ref().map(|list| (&least, list)));
+    let minimal = list.as_ref().map(|_| WayOut::Minimal);
+    pins.ok().flatten().into_iter().chain(minimal).collect()
+}
+
+/// The ways on from a search of the minimal strategy for providers of what is required.
+pub(in crate::select) fn on_from_minimal(
+    universe: &dyn Universe,
+    request: &Request,
+    unfinished: &Unfinished,
+) -> Vec<WayOut> {
+    let mut trial = Trial::new(universe, request, unfinished.steps / SHARE);
+    match trial.search(request.roots.clone(), &[]) {
+        Ok(Outcome::Holds(_)) => vec![WayOut::Highest],
+        Ok(Outcome::Fails(_) | Outcome::TooMuch) | Err(_) => Vec::new(),
+    }
+}
+
+/// The fewest pins with which the search comes to an answer, of the packages that it came back to, the first ones: at what
+/// the other strategy has of them if it has an answer, else at their newest versions.
+fn pins(
+    universe: &dyn Universe,
+    request: &Request,
+    unfinished: &Unfinished,
+    least: Option<(&Trial<'_>, &BuildList)>,
+) -> Result<Option<WayOut>, Unavailable> {
+    let mut trial = Trial::new(universe, request, unfinished.steps / SHARE);
+    let mut asks: Vec<Ask> = Vec::new();
+    for id in &unfinished.packages {
+        let version = match least {
+            Some((least, list)) => least.built_of(list, id),
+            None => newest(&mut trial, request, id)?,
+        };
+        let Some(version) = version else { continue };
+        let Ok(spec) = VersionSpec::parse(&version) else { continue };
+        let mut asked = Vec::new();
+        for root in &request.roots {
+            for from in root.requirements.iter().filter(|one| one.id == *id) {
+                let to = Requirement { spec: spec.clone(), ..from.clone() };
+                let (by, from, version) = (root.by.clone(), Some(from.clone()), version.clone());
+                asked.push(Ask { by, from, to, version });
+            }
+        }
+        if asked.is_empty() {
+            let Some(root) = request.roots.first() else { return Ok(None) };
+            let (by, to) = (root.by.clone(), Requirement::new(id.clone(), spec));
+            asked.push(Ask { by, from: None, to, version });
+        }
+        asks.extend(asked);
+        if let Outcome::Holds(_) = trial.search(with(request, &asks), &[])? {
+            return Ok(Some(WayOut::Ask(asks)));
+        }
+    }
+    Ok(None)
+}
+
+/// The newest version of a package that all accept who ask for it from outside.
+fn newest(
+    trial: &mut Trial<'_>,
+    request: &Request,
+    id: &PackageId,
+) -> Result<Option<String>, Unavailable> {
+    let any = Requirement::new(id.clone(), VersionSpec::Latest);
+    let (place, mut set) = trial.world.accepted(&any)?;
+    for requirement in request.roots.iter().flat_map(|root| &root.requirements) {
+        if requirement.id == *id {
+            let (_, accepted) = trial.world.accepted(requirement)?;
+            set = set.intersection(&accepted);
+        }
+    }
+    let package = trial.world.package(place);
+    Ok(package.newest(&set).map(|position| package.label(position)))
+}
