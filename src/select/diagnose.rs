@@ -26,13 +26,19 @@ const WORDINGS: usize = 4;
 /// With more roots than this in a conflict it is not tried whether fewer would do.
 const ROOTS: usize = 8;
 
+/// More facts than this are counted, and nothing is said of what they lead to.
+const FACTS: usize = 128;
+/// Of a search that was harder than this, the conflict is told that was found, which then is small, not smallest.
+const HARD: usize = 10 * PATIENCE;
+
 /// Finds the smallest conflict that `proof` rests on.
 pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
     let groups = in_order(smallest(world, proof)?);
     let base = world.request().settings.base.clone();
     let mut conflict = Conflict { statistics: world.statistics(), base, ..Conflict::default() };
     let mut nodes: Vec<Node> = Vec::new();
-    for group in &groups {
+    conflict.untold = groups.len().saturating_sub(FACTS);
+    for group in groups.iter().take(FACTS) {
         if !nodes.contains(&group[0].to) {
             nodes.push(group[0].to);
         }
@@ -62,7 +68,7 @@ fn each_once(facts: Vec<Fact>) -> Vec<Fact> {
 /// Drops what is asked from outside as long as the rest still cannot be met. The facts of one refutation are minimal among
 /// themselves, but another refutation may need fewer roots. Where the search was hard it is not tried for ever.
 fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavailable> {
-    let effort = PATIENCE + world.steps();
+    let effort = PATIENCE + world.steps().min(HARD);
     let mut groups = core::smallest(proof, effort);
     let mut needed = 0;
     loop {

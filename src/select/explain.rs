@@ -10,6 +10,12 @@ use crate::select::newer::{Newer, Obstacle};
 
 /// More facts than this are cut in the middle.
 const LINES: usize = 16;
+/// Of more things of which nothing is left than this, only so many are told.
+const CLASHES: usize = 4;
+/// More reasons than this why versions are left out are not told of one thing.
+const REASONS: usize = 6;
+/// More names than this are counted.
+const LIST: usize = 8;
 /// What is asked where nothing is.
 const ANY: &str = "latest";
 /// More alternatives than this are counted.
@@ -36,13 +42,27 @@ impl fmt::Display for Conflict {
         let mut lines: Vec<String> = self.facts.iter().map(|fact| names.fact(fact)).collect();
         if lines.len() > LINES {
             let cut = lines.len() - LINES;
-            lines.splice(LINES / 2..LINES / 2 + cut, [format!("… {cut} more such lines …")]);
+            let all = cut + self.untold;
+            lines.splice(LINES / 2..LINES / 2 + cut, [format!("… {all} more such lines …")]);
         }
-        lines.extend(self.clashes.iter().flat_map(|clash| names.clash(clash)));
-        lines.extend(self.capabilities.iter().flat_map(|clash| names.capability(clash)));
-        lines.extend(self.replacements.iter().map(|clash| names.replacement(clash)));
+        let clashes = self.clashes.iter().map(|clash| names.clash(clash));
+        let capabilities = self.capabilities.iter().map(|clash| names.capability(clash));
+        let replacements = self.replacements.iter().map(|clash| vec![names.replacement(clash)]);
+        lines.extend(first(clashes.collect()));
+        lines.extend(first(capabilities.collect()));
+        lines.extend(first(replacements.collect()));
         formatter.write_str(&lines.join("\n"))
     }
+}
+
+/// The lines of the first of several things, and how many more there are; one more is told as well.
+fn first(mut told: Vec<Vec<String>>) -> Vec<String> {
+    let more = told.len().saturating_sub(CLASHES);
+    if more > 1 {
+        told.truncate(CLASHES);
+        told.push(vec![format!("… {more} more like these …")]);
+    }
+    told.into_iter().flatten().collect()
 }
 
 impl Newer {
@@ -207,10 +227,11 @@ impl Names {
             return vec![format!("only one package at a time can provide {capability}")];
         }
         let mut lines = vec![format!("nothing provides the capability {capability}")];
-        for (id, rejection, versions) in &clash.rejected {
+        let rejected = clash.rejected.iter().map(|(id, rejection, versions)| {
             let reason = reason(rejection, versions);
-            lines.push(format!("  {} {versions}, which would, {reason}", self.name(id)));
-        }
+            format!("  {} {versions}, which would, {reason}", self.name(id))
+        });
+        lines.extend(few(rejected.collect()));
         lines
     }
 
@@ -250,7 +271,7 @@ impl Names {
         let name = self.name(&clash.id);
         if let Some(tried) = &clash.tried {
             let mut lines = vec![format!("there is no package {name}")];
-            lines.extend(tried.iter().map(|place| format!("  looked at {place}")));
+            lines.extend(few(tried.iter().map(|place| format!("  looked at {place}")).collect()));
             if !clash.similar.is_empty() {
                 let similar: Vec<String> =
                     clash.similar.iter().map(|id| self.name(id).to_owned()).collect();
@@ -259,9 +280,11 @@ impl Names {
             return lines;
         }
         let mut lines = vec![self.verdict(clash)];
-        for (rejection, versions) in &clash.rejected {
-            lines.push(format!("  {name} {versions} {}", reason(rejection, versions)));
-        }
+        let rejected = clash.rejected.iter();
+        let rejected = rejected.map(|(rejection, versions)| {
+            format!("  {name} {versions} {}", reason(rejection, versions))
+        });
+        lines.extend(few(rejected.collect()));
         if clash.needed.is_some() {
             return lines;
         }
@@ -341,8 +364,22 @@ fn alternatives(words: &[String]) -> String {
     format!("{} or {} others", named.join(", "), rest.len())
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// The first lines of many, and how many more there are.
+fn few(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(REASONS);
+    if more > 1 {
+        lines.truncate(REASONS);
+        lines.push(format!("  … {more} more …"));
+    }
+    lines
+}
+
+/// `a`, `a and b`, `a, b and c`, `a, b, c and 97 others`.
 fn join(words: &[String], last: &str) -> String {
+    if words.len() > LIST + 1 {
+        let (named, rest) = words.split_at(LIST);
+        return format!("{} {last} {} others", named.join(", "), rest.len());
+    }
     match words {
         [] => String::new(),
         [one] => one.clone(),

@@ -242,3 +242,39 @@ fn the_minimal_strategy_does_not_try_every_combination_of_providers() {
     let (memory, request) = clashing(2, 3, STEPS);
     assert!(matches!(Minimal.select(&memory, &request), Err(Failure::Conflict(_))));
 }
+
+#[test]
+fn a_broken_provider_is_given_up_once() {
+    const BROKEN: usize = 300;
+    // Each is looked at, and where it is given up the next one is: three choices each, and a search begun again.
+    let (mut memory, request) = clashing(1, BROKEN, 10 * BROKEN);
+    let result = Highest.select(&memory, &request);
+    assert!(matches!(result, Err(Failure::Conflict(_))), "{result:?}");
+    memory.release("shared", "2.0.0", Vec::new(), false);
+    let selection = Highest.select(&memory, &request).expect("the first will do then");
+    assert!(selection.find(&id("c0p0")).is_some(), "the order of the list decides");
+}
+
+#[test]
+fn a_conflict_of_many_packages_fits_a_screen() {
+    let mut memory = at_hand();
+    let versions = (0..400)
+        .map(|minor| (format!("1.{minor}.0"), vec![requirement(&format!("missing{minor}"))]));
+    memory.hub("app", versions.collect());
+    let request = request(["app".to_owned()], STEPS);
+    for (strategy, (memory, request)) in [
+        (&Highest as &dyn Strategy, &(memory, request)),
+        (&Highest, &clashing(1, 400, STEPS)),
+        (&Minimal, &clashing(1, 400, STEPS)),
+        (&Minimal, &clashing(2, 20, STEPS)),
+    ] {
+        let Err(Failure::Conflict(conflict)) = strategy.select(memory, request) else {
+            panic!("nothing fits together")
+        };
+        let text = conflict.to_string();
+        assert!(text.lines().count() <= 40 && text.len() < 4_000, "{text}");
+        assert!(text.contains("more such lines"), "{text}");
+        assert!(conflict.facts.len() <= 300, "{}", conflict.facts.len());
+        assert!(conflict.clashes.len() < 5 || text.contains("more like these"), "{text}");
+    }
+}
