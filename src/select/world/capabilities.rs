@@ -28,8 +28,8 @@ struct Capability {
     name: Box<str>,
     /// Candidates of its node.
     providers: Vec<Provider>,
-    /// The packages that registries list, in their order.
-    listed: Vec<PackageId>,
+    /// The packages that registries list, each with its place in their order.
+    listed: FxHashMap<PackageId, usize>,
     /// Whether something requires it.
     is_required: bool,
     /// Whether somebody knows how many providers there are.
@@ -102,7 +102,7 @@ impl World<'_> {
         self.capabilities.known.push(Capability {
             name: name.into(),
             providers: own.cloned().map(Provider::Local).collect(),
-            listed: Vec::new(),
+            listed: FxHashMap::default(),
             is_required: false,
             is_handed_out: false,
         });
@@ -165,9 +165,8 @@ impl World<'_> {
         self.is_outdated |= !capability.is_required && !self.edges.is_empty();
         capability.is_required = true;
         for id in listed {
-            if !capability.listed.contains(&id) {
-                capability.listed.push(id);
-            }
+            let next = capability.listed.len();
+            capability.listed.entry(id).or_insert(next);
         }
         Ok((place, places))
     }
@@ -322,11 +321,10 @@ impl World<'_> {
             }
             Provider::Package(place, versions) => {
                 let package = &self.packages[*place];
-                let listed = known.listed.iter().position(|id| id == package.id());
                 Rank {
                     is_fetched: true,
                     is_unlocked: package.kept(versions).is_none(),
-                    listed: listed.unwrap_or(usize::MAX),
+                    listed: known.listed.get(package.id()).copied().unwrap_or(usize::MAX),
                     id: package.id(),
                     index,
                 }
