@@ -15,7 +15,9 @@ use crate::ops::{Code, CommandError, Scope};
 The token is asked for without showing it, or read from stdin; it is never an argument, where other \
 users could see it. It is kept in ~/.mu/credentials.json, which only you can read, or in the keyring if \
 this mu was built with it. It is sent to that host alone, never over plain http but to this machine, \
-never on to where a redirect leads. A token in MU_TOKEN_<HOST> (MU_TOKEN_HUB_MU_COM) counts before the stored one.
+never on to where a redirect leads. A token in MU_TOKEN_<HOST> counts before the stored one; <HOST> is in \
+capitals, with _ for a dot, __ for a dash and ___ before a port: MU_TOKEN_HUB_MU_COM for hub.mu.com, \
+MU_TOKEN_MY__HUB_DEV___8080 for my-hub.dev:8080.
 
 Examples:
   mu login hub.mu.com
@@ -39,10 +41,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let host = host_of(&session, &arguments.base)?;
     let token = ask(&host.host)?;
     let stored = login(&session, &host, &token)?;
-    if host.is_set {
-        session
-            .events
-            .warning(&format!("`{}` is set, and counts before what is stored", host.variable));
+    if let Some(variable) = &host.variable {
+        session.events.warning(&format!("`{variable}` is set, and counts before what is stored"));
     }
     let place = match &stored {
         Stored::Keyring => "the keyring".to_owned(),
@@ -64,8 +64,8 @@ pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Endi
     let session = context.open(Scope::Global)?;
     let host = host_of(&session, &arguments.base)?;
     let removed = logout(&session, &host)?;
-    if host.is_set {
-        session.events.warning(&format!("`{}` is still set", host.variable));
+    if let Some(variable) = &host.variable {
+        session.events.warning(&format!("`{variable}` is still set"));
     }
     if context.shell.is_json() {
         context.json(&json!({ "host": host.host, "removed": removed }))?;

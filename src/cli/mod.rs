@@ -78,7 +78,8 @@ Environment:
   MU_CACHE_DIR                         where what is fetched is kept; `mu cache dir` shows it
   MUROOT                               the runtime, whose lib/packs are found too (/usr/local/mu)
   MU_OFFLINE, MU_RESOLUTION            as --offline and --resolution
-  MU_TOKEN_<HOST>                      a token for one host: MU_TOKEN_HUB_MU_COM
+  MU_TOKEN_<HOST>                      a token for one host: MU_TOKEN_HUB_MU_COM for hub.mu.com,
+                                       MU_TOKEN_MY__HUB_DEV___8080 for my-hub.dev:8080
   MU_LOG=debug                         as --verbose
   NO_COLOR, HTTPS_PROXY, HTTP_PROXY, SSL_CERT_FILE
 

@@ -16,10 +16,8 @@ pub use crate::ops::credentials::Stored;
 pub struct Host {
     /// Host, and port where that is not the usual one.
     pub host: String,
-    /// The variable that a token for it may be in, which counts before what is stored.
-    pub variable: String,
-    /// Whether that variable is set.
-    pub is_set: bool,
+    /// The variable with a token for it, which counts before what is stored, if that is set.
+    pub variable: Option<String>,
 }
 
 /// The host behind a base: where its registry is, if the settings say so.
@@ -40,9 +38,9 @@ pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
             Base::parse(authority)?.host_port().to_owned()
         }
     };
-    let variable = token_variable(&host);
-    let is_set = session.environment.variable(&variable).is_some();
-    Ok(Host { host, variable, is_set })
+    let is_set = |variable: &String| session.environment.variable(variable).is_some();
+    let variable = token_variable(&host).filter(is_set);
+    Ok(Host { host, variable })
 }
 
 fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {

@@ -190,8 +190,7 @@ fn a_token_does_not_follow_a_redirect_to_another_host() {
         reply
     });
     sandbox.mu(&["get", "--json"]).fails_with("auth");
-    let variable = format!("MU_TOKEN_{}", hub.host().replace(['.', ':'], "_"));
-    sandbox.set(&variable, "hunter2");
+    sandbox.set_token(&hub.host(), "hunter2");
     let run = sandbox.mu(&["get", "-v"]).ok();
     assert!(!run.shown().contains("hunter2") && !sandbox.read("Mu.lock").contains("hunter2"));
     assert_eq!(elsewhere.seen().len(), 2);

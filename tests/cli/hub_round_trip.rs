@@ -63,7 +63,7 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
     sandbox
         .mu_in("author", &["publish", "--all", "--to", &served.url(), "--json"])
         .fails_with("auth");
-    sandbox.set("MU_TOKEN_127_0_0_1", &token);
+    sandbox.set_token(&served.address.to_string(), &token);
     publish(&sandbox, &served.url());
     assert_eq!(digests(&mut sandbox, 3, &served.url()), expected);
     let has_page = |server: &Served| {
@@ -193,7 +193,7 @@ fn a_server_speaks_tls_with_certificates_from_files() {
     let tls = ["--tls-certificate", &certificate, "--tls-key", &key];
     let served = Served::start(&sandbox, "../srv", &tls);
     let url = format!("https://localhost:{}/", served.address.port());
-    sandbox.set("MU_TOKEN_LOCALHOST", &token);
+    sandbox.set_token(&format!("localhost:{}", served.address.port()), &token);
     let publish = ["publish", "--all", "--to", &url];
     sandbox.mu_in("author", &publish).fails().says(&["certificate"]);
     sandbox.set("SSL_CERT_FILE", &file("authority.pem"));

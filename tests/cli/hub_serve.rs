@@ -280,7 +280,7 @@ fn why_a_token_is_refused_is_told() {
         ("mu_unknown", "this hub does not know the token"),
         (only_yank.as_str(), "the token `ci` does not allow to publish `acme/web`"),
     ] {
-        sandbox.set("MU_TOKEN_127_0_0_1", token);
+        sandbox.set_token(&served.address.to_string(), token);
         let run = sandbox.mu(&publish).fails().says(&[expected, "mu login"]);
         run.does_not_say(&[token]);
         sandbox.mu(&[&publish[..], &["--json"]].concat()).fails_with("auth");

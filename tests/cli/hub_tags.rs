@@ -31,10 +31,12 @@ fn twenty_tag_at_once_through_two_servers() {
     s3.reached_from(&mut sandbox);
     sandbox.mu(&["hub", "init", "s3://packages"]).ok();
     let token = token(&sandbox, "s3://packages");
-    sandbox.set("MU_TOKEN_127_0_0_1", &token);
     // Whoever was not fast enough asks once more.
     let more = ["--changes-per-minute", "10000"];
     let servers = [(); 2].map(|()| Served::start(&sandbox, "s3://packages", &more));
+    for server in &servers {
+        sandbox.set_token(&server.address.to_string(), &token);
+    }
     for version in ["1.0.0", "1.1.0"] {
         sandbox.hub().release("acme/web", version);
         let archive = std::fs::read(sandbox.hub().archive("acme/web", version)).expect("is there");

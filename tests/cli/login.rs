@@ -41,7 +41,7 @@ fn a_stored_token_opens_its_host() {
     sandbox.mu(&["get"]).ok();
     assert!(!sandbox.read("Mu.lock").contains("hunter2"));
     // A variable counts first, even where it is wrong.
-    let variable = mu_provider::http::token_variable(&host);
+    let variable = mu_provider::http::token_variable(&host).expect("it has one");
     sandbox.set(&variable, "wrong");
     fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
@@ -120,4 +120,66 @@ fn many_logins_at_once_lose_none() {
     });
     let text = fs::read_to_string(sandbox.path("home/.mu/credentials.json")).expect("is there");
     assert_eq!(text.matches(".example").count(), 8, "{text}");
+}
+
+#[test]
+fn a_variable_of_another_host_or_port_is_told_of_and_not_sent() {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    let folder = sandbox.path("hub");
+    let server = TestServer::start(move |request, _| match request.header("authorization") {
+        Some("Bearer hunter2") => {
+            let file = fs::read(folder.join(request.path.trim_start_matches('/')));
+            file.map_or_else(|_| Reply::status(404), Reply::body)
+        }
+        Some(other) => panic!("{other}"),
+        None => Reply::status(401),
+    });
+    let url = server.url("");
+    sandbox.hub_is_at(url.as_url().as_str());
+    let port = url.as_url().port().expect("has one");
+    // By either name, earlier builds would have sent it.
+    for former in ["MU_TOKEN_127_0_0_1".to_owned(), format!("MU_TOKEN_127_0_0_1_{port}")] {
+        sandbox.set(&former, "hunter2");
+        let run = sandbox.mu(&["get"]).fails();
+        let warning = format!("`{former}` is not sent to `127.0.0.1:{port}`");
+        assert_eq!(run.stderr.matches("is not sent to").count(), 1, "{}", run.shown());
+        run.says(&[&warning, &format!("`MU_TOKEN_127_0_0_1___{port}`")]).does_not_say(&["hunter2"]);
+        sandbox.set(&former, "");
+    }
+    sandbox.set(&format!("MU_TOKEN_127_0_0_1___{port}"), "hunter2");
+    sandbox.mu(&["get"]).ok().does_not_say(&["is not sent"]);
+}
+
+#[test]
+fn secrets_in_urls_are_refused_and_never_shown() {
+    let sandbox = Sandbox::new();
+    let settings = |url: &str| {
+        sandbox
+            .write(".mu/workspace.yaml", &format!("registries:\n  acme.co/: \"{url}\" # ours\n"));
+    };
+    for (url, said) in [
+        ("https://ada:hunter2@h.example/", "a password does not belong into this file"),
+        ("https://hunter2@h.example/", "may be a token"),
+        ("git+https://hunter2@h.example/a.git", "may be a token"),
+        ("https://h.example/?sig=hunter2", "no `?`"),
+    ] {
+        settings(url);
+        for arguments in [&["get"][..], &["registry", "list"], &["get", "--json"]] {
+            sandbox.mu(arguments).fails().says(&[said]).does_not_say(&["hunter2"]);
+        }
+        settings("https://h.example/");
+        let run = sandbox.mu(&["registry", "add", "other.co/", url]).fails();
+        assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+        run.says(&[said]);
+        assert!(!sandbox.read(".mu/workspace.yaml").contains("hunter2"));
+    }
+    for reference in ["https://hunter2@github.com/a/b", "git+https://hunter2@h.example/a.git"] {
+        sandbox.asks_for(&[reference]);
+        sandbox.mu(&["get"]).fails().says(&["may be a token"]).does_not_say(&["hunter2"]);
+        sandbox.asks_for(&[]);
+        let run = sandbox.mu(&["get", "--json", reference]).fails();
+        assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+        run.says(&["may be a token"]);
+    }
 }

@@ -120,7 +120,7 @@ fn a_server_is_told_what_may_change_of_what_was_copied() {
     sandbox.mu(&["hub", "init", "../srv"]).ok();
     let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
     let served = Served::start(&sandbox, "../srv", &[]);
-    sandbox.set("MU_TOKEN_127_0_0_1", token.stdout.trim());
+    sandbox.set_token(&served.address.to_string(), token.stdout.trim());
     let copy = |sandbox: &Sandbox| {
         sandbox.mu(&["mirror", "aws/lib", "--all-versions", "--to", &served.url(), "--json"])
     };

@@ -315,8 +315,7 @@ fn a_server_is_sent_the_archive_and_its_own_token() {
     author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
     let publish = ["publish", "--to", url.as_url().as_str()];
     sandbox.mu_in("author", &publish).fails().says(&["mu login"]);
-    let variable = mu_provider::http::token_variable(&server.host());
-    sandbox.set(&variable, "hunter2");
+    sandbox.set_token(&server.host(), "hunter2");
     sandbox.mu_in("author", &publish).ok().says(&["published hub.mu.com/acme/site 1.0.0"]);
     sandbox.mu_in("author", &["pack"]).ok();
     let archive = fs::read(sandbox.path("author/site-1.0.0.tgz")).expect("was written");
@@ -347,8 +346,6 @@ fn a_refusal_is_told_and_redirects_are_not_followed() {
     let mut sandbox = Sandbox::with_dependencies(&[]);
     let other = server(|_| Reply::status(201));
     let elsewhere = other.url("api").as_url().to_string();
-    sandbox.set("MU_TOKEN_LOCALHOST", "hunter2");
-    sandbox.set("MU_TOKEN_127_0_0_1", "hunter2");
     let refusing = server(|_| Reply::status(409));
     author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
     let to = refusing.url("").as_url().to_string();
@@ -360,6 +357,9 @@ fn a_refusal_is_told_and_redirects_are_not_followed() {
         "/index/acme/site.jsonl" => Reply::status(404),
         _ => Reply::redirect(elsewhere.clone()),
     });
+    for server in [&other, &leading] {
+        sandbox.set_token(&server.host(), "hunter2");
+    }
     let to = leading.url("").as_url().to_string();
     let run = sandbox.mu_in("author", &["publish", "--to", &to]).fails();
     run.says(&["where it is not sent"]).does_not_say(&["hunter2"]);

@@ -117,6 +117,12 @@ impl Sandbox {
         self.variables.insert(name.to_owned(), value.to_owned());
     }
 
+    /// Gives every later run the token for a host, by the variable that is for it.
+    pub(crate) fn set_token(&mut self, host_and_port: &str, token: &str) {
+        let variable = mu_provider::http::token_variable(host_and_port);
+        self.set(&variable.expect("the host has a variable"), token);
+    }
+
     /// Prints `by` where later runs print `what`, which is another one in each run of the tests.
     pub(crate) fn replace(&mut self, what: &str, by: &'static str) {
         self.replaced.push((what.to_owned(), by));

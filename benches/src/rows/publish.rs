@@ -52,6 +52,8 @@ fn publish(data: &Data, size: usize) -> (f64, f64) {
         .output();
     let token = String::from_utf8(token.expect("mu can be started").stdout).expect("is text");
     let url = served.url("");
+    let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
+    let variable = format!("MU_TOKEN_127_0_0_1___{port}");
     let number = Cell::new(0);
     // A new version of one package each time, and no other for both.
     let prepare = || {
@@ -74,7 +76,7 @@ fn publish(data: &Data, size: usize) -> (f64, f64) {
             prepare: Box::new(prepare),
             command: Box::new(|| {
                 let mut command = place.mu(&["publish", "--to", &url]);
-                command.env("MU_TOKEN_127_0_0_1", token.trim());
+                command.env(&variable, token.trim());
                 command
             }),
         },

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use mu_provider::http::token_variable;
+use mu_provider::http::or_variable;
 use mu_provider::{
     ArchiveDigest, ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl,
 };
@@ -197,10 +197,13 @@ impl Tried {
         let error = ProviderError::new(ErrorKind::NotFound, text);
         match self.urls.first().filter(|_| self.is_hidden.get()) {
             None => error,
-            Some(url) => error.hint(format!(
-                "it was answered 403: the archive is not there, or needs a token in `{}`",
-                token_variable(&url.host_and_port())
-            )),
+            Some(url) => {
+                let host = url.host_and_port();
+                let variable = or_variable(&host);
+                error.hint(format!(
+                    "it was answered 403: the archive is not there, or needs a token (`mu login {host}` stores one{variable})"
+                ))
+            }
         }
     }
 }

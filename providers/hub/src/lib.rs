@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mu_provider::catalog::{Hits, Query};
-use mu_provider::http::{Http, token_variable};
+use mu_provider::http::{Http, or_variable};
 use mu_provider::{
     ErrorKind, Folder, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
     Release, SafeUrl, TreeWriter,
@@ -182,10 +182,13 @@ impl HubProvider {
                 Ok(Listing::Unchanged { max_age, validator })
             }
             Answer::Absent => absent(url.to_string()),
-            Answer::Hidden => absent(format!(
-                "{url}, which answered 403: it is not there, or needs a token in `{}`",
-                token_variable(&url.host_and_port())
-            )),
+            Answer::Hidden => {
+                let host = url.host_and_port();
+                let variable = or_variable(&host);
+                absent(format!(
+                    "{url}, which answered 403: it is not there, or needs a token (`mu login {host}` stores one{variable})"
+                ))
+            }
             Answer::Read(mut document) => {
                 if !document.is_aged {
                     document.validator.generation = root.file.generation;

@@ -23,7 +23,7 @@ use std::time::Duration;
 use reqwest::Client;
 
 pub use self::credentials::{
-    Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, token_variable,
+    Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, or_variable, token_variable,
 };
 use self::exchange::{Exchange, Pending};
 pub use self::request::{Method, Request};

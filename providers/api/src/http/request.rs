@@ -7,7 +7,7 @@ pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::exchange::{Exchange, Patience, Pending};
-use super::{Authorization, Failure, Http, Response, Secret, rules, token_variable};
+use super::{Authorization, Failure, Http, Response, Secret, or_variable, rules};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
 /// How many redirects are followed.
@@ -288,12 +288,11 @@ impl<'http> Request<'http> {
                 "`{from}` redirects there, and tokens are not taken along to another host"
             ));
         }
-        let variable = token_variable(&host);
+        let variable = or_variable(&host);
         match self.token_for(url) {
-            None => error
-                .hint(format!("`mu login {host}` stores a token for it, or set one in `{variable}`")),
+            None => error.hint(format!("`mu login {host}` stores a token for it{variable}")),
             Some(_) => error.hint(format!(
-                "the token for `{host}` was not accepted; `mu login {host}` stores another, or set one in `{variable}`"
+                "the token for `{host}` was not accepted; `mu login {host}` stores another{variable}"
             )),
         }
     }

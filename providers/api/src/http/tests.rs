@@ -263,7 +263,7 @@ fn statuses_have_their_kinds() {
         assert_eq!(server.requests().len(), 1, "{status}");
         if kind == ErrorKind::Auth {
             let hint = error.hints().join(" ");
-            assert!(hint.contains(&token_variable(&server.host())), "{hint}");
+            assert!(hint.contains(&or_variable(&server.host())), "{hint}");
         }
         let allowed = http.get(&server.url("a")).allow(status).send(&Silent);
         assert_eq!(allowed.expect("was allowed").status(), status);

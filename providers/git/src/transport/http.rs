@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use mu_provider::http::{Authorization, Http, Request, Response, token_variable};
+use mu_provider::http::{Authorization, Http, Request, Response, or_variable};
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 use super::connected::Connected;
@@ -100,20 +100,21 @@ fn unauthorized(
         )
         .hint("credentials are not taken along to another host: use its URL instead");
     }
-    let variable = token_variable(&host);
+    let variable = or_variable(&host);
     if KNOWN_HOSTS.contains(&remote.host()) && *shown == Authorization::Nothing {
         return not_a_repository(remote)
             .because("the host wants credentials, as it does for everything that is not there")
             .hint(format!(
-                "if the repository is private, `mu login {host}` stores a token, or set one in `{variable}`, or use ssh"
+                "if the repository is private, `mu login {host}` stores a token{variable}, or use ssh"
             ));
     }
     let error = match shown {
         Authorization::Nothing => format!("`{remote}` wants credentials, and there are none"),
         _ => format!("`{remote}` does not accept the credentials for `{host}`"),
     };
-    ProviderError::new(ErrorKind::Auth, error)
-        .hint(format!("`mu login {host}` stores a token, or set one in `{variable}`, or set up a Git credential helper"))
+    ProviderError::new(ErrorKind::Auth, error).hint(format!(
+        "`mu login {host}` stores a token{variable}, or set up a Git credential helper"
+    ))
 }
 
 /// The error for a place that answers, but not as a repository.

@@ -131,7 +131,7 @@ fn a_hub_that_wants_a_token_says_so() {
     ] {
         assert_eq!(error.kind(), ErrorKind::Auth);
         assert!(
-            error.hints()[0].contains(&mu_provider::http::token_variable(&hub.host())),
+            error.hints()[0].contains(&mu_provider::http::or_variable(&hub.host())),
             "{error:?}"
         );
     }
