@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use mu_provider::without_secrets;
+
 use super::{Capability, Constraint, Globs, Requirement};
 use crate::reference::{Range, Reference, Version};
 
@@ -211,7 +213,8 @@ pub struct Warning {
 
 impl Warning {
     pub(crate) fn new(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
-        let message = super::source::printable(&message.into()).into_owned();
+        let message = message.into();
+        let message = super::source::printable(&without_secrets(&message)).into_owned();
         Self { path: path.to_owned(), line, message }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_provider::{Release, SafeUrl};
+use mu_provider::{Release, SafeUrl, secrets_in};
 use rustc_hash::FxHashMap;
 
 use crate::index::{Requirement, Route, moved_to};
@@ -256,7 +256,9 @@ fn new_entry(
     package.commit = chosen.commit.as_deref().map(str::to_owned);
     package.is_composite = release.versioning.as_deref() == Some("composite");
     package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
-    package.url = release.urls.first().cloned();
+    // The lock is shared, so what may be a secret stays out of it: the index has it, if it is of use.
+    let is_fine = |url: &&String| !url.contains('@') || secrets_in(url).is_empty();
+    package.url = release.urls.first().filter(is_fine).cloned();
     let wrong = |what: &str, text: &str| {
         CommandError::new(
             Code::Integrity,

@@ -157,14 +157,19 @@ pub(super) fn is_harmful(character: char) -> bool {
     Escaped(character).is_harmful()
 }
 
-/// The text with stars for whatever could be a password, and where `at` is in it then.
+/// The text with stars for whatever could be a password or a token, and where `at` is in it then.
 ///
 /// It rather hides too much: a secret may itself hold `/`, `#` or `@`.
 fn without_password(text: &str, at: usize) -> (String, usize) {
     let at = at.min(text.len());
     let authority = text.find("://").map_or(0, |colon| colon + "://".len());
-    let secret = text[authority..].find(':').map(|colon| authority + colon + 1);
+    let password = text[authority..].find(':').map(|colon| authority + colon + 1);
     let end = text.rfind('@');
+    let user = text[authority..].split(['/', '#']).next().and_then(|host| host.split_once('@'));
+    let scheme = text[..authority].to_ascii_lowercase();
+    let is_token = ["http://", "https://"].iter().any(|end| scheme.ends_with(end))
+        && user.is_some_and(|(user, _)| user != "git");
+    let secret = if is_token { Some(authority) } else { password };
     let (Some(secret), Some(end)) = (secret, end) else { return (text.to_owned(), at) };
     if secret > end {
         return (text.to_owned(), at);

@@ -11,6 +11,8 @@ const MAX_LENGTH: usize = 4096;
 
 const REFERENCE: &str = "a reference, such as `aws/ec2` or `https://host/name#^1.2`";
 const NAME: &str = "`/` and a name after the host";
+const USER: &str =
+    "no user but `git` over http, for it may be a token: use `mu login` or `MU_TOKEN_<HOST>`";
 const FOLDER: &str = "a folder's path, without control characters";
 
 /// What stands before the `#`.
@@ -139,6 +141,10 @@ fn on_host(text: &str, start: usize, protocol: Option<Protocol>) -> Result<Place
     let end = text[start..].find('/').map_or(text.len(), |slash| start + slash);
     let (user, host) = user(&text[start..end]).map_err(|fault| fault.shifted(start))?;
     let host_start = end - host.len();
+    let is_http = protocol.as_ref().is_none_or(Protocol::is_http);
+    if is_http && user.as_deref().is_some_and(|user| user != "git") {
+        return Err(Fault::new(host_start - 1, USER));
+    }
     let base = Base::from_authority(host, protocol.as_ref().unwrap_or(&Protocol::Https))
         .map_err(|fault| fault.shifted(host_start))?;
     if end == text.len() {

@@ -72,6 +72,11 @@ impl Protocol {
         )
     }
 
+    /// Whether it goes over http, where many hosts take a token for a user.
+    pub(super) fn is_http(&self) -> bool {
+        matches!(self, Self::Https | Self::Http | Self::GitHttps | Self::GitHttp)
+    }
+
     /// The port that need not be written.
     pub(super) fn default_port(&self) -> Option<u16> {
         match self {

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use mu_provider::SafeUrl;
+use mu_provider::http::or_variable;
 use url::Url;
 
 use crate::manifest::source::{Problem, SourceError, Text, Value};
@@ -126,9 +127,19 @@ pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
     }
     let url = SafeUrl::parse(text)
         .map_err(|error| Problem::new(format!("this is no URL: {error}")).help(help))?;
-    if url.as_url().password().is_some() {
-        return Err(Problem::new("a password does not belong into this file")
-            .help("`mu login HOST` stores a token, or set one in `MU_TOKEN_<HOST>`"));
+    if url.may_hold_secret() {
+        let what = match url.as_url().password() {
+            Some(_) => "a password does not belong into this file",
+            None => "a user name in a URL may be a token, which does not belong into this file",
+        };
+        let host = url.host_and_port();
+        let variable = or_variable(&host);
+        return Err(Problem::new(what)
+            .help(format!("leave it out; `mu login {host}` stores a token{variable}")));
+    }
+    if url.as_url().query().is_some() || url.as_url().fragment().is_some() {
+        return Err(Problem::new("the URL of a registry has no `?` and no `#`")
+            .help("what follows them would not be sent for the files below it"));
     }
     Ok(url.as_folder())
 }

@@ -1,15 +1,23 @@
 //! A URL that cannot print a secret.
 //!
-//! Userinfo, query and fragment may carry tokens; what is printed, logged, locked or compared here
-//! never holds a password or a query value.
+//! Userinfo and query may carry tokens; what is printed, logged or locked never holds a password, a query value, or what
+//! stands for a user over http, where many hosts take a token. [`without_secrets`] does the same for text around URLs.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use url::Url;
 
-/// A URL whose `Display` and `Debug` leave out passwords and query values. Cheap to clone.
+/// What is shown instead of a secret.
+const HIDDEN: &str = "****";
+
+/// A user that is no secret over http: what people write before the host because ssh wants it.
+const PLAIN_USER: &str = "git";
+
+/// A URL whose `Display` and `Debug` leave out passwords, tokens and query values. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SafeUrl(Arc<Url>);
 
@@ -52,6 +60,15 @@ impl SafeUrl {
         }
     }
 
+    /// Whether its userinfo may be a secret: a password, or over http a user other than `git`, which may be a token.
+    pub fn may_hold_secret(&self) -> bool {
+        self.0.password().is_some() || self.has_secret_user()
+    }
+
+    fn has_secret_user(&self) -> bool {
+        is_http(self.0.scheme()) && !matches!(self.0.username(), "" | PLAIN_USER)
+    }
+
     /// This URL as a folder: with a trailing slash on its path.
     #[must_use]
     pub fn as_folder(&self) -> Self {
@@ -89,16 +106,19 @@ impl FromStr for SafeUrl {
 
 impl fmt::Display for SafeUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.password().is_none() && self.0.query().is_none() {
+        if !self.may_hold_secret() && self.0.query().is_none() {
             return fmt::Display::fmt(&*self.0, formatter);
         }
         let mut url = Url::clone(&self.0);
-        if url.password().is_some() {
-            // Fails only for URLs that cannot hold a password, and this one does.
-            let _ = url.set_password(Some("****"));
+        // Both fail only for URLs that cannot hold a secret, and this one does.
+        if self.has_secret_user() {
+            let _ = url.set_password(None);
+            let _ = url.set_username(HIDDEN);
+        } else if url.password().is_some() {
+            let _ = url.set_password(Some(HIDDEN));
         }
         if url.query().is_some() {
-            url.set_query(Some("****"));
+            url.set_query(Some(HIDDEN));
         }
         fmt::Display::fmt(&url, formatter)
     }
@@ -110,17 +130,120 @@ impl fmt::Debug for SafeUrl {
     }
 }
 
+/// Whether a URL of this scheme is reached over http, where a user may be a token.
+fn is_http(scheme: &str) -> bool {
+    matches!(scheme.strip_prefix("git+").unwrap_or(scheme), "http" | "https")
+}
+
+/// A text with `****` in place of what may be a secret in the URLs that it holds.
+pub fn without_secrets(text: &str) -> Cow<'_, str> {
+    let secrets = secrets_in(text);
+    if secrets.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut end = 0;
+    for secret in secrets {
+        shown.push_str(&text[end..secret.start]);
+        shown.push_str(HIDDEN);
+        end = secret.end;
+    }
+    shown.push_str(&text[end..]);
+    Cow::Owned(shown)
+}
+
+/// Where a text may hold secrets, in bytes and in order: the userinfo and the queries of URLs, and `user:password@` without one.
+///
+/// It looks at words, whatever they mean, and rather takes too much for a secret.
+pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
+    let mut secrets = Vec::new();
+    // Most texts need not be taken apart.
+    if !text.contains(['@', '?']) {
+        return secrets;
+    }
+    let ends_word = |character: char| character.is_whitespace() || "\"'`".contains(character);
+    let mut start = 0;
+    for word in text.split_inclusive(ends_word) {
+        let end = start + word.trim_end_matches(ends_word).len();
+        in_word(text, start..end, &mut secrets);
+        start += word.len();
+    }
+    secrets
+}
+
+fn in_word(text: &str, word: Range<usize>, secrets: &mut Vec<Range<usize>>) {
+    let shown = &text[word.clone()];
+    let Some(colon) = shown.find("://") else {
+        let secret = shown.find(':').map(|colon| colon + 1).zip(shown.rfind('@'));
+        let is_secret =
+            |&(start, end): &(usize, usize)| start < end && !shown[start..end].contains('/');
+        secrets.extend(
+            secret.filter(is_secret).map(|(start, end)| word.start + start..word.start + end),
+        );
+        return;
+    };
+    let before = shown[..colon].trim_end_matches(|character: char| {
+        character.is_ascii_alphanumeric() || "+-.".contains(character)
+    });
+    let is_http = is_http(&shown[before.len()..colon].to_ascii_lowercase());
+    let start = word.start + colon + "://".len();
+    let rest = &text[start..word.end];
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let port = authority.split_once(':').map(|(_, port)| port);
+    let is_odd = !authority.starts_with('[')
+        && port.is_some_and(|port| port.bytes().any(|byte| !byte.is_ascii_digit()));
+    // A password may itself hold what ends a host.
+    let user = authority.rfind('@').or_else(|| rest.rfind('@').filter(|_| is_odd));
+    if let Some(user) = user {
+        let colon = rest[..user].find(':').map(|colon| colon + 1);
+        let secret = if is_http && &rest[..user] != PLAIN_USER { Some(0) } else { colon };
+        secrets.extend(secret.map(|secret| start + secret..start + user));
+    }
+    let query = path.find('?').filter(|_| is_http && user.is_none_or(|user| user < end));
+    if let Some(query) = query {
+        let query_end = path[query..].find('#').map_or(path.len(), |hash| query + hash);
+        secrets.push(start + end + query + 1..start + end + query_end);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn never_prints_secrets() {
-        let url =
-            SafeUrl::parse("https://ada:hunter2@example.com/a?token=hunter2").expect("is a URL");
-        let shown = format!("{url} {url:?}");
-        assert!(!shown.contains("hunter2"), "{shown}");
-        assert!(shown.contains("ada:****@example.com/a?****"), "{shown}");
+        for (text, expected) in [
+            ("https://ada:hunter2@example.com/a?token=hunter2", "https://****@example.com/a?****"),
+            ("https://hunter2@example.com/a", "https://****@example.com/a"),
+            ("git+https://hunter2:x-oauth-basic@h/a", "git+https://****@h/a"),
+            ("https://git@example.com/a", "https://git@example.com/a"),
+            ("https://:hunter2@example.com/a", "https://:****@example.com/a"),
+            ("ssh://ada:hunter2@example.com/a", "ssh://ada:****@example.com/a"),
+            ("ssh://ada@example.com/a", "ssh://ada@example.com/a"),
+        ] {
+            let url = SafeUrl::parse(text).expect("is a URL");
+            assert_eq!(
+                (url.to_string(), format!("{url:?}")),
+                (expected.to_owned(), expected.into())
+            );
+            assert_eq!(url.may_hold_secret(), text.contains("hunter2"), "{text}");
+        }
+    }
+
+    #[test]
+    fn hides_secrets_in_text() {
+        for (text, expected) in [
+            ("hub.mu.com/: https://TOKEN@h/ # ours", "hub.mu.com/: https://****@h/ # ours"),
+            ("{\"u\": \"https://a:b@h/x?sig=1#f\"}", "{\"u\": \"https://****@h/x?****#f\"}"),
+            ("- git+https://a:b/c@h/x\n- y", "- git+https://****@h/x\n- y"),
+            ("ssh://git:pw@h/x git:pw@h:x", "ssh://git:****@h/x git:****@h:x"),
+            ("https://git@h/x git@h:o/r ssh://ada@h/x", "https://git@h/x git@h:o/r ssh://ada@h/x"),
+            ("https://h:80/a@1 https://[::1]/a@b", "https://h:80/a@1 https://[::1]/a@b"),
+            ("Ada <ada@acme.co>: aws/ec2#>=1 what?", "Ada <ada@acme.co>: aws/ec2#>=1 what?"),
+        ] {
+            assert_eq!(without_secrets(text), expected);
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use mu_provider::{ErrorKind, ProviderError, SafeUrl};
+use mu_provider::http::or_variable;
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, without_secrets};
 use url::Url;
 
 /// How a repository is reached.
@@ -38,6 +39,12 @@ impl RemoteUrl {
     ///
     /// `insecure` allows plain http to other machines.
     pub(crate) fn new(url: &SafeUrl, insecure: bool) -> Result<Self, ProviderError> {
+        let remote = Self::read(url, insecure)?;
+        remote.check_user()?;
+        Ok(remote)
+    }
+
+    fn read(url: &SafeUrl, insecure: bool) -> Result<Self, ProviderError> {
         let text = url.as_url().as_str();
         let url = match text.strip_prefix("git+") {
             Some(plain) => {
@@ -63,7 +70,7 @@ impl RemoteUrl {
     /// Relative ones are seen from the parent; local ones and plain http are for parents alike.
     pub(crate) fn submodule(parent: &Self, text: &str) -> Result<Self, ProviderError> {
         let refuse = |why: &str| {
-            let text = crate::words::printable(text.as_bytes());
+            let text = shown(text);
             ProviderError::new(
                 ErrorKind::Refused,
                 format!("the submodule URL `{text}` of `{parent}` is refused: {why}"),
@@ -75,6 +82,7 @@ impl RemoteUrl {
         let insecure =
             |url: &SafeUrl| parent.insecure && url.host_and_port() == parent.url.host_and_port();
         let remote = Self::parse(text, insecure)?.ok_or_else(|| refuse("it is no URL"))?;
+        remote.check_user()?;
         match remote.scheme {
             Scheme::File if parent.scheme != Scheme::File => {
                 Err(refuse("a repository elsewhere may not name folders of this machine"))
@@ -89,7 +97,7 @@ impl RemoteUrl {
     /// What the user has Git use instead of `remote`.
     pub(crate) fn substitute(remote: &Self, text: &str) -> Result<Self, ProviderError> {
         Self::parse(text, |_| remote.insecure)?.ok_or_else(|| {
-            let text = crate::words::printable(text.as_bytes());
+            let text = shown(text);
             let text = format!("Git is told to use `{text}` instead of `{remote}`: that is no URL");
             ProviderError::new(ErrorKind::Refused, text)
         })
@@ -105,14 +113,14 @@ impl RemoteUrl {
                 return Ok(None);
             };
             let relative = (!path.starts_with('/')).then(|| path.to_owned());
-            let remote = Self { relative, ..Self::new(&url, false)? };
+            let remote = Self { relative, ..Self::read(&url, false)? };
             return remote.check().map(|()| Some(remote));
         }
         let url = match Url::from_file_path(text) {
             Ok(url) => Ok(url.into()),
             Err(()) => SafeUrl::parse(text),
         };
-        url.ok().map(|url| Self::new(&url, insecure(&url))).transpose()
+        url.ok().map(|url| Self::read(&url, insecure(&url))).transpose()
     }
 
     /// Follows `./` and `../` as `git submodule` does: from the repository, not from its folder.
@@ -193,6 +201,19 @@ impl RemoteUrl {
             return Err(refused(&self.url, why));
         }
         Ok(())
+    }
+
+    /// Refuses a user over http who may be a token: the URL is shown, and stored in lock files. What the user's own
+    /// configuration of Git says instead of it is not.
+    fn check_user(&self) -> Result<(), ProviderError> {
+        if !self.url.may_hold_secret() {
+            return Ok(());
+        }
+        let host = self.url.host_and_port();
+        let variable = or_variable(&host);
+        Err(refused(&self.url, "the user name in it may be a token").hint(format!(
+            "leave it out; `mu login {host}` stores a token{variable}, and Git's credential helpers are asked"
+        )))
     }
 
     pub(crate) fn scheme(&self) -> Scheme {
@@ -278,6 +299,11 @@ fn scp_form(text: &str) -> Option<(&str, &str)> {
     (is_scp && !path.starts_with(':') && !path.is_empty()).then_some((host, path))
 }
 
+/// A text of a repository or a configuration, as it may be shown.
+fn shown(text: &str) -> String {
+    crate::words::printable(without_secrets(text).as_bytes())
+}
+
 fn refused(url: &SafeUrl, why: &str) -> ProviderError {
     ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: {why}"))
 }
@@ -329,6 +355,8 @@ mod tests {
         for (text, why) in [
             ("http://example.com/a", "plain http"),
             ("https://ada:hunter2@example.com/a", "password"),
+            ("https://hunter2@example.com/a", "may be a token"),
+            ("git+https://hunter2@example.com/a", "may be a token"),
             ("ssh://-oProxyCommand=x/a", "option"),
             ("ssh://-oProxyCommand=x@example.com/a", "option"),
             ("ssh://example.com/%0a", "control"),
@@ -370,6 +398,13 @@ mod tests {
             ("https://example.com/a", "file:///etc", None),
             ("https://example.com/a", "ext::sh -c x", None),
             ("https://example.com/a", "--upload-pack=x:y", None),
+            ("https://example.com/a", "https://hunter2@example.com/x", None),
+            ("https://example.com/a", "https://ada:hunter2@example.com/x", None),
+            (
+                "https://example.com/a",
+                "https://git@example.com/x",
+                Some("https://git@example.com/x"),
+            ),
             ("https://example.com/a", "-x:y", None),
             ("https://example.com/a", "host:-x", None),
             ("https://example.com/a", "git@$(id):x", None),
@@ -386,6 +421,7 @@ mod tests {
                 expected,
                 "{text} {found:?}"
             );
+            assert!(!format!("{found:?}").contains("hunter2"), "{found:?}");
         }
         let parent = remote("https://example.com/a").expect("is accepted");
         let scp = RemoteUrl::submodule(&parent, "git@example.org:x/y").expect("is accepted");

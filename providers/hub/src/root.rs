@@ -157,7 +157,7 @@ pub(crate) fn version(bytes: &[u8]) -> Option<u64> {
     file.get("hub")?.as_u64()
 }
 
-/// The URL of `place` seen from `folder`, unless it leads from a hub to this machine's files.
+/// The URL of `place` seen from `folder`, unless it leads from a hub to this machine's files, or holds a secret.
 pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderError> {
     let url = folder.join(place).map_err(|error| {
         let text = format!("`{folder}` names a place that is no URL");
@@ -169,7 +169,8 @@ pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderEr
         }
         _ => !matches!(url.scheme(), "http" | "https"),
     };
-    if escapes {
+    let brings_secret = url.may_hold_secret() && place.contains('@');
+    if escapes || brings_secret {
         let text = format!("`{url}` is refused: the hub at `{folder}` may not lead there");
         return Err(ProviderError::new(ErrorKind::Refused, text));
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use mu_provider::{secrets_in, without_secrets};
 
 use super::words::{is_unprintable, printable};
 
@@ -36,7 +37,7 @@ impl SourceError {
             path: path.to_owned(),
             text: text.to_owned(),
             span: start..end,
-            message: printable(&message.into()).into_owned(),
+            message: shown(&message.into()),
             label: None,
             related: None,
             help: None,
@@ -46,21 +47,21 @@ impl SourceError {
     /// Adds what was expected at the place itself.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.0.label = Some(printable(&label.into()).into_owned());
+        self.0.label = Some(shown(&label.into()));
         self
     }
 
     /// Adds a second place that has to do with it.
     #[must_use]
     pub fn related(mut self, span: Range<usize>, label: impl Into<String>) -> Self {
-        self.0.related = Some((span, printable(&label.into()).into_owned()));
+        self.0.related = Some((span, shown(&label.into())));
         self
     }
 
     /// Adds what the user can do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.0.help = Some(printable(&help.into()).into_owned());
+        self.0.help = Some(shown(&help.into()));
         self
     }
 
@@ -168,22 +169,39 @@ pub fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The text with a mark in place of every character that could steer a terminal; `places` move along.
+/// Words that may quote the file, as they may be shown.
+fn shown(text: &str) -> String {
+    printable(&without_secrets(text)).into_owned()
+}
+
+/// The text with a mark in place of every character that could steer a terminal, and of what may be a secret; `places`
+/// move along.
 fn harmless<'t>(text: &'t str, places: &mut [usize]) -> Cow<'t, str> {
     let is_kept = |rest: &str, character: char| match character {
         '\n' | '\t' => true,
         '\r' => rest.starts_with("\r\n"),
         character => !is_unprintable(character),
     };
-    if text.char_indices().all(|(at, character)| is_kept(&text[at..], character)) {
+    let secrets = secrets_in(text);
+    if secrets.is_empty()
+        && text.char_indices().all(|(at, character)| is_kept(&text[at..], character))
+    {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     let mut moved = places.to_vec();
+    let mut secrets = secrets.into_iter().peekable();
     for (at, character) in text.char_indices() {
         let here = shown.len();
+        if secrets.peek().is_some_and(|secret| secret.end <= at) {
+            secrets.next();
+        }
+        if let Some(secret) = secrets.peek().filter(|secret| secret.contains(&at)) {
+            if at == secret.start {
+                shown.push_str("****");
+            }
         // A byte order mark is no part of the first line.
-        if at > 0 || character != '\u{feff}' {
+        } else if at > 0 || character != '\u{feff}' {
             shown.push(if is_kept(&text[at..], character) { character } else { '\u{fffd}' });
         }
         for (place, moved) in places.iter().zip(&mut moved) {
@@ -258,6 +276,31 @@ error: wrong
           |
           = help: remove one
         ");
+    }
+
+    #[test]
+    fn never_shows_a_secret_of_the_file() {
+        let text = "base: https://ada:hunter2@h/ # hunter?\nurl: https://hunter2@h/x?k=hunter2#f\n";
+        let error = SourceError::new(
+            Path::new("workspace.yaml"),
+            text,
+            text.find("url").expect("is there") + 5..text.len() - 1,
+            "`https://ada:hunter2@h` is wrong",
+        )
+        .related(6..28, "first `hunter3@h:x`, `https://hunter2@h`")
+        .help("write `https://hunter2@h/`");
+        insta::assert_snapshot!(error.render(false), @r"
+        error: `https://****@h` is wrong
+         --> workspace.yaml:2:6
+          |
+        1 | base: https://****@h/ # hunter?
+          |       --------------- first `hunter3@h:x`, `https://****@h`
+        2 | url: https://****@h/x?****#f
+          |      ^^^^^^^^^^^^^^^^^^^^^^^
+          |
+          = help: write `https://****@h/`
+        ");
+        assert!(!format!("{error} {}", error.message()).contains("hunter2"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where packages are published: a folder or a bucket, which is written directly, or a hub's server.
 
 use mu_hub::{Hub, HubError, Publication, Published, Tags};
-use mu_provider::SafeUrl;
+use mu_provider::{SafeUrl, without_secrets};
 use serde_json::{Map, Value};
 
 use crate::ops::publish::full_version;
@@ -81,6 +81,7 @@ impl Target {
         let kind = match to.split_once("://").map(|(scheme, _)| scheme) {
             Some("http" | "https") => {
                 let url = SafeUrl::parse(to).map_err(|error| {
+                    let to = without_secrets(to);
                     CommandError::new(Code::Usage, format!("`{to}` is no URL: {error}"))
                 })?;
                 Kind::Server(Box::new(Server::open(session, &url, insecure)?))

@@ -173,6 +173,11 @@ fn never_shows_a_password() {
         "ssh://git:hunter2@host/x",
         "\nssh://git:****@host/x\n         ^ expected no password, for references end up in lock files: use `MU_TOKEN_<HOST>`, found `:`",
     );
+    check(
+        "https://hunter2@host/x",
+        "\nhttps://****@host/x\n            ^ expected no user but `git` over http, for it may be a token: use `mu login` or `MU_TOKEN_<HOST>`, found `@`",
+    );
+    assert!(Reference::parse("https://git@host/x").is_ok());
     for text in [
         "https://ada:hunter2@host/x",
         "https://ada:hun/ter2@host/x",
@@ -182,6 +187,10 @@ fn never_shows_a_password() {
         "ada:hunter2@host/x",
         "ada:hunter2@host:x",
         "https://:hunter2@host/x",
+        "https://hunter2@host/x",
+        "git+https://hunter2@host/x#^1",
+        "HTTPS://hunter2@host/x",
+        "http://hunter2:x-oauth-basic@host/x",
     ] {
         let error = refused(text);
         let shown = format!("{error} {error:?} {} {}", error.render(), error.text());

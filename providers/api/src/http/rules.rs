@@ -2,10 +2,12 @@
 
 use url::Url;
 
+use super::or_variable;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 
 /// Checks that `url` may be connected to: https, or http where it is safe or was allowed.
 pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), ProviderError> {
+    check_user(url)?;
     match url.scheme() {
         "https" => Ok(()),
         "http" if insecure || url.is_loopback() => Ok(()),
@@ -16,6 +18,20 @@ pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), Provider
         .hint("use https, or accept the risk with `--allow-insecure` or `insecure: true` for that registry")),
         _ => Err(ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: it is no http URL"))),
     }
+}
+
+/// Refuses a user without a password, which nothing is done with but to show it: most likely it is a token.
+fn check_user(url: &SafeUrl) -> Result<(), ProviderError> {
+    if url.as_url().password().is_some() || !url.may_hold_secret() {
+        return Ok(());
+    }
+    let text = format!(
+        "`{url}` is refused: the user name in it may be a token, which is no part of a URL"
+    );
+    let host = url.host_and_port();
+    let variable = or_variable(&host);
+    Err(ProviderError::new(ErrorKind::Refused, text)
+        .hint(format!("leave it out; `mu login {host}` stores a token{variable}")))
 }
 
 /// The URL that a redirect from `from` leads to, if it may be followed.
@@ -79,6 +95,8 @@ mod tests {
             ("http://h/", true, true),
             ("http://localhost:8080/", false, true),
             ("http://127.0.0.1.example.com/", false, false),
+            ("https://git@h/", false, true),
+            ("https://hunter2@h/", false, false),
             ("ftp://h/", true, false),
             ("file:///x", true, false),
         ] {
@@ -86,6 +104,7 @@ mod tests {
             assert_eq!(result.is_ok(), fine, "{text} {insecure}");
             if let Err(error) = result {
                 assert_eq!(error.kind(), ErrorKind::Refused);
+                assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
             }
         }
     }

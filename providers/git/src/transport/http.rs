@@ -33,8 +33,10 @@ pub(super) fn open(
     credentials: &GitCredentials,
     progress: &dyn Progress,
 ) -> Result<Box<dyn Session>, ProviderError> {
-    let base = remote.url().as_url().as_str().trim_end_matches('/');
-    let url = SafeUrl::parse(&format!("{base}{SERVICE}"))
+    let mut base = remote.url().as_url().clone();
+    // Whom to be is said by a header. Fails only where there is nobody to be said.
+    let _ = base.set_username("");
+    let url = SafeUrl::parse(&format!("{}{SERVICE}", base.as_str().trim_end_matches('/')))
         .map_err(|error| not_a_repository(remote).because(error))?;
     let ask = |authorization: &Authorization| {
         common(http.get(&url), remote, authorization).allow(401).send(progress)
