@@ -118,7 +118,8 @@ impl Unpacked {
         }
         let manifest = self.manifest(line)?;
         let name = manifest.name.unwrap_or_default();
-        if !is_name(&name, line.name()) {
+        let origin = line.text("origin");
+        if !is_name(&name, line.name()) && !origin.is_some_and(|origin| is_name(&name, origin)) {
             return mismatch("name", line.name(), name);
         }
         let version = manifest.version.unwrap_or_default();

@@ -1,114 +1,251 @@
 //! Whether an index line says what the manifest in its archive says, as far as it counts for choosing versions.
 //!
-//! A line that does not misleads everybody who chooses by it. What is only for people may differ, and so may the way
-//! something is written: a base that is left out, blanks, the long form of a dependency.
+//! A line that does not misleads everybody who chooses by it: `mu hub check` looks for such lines, and whoever installs
+//! refuses what was chosen by one. What is only for people may differ, and so may the way something is written: a
+//! base that is left out, blanks, the long form of a dependency.
 
+use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 
 use mu_provider::{Dependency, Release};
 use serde_json::{Map, Value};
 
-use crate::manifest::Manifest;
-use crate::reference::{Defaults, Name, Reference};
+use crate::manifest::{API_VERSION, Manifest, Versioning};
+use crate::reference::{Base, Defaults, Name, PackageId, Reference};
+
+/// How many things are shown that only one of them says.
+const SHOWN: usize = 5;
+
+/// Something in which a line and a manifest differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// The key, such as `dependencies`.
+    pub(crate) key: &'static str,
+    /// What only the line says.
+    pub(crate) line: Vec<String>,
+    /// What only the manifest says.
+    pub(crate) manifest: Vec<String>,
+}
+
+/// Prints `` `provides`: only the line has `a`, only the manifest has `b` ``.
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [("line", &self.line), ("manifest", &self.manifest)];
+        let parts =
+            parts.into_iter().filter(|(_, texts)| !texts.is_empty()).map(|(whose, texts)| {
+                let shown: Vec<String> =
+                    texts.iter().take(SHOWN).map(|text| format!("`{text}`")).collect();
+                let more = match texts.len().saturating_sub(SHOWN) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                format!("only the {whose} has {}{more}", shown.join(", "))
+            });
+        let parts: Vec<String> = parts.collect();
+        write!(formatter, "`{}`: {}", self.key, parts.join(", "))
+    }
+}
+
+/// Where the line `map` and the manifest in `folder` differ; nothing if the manifest cannot be read by this mu.
+pub(crate) fn differences(folder: &Path, map: &Map<String, Value>) -> Vec<String> {
+    let Ok(Some(loaded)) = Manifest::load(folder) else { return Vec::new() };
+    let line = match serde_json::from_value::<Release>(Value::Object(map.clone())) {
+        Ok(line) => line,
+        Err(error) => return vec![format!("its line cannot be read: {error}")],
+    };
+    // Which base leads to the hub, only its readers know.
+    let namespace = loaded.manifest.name.name().namespace();
+    let found = compare(&line, &loaded.manifest, None, namespace.as_ref());
+    let text = "its line and the manifest in its archive differ in";
+    found.map(|difference| format!("{text} {difference}")).collect()
+}
+
+/// The first thing in which `line`, by which a version of `id` was chosen, and the manifest in its archive differ.
+///
+/// Names and versions of the two are not compared here.
+pub(crate) fn first_difference(
+    id: &PackageId,
+    line: &Release,
+    manifest: &Manifest,
+) -> Option<Difference> {
+    if are_alike(line, &manifest.to_release()) {
+        return None;
+    }
+    let (base, namespace) = (id.base(), id.name().namespace());
+    compare(line, manifest, Some(&base), namespace.as_ref()).next()
+}
+
+/// Whether both say the same in the same words, as nearly all do.
+fn are_alike(line: &Release, own: &Release) -> bool {
+    line.dependencies.iter().flatten().eq(own.dependencies.iter().flatten())
+        && line.provides == own.provides
+        && line.requires == own.requires
+        && line.replaces == own.replaces
+        && line.constraints == own.constraints
+        && line.channels == own.channels
+        && line.upgrade == own.upgrade
+        && line.api_version == own.api_version
+        && line.mu_version == own.mu_version
+        && line.app_version == own.app_version
+        && line.versioning == own.versioning
+}
+
+fn compare(
+    line: &Release,
+    manifest: &Manifest,
+    base: Option<&Base>,
+    namespace: Option<&Name>,
+) -> impl Iterator<Item = Difference> {
+    let here = Reader { base: base.cloned(), namespace: namespace.cloned(), moved_from: None };
+    // A package that was copied under another name still calls its neighbours by their old ones.
+    let origin = line.origin.as_deref().map(|_| manifest.name.name().namespace());
+    let moved = |origin: Option<Name>| Reader { moved_from: origin, ..here.clone() };
+    let manifest = origin.map_or_else(|| here.clone(), moved).said(&manifest.to_release());
+    let line = here.said(line);
+    let pairs = line.into_iter().zip(manifest);
+    pairs.filter_map(|((key, line), (_, manifest))| difference(key, &line, &manifest))
+}
+
+fn difference(key: &'static str, line: &[Said], manifest: &[Said]) -> Option<Difference> {
+    let is_same = |(line, manifest): (&Said, &Said)| line.agrees(manifest);
+    if line.len() == manifest.len() && line.iter().zip(manifest).all(is_same) {
+        return None;
+    }
+    let found = Difference {
+        key,
+        line: only(line, manifest, Said::agrees),
+        manifest: only(manifest, line, |manifest, line| line.agrees(manifest)),
+    };
+    (!found.line.is_empty() || !found.manifest.is_empty()).then_some(found)
+}
+
+/// What `these` say and none of `those` does. A hostile list is long, so each is compared with its like alone.
+fn only(these: &[Said], those: &[Said], agree: impl Fn(&Said, &Said) -> bool) -> Vec<String> {
+    let mut by_key: HashMap<&str, Vec<&Said>> = HashMap::new();
+    for that in those {
+        that.keys().for_each(|key| by_key.entry(key).or_default().push(that));
+    }
+    let is_missing = |this: &&Said| {
+        let mut like = this.keys().flat_map(|key| by_key.get(key).into_iter().flatten());
+        !like.any(|that| agree(this, that))
+    };
+    these.iter().filter(is_missing).map(|this| this.shown.clone()).collect()
+}
 
 /// Something that a line or a manifest says.
 struct Said {
     /// What tells it from others.
     key: String,
-    /// The base of the package that it is about, where that is written.
-    base: Option<String>,
+    /// The same with the name that a package had before it was copied to where this one is.
+    former: Option<String>,
+    /// The base of the package that it is about, where that is known.
+    base: Option<Base>,
+    /// The package to fall back to, where its namespace is left out.
+    fallback: Option<String>,
     /// As it is written.
     shown: String,
-}
-
-/// Where the line `map` and the manifest in `folder` differ; nothing if the manifest cannot be read by this mu.
-pub(crate) fn differences(folder: &Path, map: &Map<String, Value>) -> Vec<String> {
-    let Some(manifest) = manifest_in(folder) else { return Vec::new() };
-    let line = match serde_json::from_value::<Release>(Value::Object(map.clone())) {
-        Ok(line) => line,
-        Err(error) => return vec![format!("its line cannot be read: {error}")],
-    };
-    let namespace = manifest.name.name().namespace();
-    let manifest = said(&manifest.to_release(), namespace.as_ref());
-    let line = said(&line, namespace.as_ref());
-    let pairs = line.into_iter().zip(manifest);
-    pairs.filter_map(|((key, line), (_, manifest))| difference(key, &line, &manifest)).collect()
-}
-
-fn manifest_in(folder: &Path) -> Option<Manifest> {
-    let path = Manifest::locate(folder).ok()??;
-    let text = std::fs::read_to_string(&path).ok()?;
-    Manifest::parse(Path::new(path.file_name()?), &text).ok().map(|(manifest, _)| manifest)
-}
-
-fn difference(key: &str, line: &[Said], manifest: &[Said]) -> Option<String> {
-    let only = |these: &[Said], those: &[Said]| {
-        let missing = these.iter().filter(|this| !those.iter().any(|that| this.is(that)));
-        let shown: Vec<String> = missing.map(|this| format!("`{}`", this.shown)).collect();
-        (!shown.is_empty()).then(|| shown.join(", "))
-    };
-    let parts = [("line", only(line, manifest)), ("manifest", only(manifest, line))];
-    let parts = parts.into_iter().filter_map(|(whose, shown)| Some((whose, shown?)));
-    let parts: Vec<String> =
-        parts.map(|(whose, shown)| format!("only the {whose} has {shown}")).collect();
-    let text = "its line and the manifest in its archive differ in";
-    (!parts.is_empty()).then(|| format!("{text} `{key}`: {}", parts.join(", ")))
-}
-
-/// All that counts, by key, in the same order for every release.
-fn said(release: &Release, namespace: Option<&Name>) -> Vec<(&'static str, Vec<Said>)> {
-    let texts = |texts: &[String]| texts.iter().map(|text| Said::text(text)).collect();
-    let one = |text: Option<&str>| text.map(Said::text).into_iter().collect();
-    let usual =
-        |text: &Option<String>, usual: &str| one(text.as_deref().filter(|text| *text != usual));
-    let upgrade = release.upgrade.clone().unwrap_or_default();
-    vec![
-        ("dependencies", {
-            let dependencies = release.dependencies.iter().flatten();
-            dependencies.map(|dependency| Said::dependency(dependency, namespace)).collect()
-        }),
-        ("provides", texts(&release.provides)),
-        ("requires", texts(&release.requires)),
-        (
-            "replaces",
-            release.replaces.iter().map(|text| Said::reference(text, namespace)).collect(),
-        ),
-        ("constraints", {
-            let constraints = release.constraints.iter();
-            constraints.map(|(fact, range)| Said::text(&format!("{fact}: {range}"))).collect()
-        }),
-        ("channels", texts(&release.channels)),
-        ("upgrade.replaces", one(upgrade.replaces.as_deref())),
-        ("upgrade.skips", texts(&upgrade.skips)),
-        ("upgrade.skipRange", one(upgrade.skip_range.as_deref())),
-        ("apiVersion", usual(&release.api_version, "mu/v1")),
-        ("muVersion", one(release.mu_version.as_deref())),
-        ("appVersion", one(release.app_version.as_deref())),
-        ("versioning", usual(&release.versioning, "semver")),
-    ]
 }
 
 impl Said {
     fn text(text: &str) -> Self {
         let key = text.chars().filter(|character| !character.is_whitespace()).collect();
-        Self { key, base: None, shown: text.to_owned() }
+        Self { key, former: None, base: None, fallback: None, shown: text.to_owned() }
     }
 
-    /// A reference; the namespace that a name of one segment leaves out is filled in.
-    fn reference(text: &str, namespace: Option<&Name>) -> Self {
-        let Ok(reference) = Reference::parse(text) else { return Self::text(text) };
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        [Some(&self.key), self.former.as_ref()].into_iter().flatten().map(String::as_str)
+    }
+
+    /// Whether this, of a line, leads nowhere but where `other`, of a manifest, leads. A base that one of them leaves out
+    /// is the hub's, where nobody knows which that is.
+    fn agrees(&self, other: &Self) -> bool {
+        let same_base = match (&self.base, &other.base) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        let same_fallback = self.fallback.is_none() || self.fallback == other.fallback;
+        other.keys().any(|key| key == self.key) && same_base && same_fallback
+    }
+}
+
+/// Reads a line or a manifest, and fills in what its references leave out.
+#[derive(Clone)]
+struct Reader {
+    base: Option<Base>,
+    namespace: Option<Name>,
+    /// The namespace that the package was in before it was copied to this one.
+    moved_from: Option<Name>,
+}
+
+impl Reader {
+    /// All that counts, by key, in the same order for every release.
+    fn said(&self, release: &Release) -> Vec<(&'static str, Vec<Said>)> {
+        let texts = |texts: &[String]| texts.iter().map(|text| Said::text(text)).collect();
+        let one = |text: Option<&str>| text.map(Said::text).into_iter().collect();
+        let usual =
+            |text: &Option<String>, usual: &str| one(text.as_deref().filter(|text| *text != usual));
+        let upgrade = release.upgrade.clone().unwrap_or_default();
+        // Which of them comes first counts.
+        let channels = Some(release.channels.join(", ")).filter(|channels| !channels.is_empty());
+        vec![
+            ("dependencies", {
+                let dependencies = release.dependencies.iter().flatten();
+                dependencies.map(|dependency| self.dependency(dependency)).collect()
+            }),
+            ("provides", texts(&release.provides)),
+            ("requires", texts(&release.requires)),
+            ("replaces", release.replaces.iter().map(|text| self.reference(text).0).collect()),
+            ("constraints", {
+                let constraints = release.constraints.iter();
+                constraints.map(|(fact, range)| Said::text(&format!("{fact}: {range}"))).collect()
+            }),
+            ("channels", one(channels.as_deref())),
+            ("upgrade.replaces", one(upgrade.replaces.as_deref())),
+            ("upgrade.skips", texts(&upgrade.skips)),
+            ("upgrade.skipRange", one(upgrade.skip_range.as_deref())),
+            ("apiVersion", usual(&release.api_version, API_VERSION)),
+            ("muVersion", one(release.mu_version.as_deref())),
+            ("appVersion", one(release.app_version.as_deref())),
+            ("versioning", usual(&release.versioning, Versioning::Semver.as_str())),
+        ]
+    }
+
+    /// A reference, and the name to fall back to where it leaves its namespace out.
+    fn reference(&self, text: &str) -> (Said, Option<String>) {
+        let Ok(reference) = Reference::parse(text) else { return (Said::text(text), None) };
         if reference.local().is_some() {
-            return Self::text(text);
+            return (Said::text(text), None);
         }
+        let namespace = self.moved_from.as_ref().or(self.namespace.as_ref());
         let defaults = Defaults { namespace: namespace.cloned(), ..Defaults::default() };
-        let name = reference.id(&defaults).name();
-        let spec = Self::text(&reference.spec().to_string()).key;
-        let base = reference.base().map(ToString::to_string);
-        Self { key: format!("{name}#{spec}"), base, shown: text.to_owned() }
+        let written = reference.id(&Defaults::default());
+        let name = reference.id(&defaults);
+        let fallback = (name != written).then(|| written.name_str().to_owned());
+        let spec = Said::text(&reference.spec().to_string()).key;
+        let base = reference.base().or(self.base.as_ref()).cloned();
+        let key = |name: &Name| match &base {
+            // Of many that differ in this alone, each has its own key then.
+            Some(base) if self.base.is_some() => format!("{base}{name}#{spec}"),
+            _ => format!("{name}#{spec}"),
+        };
+        let former = name.name();
+        let (key, former) = match self.now(&former) {
+            Some(now) => (key(&now), Some(key(&former))),
+            None => (key(&former), None),
+        };
+        (Said { key, former, base, fallback: None, shown: text.to_owned() }, fallback)
     }
 
-    fn dependency(dependency: &Dependency, namespace: Option<&Name>) -> Self {
-        let mut said = Self::reference(dependency.reference(), namespace);
+    /// What a package is called now, if it was copied together with this one.
+    fn now(&self, name: &Name) -> Option<Name> {
+        let rest = name.strip_prefix(self.moved_from.as_ref()?)?;
+        Some(self.namespace.as_ref().map_or(rest.clone(), |namespace| namespace.join(&rest)))
+    }
+
+    fn dependency(&self, dependency: &Dependency) -> Said {
+        let (mut said, fallback) = self.reference(dependency.reference());
+        said.fallback = fallback;
         if let Dependency::Detailed(detailed) = dependency {
             for (what, value) in [
                 ("channel", detailed.channel.as_deref()),
@@ -117,18 +254,175 @@ impl Said {
             ] {
                 let value = value.map(|value| format!(" {what}: {value}")).unwrap_or_default();
                 said.key.push_str(&value);
+                if let Some(former) = &mut said.former {
+                    former.push_str(&value);
+                }
                 said.shown.push_str(&value);
             }
         }
         said
     }
+}
 
-    /// Whether the two mean the same. A base that one of them leaves out is the hub's, which only its readers know.
-    fn is(&self, other: &Self) -> bool {
-        let same_base = match (&self.base, &other.base) {
-            (Some(one), Some(other)) => one == other,
-            _ => true,
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const MANIFEST: &str = "
+name: acme/web
+version: 1.0.0
+appVersion: 8.11.1
+versioning: composite
+apiVersion: mu/v1
+muVersion: '>=0.1'
+dependencies: [utils, 'aws/vpc#^1.2', {ref: 'ops/kafka#3.x', channel: stable, appVersion: '2.3', prerelease: true}]
+devDependencies: [test/kit]
+provides: [net.mu.com/v1/Network]
+requires: [net.mu.com/v1/Dns]
+replaces: [acme/old]
+constraints: {kubernetes: '>=1.25'}
+channels: [stable, fast]
+upgrade: {replaces: 8.10.0-1.0.0, skips: [8.9.0-1.0.0], skipRange: '>=8 <9'}
+";
+
+    fn manifest(text: &str) -> Manifest {
+        Manifest::parse(Path::new("Mu.yaml"), text).expect("is a manifest").0
+    }
+
+    /// The first difference from the manifest, where the line has `value` for `key`, or nothing.
+    fn found(key: &str, value: Option<Value>) -> Option<String> {
+        let manifest = manifest(MANIFEST);
+        let mut line = serde_json::to_value(manifest.to_release()).expect("can be printed");
+        let map = line.as_object_mut().expect("is an object");
+        match value {
+            Some(value) => drop(map.insert(key.to_owned(), value)),
+            None => drop(map.remove(key).expect("the line has all")),
+        }
+        let line: Release = serde_json::from_value(line).expect("is a line");
+        let id = PackageId::parse("hub.mu.com/acme/web").expect("is an id");
+        first_difference(&id, &line, &manifest).map(|difference| difference.to_string())
+    }
+
+    #[test]
+    fn a_line_that_lacks_what_selection_uses_differs() {
+        for (key, shown) in [
+            (
+                "dependencies",
+                "only the manifest has `utils`, `aws/vpc#^1.2`, `ops/kafka#3.x channel",
+            ),
+            ("provides", "only the manifest has `net.mu.com/v1/Network`"),
+            ("requires", "only the manifest has `net.mu.com/v1/Dns`"),
+            ("replaces", "only the manifest has `acme/old`"),
+            ("constraints", "only the manifest has `kubernetes: >=1.25`"),
+            ("channels", "only the manifest has `stable, fast`"),
+            ("upgrade", "only the manifest has `8.10.0-1.0.0`"),
+            ("muVersion", "only the manifest has `>=0.1`"),
+            ("appVersion", "only the manifest has `8.11.1`"),
+            ("versioning", "only the manifest has `composite`"),
+        ] {
+            let text = found(key, None).expect(key);
+            assert!(text.starts_with(&format!("`{key}")) && text.contains(shown), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_says_something_else_differs() {
+        for (key, value) in [
+            ("dependencies", json!(["utils", "aws/vpc#^1.2"])),
+            ("dependencies", json!(["utils", "aws/vpc#^1.2", "ops/kafka#3.x"])),
+            ("provides", json!(["net.mu.com/v1/Network", "net.mu.com/v1/Vm"])),
+            ("requires", json!(["net.mu.com/v2/Dns"])),
+            ("replaces", json!(["evil.example/acme/old"])),
+            ("constraints", json!({"kubernetes": ">=1.2"})),
+            // The first is the default.
+            ("channels", json!(["fast", "stable"])),
+            ("upgrade", json!({"replaces": "8.10.0-1.0.0", "skipRange": ">=8 <9"})),
+            ("upgrade", json!({"replaces": "8.10.0-1.0.0", "skips": ["8.9.0-1.0.0"]})),
+            ("apiVersion", json!("mu/v2")),
+            ("muVersion", json!(">=0.2")),
+            ("appVersion", json!("8.11.2")),
+            ("versioning", json!("semver")),
+        ] {
+            let text = found(key, Some(value.clone())).expect(key);
+            assert!(text.starts_with(&format!("`{key}")), "{value}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_means_the_same_may_be_written_otherwise() {
+        let kafka = json!({"ref": "https://hub.mu.com/ops/kafka#3.x", "channel": "stable", "appVersion": "2.3", "prerelease": true});
+        for (key, value) in [
+            ("dependencies", Some(json!([kafka, {"ref": "aws/vpc#^1.2"}, "acme/utils"]))),
+            ("dependencies", Some(json!(["hub.mu.com/aws/vpc#^1.2", "utils#latest", kafka]))),
+            ("replaces", Some(json!(["hub.mu.com/acme/old"]))),
+            ("constraints", Some(json!({"kubernetes": ">= 1.25"}))),
+            ("apiVersion", None),
+            ("description", Some(json!("is for people"))),
+            ("digest", Some(json!("h1:x"))),
+        ] {
+            assert_eq!(found(key, value.clone()), None, "{key} {value:?}");
+        }
+    }
+
+    /// A line may say more exactly where a name without a namespace leads; one that says less could lead elsewhere.
+    #[test]
+    fn a_line_does_not_fall_back_where_its_manifest_does_not() {
+        let id = PackageId::parse("hub.mu.com/acme/web").expect("is an id");
+        let line = |needs: &str| Release {
+            dependencies: Some(vec![Dependency::Reference(needs.to_owned())]),
+            ..Release::default()
         };
-        self.key == other.key && same_base
+        for (in_line, in_manifest, agrees) in [
+            ("utils", "utils", true),
+            ("acme/utils", "utils", true),
+            ("hub.mu.com/acme/utils", "utils", true),
+            ("utils", "acme/utils", false),
+            ("hub.mu.com/utils", "utils", false),
+            ("evil.example/acme/utils", "utils", false),
+            ("evil.example/acme/utils", "acme/utils", false),
+            ("./utils", "utils", false),
+        ] {
+            let manifest = manifest(&format!("name: acme/web\ndependencies: [{in_manifest}]\n"));
+            let found = first_difference(&id, &line(in_line), &manifest);
+            assert_eq!(found.is_none(), agrees, "{in_line} {in_manifest}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_copy_calls_its_neighbours_by_their_old_names_or_their_new_ones() {
+        let id = PackageId::parse("hub.mu.com/internal/web").expect("is an id");
+        let manifest = manifest("name: acme/web\ndependencies: [acme/utils#^1, vpc, aws/log]\n");
+        let line = |origin: Option<&str>, needs: [&str; 3]| Release {
+            origin: origin.map(str::to_owned),
+            dependencies: Some(needs.map(|text| Dependency::Reference(text.to_owned())).into()),
+            ..Release::default()
+        };
+        for (needs, agrees) in [
+            (["internal/utils#^1", "internal/vpc", "aws/log"], true),
+            (["acme/utils#^1", "acme/vpc", "aws/log"], true),
+            (["acme/utils#^1", "vpc", "aws/log"], true),
+            (["internal/utils#^1", "vpc", "internal/log"], false),
+            (["internal/utils#^2", "vpc", "aws/log"], false),
+        ] {
+            let found = first_difference(&id, &line(Some("acme/web"), needs), &manifest);
+            assert_eq!(found.is_none(), agrees, "{needs:?}: {found:?}");
+        }
+        let renamed = line(None, ["internal/utils#^1", "vpc", "aws/log"]);
+        assert!(first_difference(&id, &renamed, &manifest).is_some());
+    }
+
+    #[test]
+    fn long_lists_take_no_long_time_and_are_not_shown_whole() {
+        let provides = |first: u32| -> Vec<String> {
+            (first..first + 50_000).map(|number| format!("a.co/v1/C{number}")).collect()
+        };
+        let said = |texts: &[String]| texts.iter().map(|text| Said::text(text)).collect::<Vec<_>>();
+        let (line, mut manifest) = (said(&provides(0)), said(&provides(10)));
+        manifest.reverse();
+        let text = difference("provides", &line, &manifest).expect("differ").to_string();
+        assert!(text.contains("`a.co/v1/C0`") && text.contains(" and 5 more"), "{text}");
+        assert!(text.len() < 400, "{text}");
     }
 }

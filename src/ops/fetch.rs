@@ -16,6 +16,7 @@ use crate::lock::LockedPackage;
 use crate::manifest::{Manifest, YAML_NAME};
 use crate::ops::at_once::work_at_once;
 use crate::ops::events::CallProgress;
+use crate::ops::identity::{Content, check, check_all, is_checked};
 use crate::ops::resolve::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::hash_folder;
@@ -65,7 +66,9 @@ pub struct Fetching<'run> {
     places: Places,
     /// How many packages are there already.
     reused: usize,
-    /// The places in the lock of those that are not.
+    /// The places in the lock of those that were chosen by an index in this run, and are there.
+    present: Vec<usize>,
+    /// The places in the lock of those that are not there.
     missing: Vec<usize>,
     /// How each of these is fetched.
     ways: Vec<Way>,
@@ -96,7 +99,7 @@ impl<'run> Fetching<'run> {
     /// Finds out what is missing, and asks for the first of it.
     pub fn begin(session: &'run Session, resolved: &'run Resolved) -> Self {
         let mut reused = 0;
-        let mut missing = Vec::new();
+        let (mut present, mut missing) = (Vec::new(), Vec::new());
         let is_empty = session.store.is_empty();
         for (index, package) in resolved.lock.packages.iter().enumerate() {
             if package.source.is_workspace() {
@@ -106,6 +109,9 @@ impl<'run> Fetching<'run> {
                 !is_empty && package.digest.is_some_and(|digest| session.store.contains(&digest));
             if is_there && !package.source.is_folder() {
                 reused += 1;
+                if is_checked(package) && resolved.releases.contains_key(&index) {
+                    present.push(index);
+                }
             } else {
                 missing.push(index);
             }
@@ -119,6 +125,7 @@ impl<'run> Fetching<'run> {
             resolved,
             places: Places::find(session),
             reused,
+            present,
             ways: missing.iter().map(|_| Way::default()).collect(),
             missing,
             turn: Mutex::new(Turn { next: 0, asked: most }),
@@ -141,6 +148,7 @@ impl<'run> Fetching<'run> {
         self,
         then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
     ) -> Result<Brought, CommandError> {
+        self.check_present()?;
         let digests = Mutex::new(Vec::with_capacity(self.missing.len()));
         let here = AtomicUsize::new(self.reused);
         let failure = Mutex::new(None);
@@ -175,6 +183,27 @@ impl<'run> Fetching<'run> {
         let reused = here.into_inner();
         let fetched = self.reused + self.missing.len() - reused;
         Ok(Brought { counts: Fetched { fetched, reused }, digests: guard::into_inner(digests) })
+    }
+
+    /// Checks what need not be fetched against the index lines that it was chosen by.
+    fn check_present(&self) -> Result<(), CommandError> {
+        let Self { session, resolved, .. } = *self;
+        let folders: Vec<PathBuf> = self
+            .present
+            .iter()
+            .map(|index| {
+                let digest = resolved.lock.packages[*index].digest;
+                session.store.tree_path(&digest.expect("what is there has a digest"))
+            })
+            .collect();
+        let contents = self.present.iter().zip(&folders).map(|(index, folder)| Content {
+            package: &resolved.lock.packages[*index],
+            line: resolved.releases.get(index).map(|(_, line)| &**line),
+            folder,
+            manifest: None,
+        });
+        let contents: Vec<Content<'_>> = contents.collect();
+        check_all(session, &contents, &|package| route_of(session, package, &self.places))
     }
 
     /// The number of the package that is fetched next, if one is left.
@@ -227,11 +256,22 @@ impl<'run> Fetching<'run> {
         let session = self.session;
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
-        // A folder's content is what it is now; the lock only records it.
-        let expected = package.digest.filter(|_| !package.source.is_folder());
-        if let Some(digest) = expected
+        let is_folder = package.source.is_folder();
+        // A folder's content is what it is now; the lock only records it, unless nothing but the lock counts.
+        let is_pinned = !is_folder || session.options.frozen || session.options.locked;
+        let expected = package.digest.filter(|_| is_pinned);
+        if is_folder && is_pinned && expected.is_none() {
+            return Err(folder_has_changed());
+        }
+        let line = self.resolved.releases.get(&index).map(|(_, line)| &**line);
+        let judge = |stored: &Stored, manifest: Option<&[u8]>| {
+            let content = Content { package, line, folder: &stored.folder, manifest };
+            check(session, &content, &|| Ok(Route::clone(&*self.way(number)?.0)))
+        };
+        if let Some(digest) = expected.filter(|_| !is_folder)
             && let Some(stored) = from_pack(session, package, &digest, &self.places)
         {
+            judge(&stored, None)?;
             return Ok((stored, true));
         }
         let (route, release) = self.way(number)?;
@@ -247,9 +287,16 @@ impl<'run> Fetching<'run> {
         });
         match result {
             Ok(stored) => {
-                check_name(session, package, &route, &stored, manifest.as_deref())?;
+                if let Err(error) = judge(&stored, manifest.as_deref()) {
+                    // What was there before somebody else may use.
+                    if stored.checked.is_none() {
+                        session.store.remove(&stored.digest)?;
+                    }
+                    return Err(error);
+                }
                 Ok((stored, false))
             }
+            Err(StoreError::Mismatch { .. }) if is_folder => Err(folder_has_changed()),
             Err(StoreError::Mismatch { expected, actual }) => {
                 let is_chosen = self.resolved.releases.contains_key(&index);
                 let said_by = if is_chosen { "the index" } else { "Mu.lock" };
@@ -277,6 +324,45 @@ impl<'run> Fetching<'run> {
     }
 }
 
+/// Checks packages that were locked before, are in the store, and are put into place now, by `is_built` of their
+/// places in the lock.
+///
+/// # Errors
+///
+/// When the content that the lock pins is that of another package or version.
+pub(super) fn check_locked(
+    session: &Session,
+    resolved: &Resolved,
+    is_built: &dyn Fn(usize) -> bool,
+) -> Result<(), CommandError> {
+    let packages = resolved.lock.packages.iter().enumerate();
+    let locked = packages.filter(|(index, package)| {
+        is_checked(package) && !resolved.releases.contains_key(index) && is_built(*index)
+    });
+    let folders: Vec<(&LockedPackage, PathBuf)> = locked
+        .filter_map(|(_, package)| Some((package, session.store.tree_path(&package.digest?))))
+        .collect();
+    let contents = folders.iter().map(|(package, folder)| Content {
+        package,
+        line: None,
+        folder,
+        manifest: None,
+    });
+    let contents: Vec<Content<'_>> = contents.collect();
+    check_all(session, &contents, &|package| {
+        route_of(session, package, &Places { packs: HashSet::new(), roots: Mutex::default() })
+    })
+}
+
+/// The error about a folder that is not what the lock says, where the lock must not change.
+fn folder_has_changed() -> CommandError {
+    CommandError::new(
+        Code::LockOutdated,
+        "a folder outside the workspace has changed since Mu.lock was written",
+    )
+    .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
+}
+
 /// How a package is fetched, once that is known.
 type Way = OnceLock<(Arc<Route>, Arc<Release>)>;
 
@@ -296,56 +382,6 @@ pub(super) fn fetch_release(
             route.provider.fetch(&route.location, release, tree, &progress)
         })
         .map_err(|error| CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
-}
-
-/// Refuses a package of a hub that calls itself by another name: its archive was mixed up, or somebody
-/// wants it to be taken for something else. Its `Mu.yaml` is read from `manifest`, if that was kept.
-fn check_name(
-    session: &Session,
-    package: &LockedPackage,
-    route: &Route,
-    stored: &Stored,
-    manifest: Option<&[u8]>,
-) -> Result<(), CommandError> {
-    if package.source.provider != "hub" {
-        return Ok(());
-    }
-    if manifest.is_some_and(|manifest| says_plainly(manifest, package.id.name_str())) {
-        return Ok(());
-    }
-    let head = match Manifest::load_head(&stored.folder) {
-        Ok(Some(head)) => head,
-        Ok(None) => return Ok(()),
-        Err(error) => {
-            session.store.remove(&stored.digest)?;
-            let what = format!("the manifest in the archive of `{}` cannot be read", package.id);
-            return Err(CommandError::from_error(Code::Integrity, error).while_doing(what));
-        }
-    };
-    let name = head.name.as_ref().map(|name| name.name().as_str());
-    if name.is_none_or(|name| name == package.id.name_str() || name == route.location.path) {
-        return Ok(());
-    }
-    session.store.remove(&stored.digest)?;
-    Err(CommandError::new(
-        Code::Integrity,
-        format!(
-            "the archive of `{}` {} holds a package that calls itself `{}`, from {}",
-            package.id,
-            package.version,
-            name.unwrap_or_default(),
-            route.location.describe()
-        ),
-    )
-    .hint("nothing was installed; whoever publishes the package must mend it"))
-}
-
-/// Whether a manifest has the line `name: NAME`, as nearly every manifest does: then it need not be parsed
-/// to know its name.
-fn says_plainly(manifest: &[u8], name: &str) -> bool {
-    let Ok(text) = std::str::from_utf8(manifest) else { return false };
-    let mut names = text.lines().filter_map(|line| line.strip_prefix("name:"));
-    names.next().is_some_and(|value| value.trim() == name) && names.next().is_none()
 }
 
 /// The provider and place that a lock's entry names.
@@ -369,6 +405,15 @@ fn route_of(
     let registry = session.index().registry(&package.id);
     let mut location = if package.source.is_folder() {
         let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
+        if !may_be_folder(session, &package.id, &folder) {
+            let message = format!(
+                "Mu.lock takes `{}` from the folder `{}`, and no override in the settings does",
+                package.id,
+                folder.display()
+            );
+            return Err(CommandError::new(Code::Integrity, message)
+                .hint("run `mu get` without --frozen, which mends Mu.lock, or restore it"));
+        }
         let root = url::Url::from_directory_path(folder).map_err(|()| damaged())?;
         Location::new(root.into(), "")
     } else {
@@ -395,6 +440,22 @@ fn route_of(
     location.insecure =
         session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
     Ok(Route { provider, location })
+}
+
+/// Whether a folder outside of the workspace may be used for `id`: one that is called by its path, or that the settings put
+/// in the place of the package. A lock alone, which anybody may have changed, is not enough.
+fn may_be_folder(session: &Session, id: &PackageId, folder: &Path) -> bool {
+    let root = &session.workspace.root;
+    let is_it = |path: &str| crate::env::absolute(root, path.as_ref()) == folder;
+    let overridden = session.workspace.settings.overrides.get(id);
+    let is_registered = || {
+        let (registry, _) = session.index().registry(id)?;
+        let url = registry.url.as_ref().filter(|_| registry.provider.as_deref() == Some("path"))?;
+        Some(folder.starts_with(url.as_url().to_file_path().ok()?))
+    };
+    *id == PackageId::local(folder)
+        || overridden.and_then(|reference| reference.local()).is_some_and(is_it)
+        || is_registered() == Some(true)
 }
 
 /// What a lock's entry knows of its release.
@@ -429,7 +490,10 @@ fn from_pack(
         return None;
     }
     let places = session.places.search().places(&package.id);
-    for place in places[2..].iter().filter(|place| place.folder.is_dir()) {
+    // No other file stands for the manifest of a pack: a link could lead anywhere.
+    let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
+    let packs = places[2..].iter().filter(|place| place.folder.is_dir());
+    for place in packs.filter(|place| !has_link(&place.folder)) {
         let Ok(Some(head)) = Manifest::load_head(&place.folder) else {
             continue;
         };

@@ -21,6 +21,7 @@ pub mod get;
 pub mod graph;
 #[cfg(feature = "publish")]
 pub mod hub;
+mod identity;
 pub mod info;
 pub mod init;
 mod installed;

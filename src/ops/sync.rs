@@ -148,6 +148,11 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
         }
         let made = plan.installs().len() + plan.removals().count();
         let building = plan.begin(&session.store, &names)?;
+        let is_built = |index| building.number(&place(&resolved.lock, index)).is_some();
+        if let Err(error) = fetch::check_locked(session, resolved, &is_built) {
+            building.give_up();
+            return Err(error);
+        }
         if let Some(fetching) = fetching {
             match fetch_and_build(session, &resolved.lock, fetching, &building) {
                 Ok(fetched) => counts = counts.and(fetched),

@@ -71,7 +71,7 @@ fn misled(manifest: &str, line: serde_json::Value) -> Vec<String> {
     let sandbox = Sandbox::new();
     let mut package = Package::new("aws/ec2", "1.0.0").manifest(manifest);
     for (key, value) in line.as_object().expect("is an object") {
-        package = package.key(key, value.clone());
+        package = package.lies(key, value.clone());
     }
     sandbox.hub().publish(&package);
     let run = sandbox.mu(&["hub", "check", "../hub"]);

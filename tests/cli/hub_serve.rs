@@ -139,9 +139,9 @@ fn what_is_published_to_a_server_is_got_from_it() {
     let sandbox = sandbox();
     let served = Served::start(&sandbox, "../srv", &[]);
     let token = token(&sandbox);
-    let package = Package::new("acme/web", "1.0.0").manifest(
-        "description: The web server\nkeywords: [http]\nprovides: [net.mu.com/v1/Server]\n",
-    );
+    let package = Package::new("acme/web", "1.0.0")
+        .manifest("description: The web server\nkeywords: [http]\n")
+        .key("provides", json!(["net.mu.com/v1/Server"]));
     let bytes = archive(&sandbox, &package, "acme/web", "1.0.0");
     let answer = served.put(&token, "acme/web/1.0.0", &bytes).is(201).json();
     served.put(&token, "acme/web/1.0.0", &bytes).is(200);

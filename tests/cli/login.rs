@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
+use mu_provider::conformance::server::{Reply, TestServer};
+
 use crate::support::{Nginx, Run, Sandbox};
 
 /// Runs `mu` and sends it a text.

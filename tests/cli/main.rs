@@ -29,6 +29,7 @@ mod hub_page;
 mod hub_round_trip;
 mod hub_serve;
 mod hub_tags;
+mod identity;
 mod info;
 mod json;
 #[cfg(feature = "keyring")]

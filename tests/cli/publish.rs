@@ -365,3 +365,20 @@ fn a_refusal_is_told_and_redirects_are_not_followed() {
     run.says(&["where it is not sent"]).does_not_say(&["hunter2"]);
     assert!(other.seen().is_empty(), "nothing is sent to where a redirect leads");
 }
+
+#[test]
+fn a_package_that_names_its_base_is_not_published_as_one_of_another() {
+    let sandbox = Sandbox::new();
+    author(&sandbox, "name: evil.example/acme/site\nversion: 1.0.0\n");
+    let hub = sandbox.path("hub").display().to_string();
+    for to in ["../hub", &hub, &format!("file://{hub}")] {
+        let run = sandbox.mu_in("author", &["publish", "--to", to]).fails();
+        run.says(&["is a package of `evil.example/`", "serves `hub.mu.com/`"]);
+    }
+    assert!(!sandbox.hub().index("acme/site").exists());
+    // Where nothing says whose it is, it may be a mirror, or the hub of that base.
+    sandbox.mu(&["hub", "init", "../other"]).ok();
+    sandbox.mu_in("author", &["publish", "--to", "../other"]).ok();
+    author(&sandbox, "name: hub.mu.com/acme/site\nversion: 1.0.0\n");
+    sandbox.mu_in("author", &["publish", "--to", "../hub"]).ok();
+}

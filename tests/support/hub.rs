@@ -16,6 +16,21 @@ pub(crate) struct Hub {
     folder: PathBuf,
 }
 
+/// What an index line says of what is in the manifest, too.
+const IN_MANIFEST: [&str; 11] = [
+    "dependencies",
+    "provides",
+    "requires",
+    "replaces",
+    "constraints",
+    "channels",
+    "upgrade",
+    "apiVersion",
+    "muVersion",
+    "appVersion",
+    "versioning",
+];
+
 /// A version of a package that is about to be published.
 #[derive(Debug, Clone)]
 pub(crate) struct Package {
@@ -25,6 +40,8 @@ pub(crate) struct Package {
     manifest: String,
     files: Vec<(String, String)>,
     line: Value,
+    /// What the index line says instead of that.
+    lies: Value,
 }
 
 impl Package {
@@ -37,6 +54,7 @@ impl Package {
             manifest: String::new(),
             files: Vec::new(),
             line: json!({}),
+            lies: json!({}),
         }
     }
 
@@ -64,19 +82,33 @@ impl Package {
         self
     }
 
-    /// Sets a key of the index line.
+    /// Sets a key of the index line, and of the manifest if it is one of those too.
     pub(crate) fn key(mut self, key: &str, value: Value) -> Self {
         self.line[key] = value;
         self
     }
 
+    /// Sets a key of the index line, of which the manifest says nothing or something else; `null` leaves it out.
+    pub(crate) fn lies(mut self, key: &str, value: Value) -> Self {
+        self.lies[key] = value;
+        self
+    }
+
     /// Writes the package's files into a folder.
     pub(crate) fn write_into(&self, folder: &Path) {
-        let mut manifest = format!("name: {}\nversion: {}\n", self.name, self.version);
-        if !self.dependencies.is_empty() {
+        // Of a composite version the manifest, as the line, has the revision.
+        let version = self.line.get("version").and_then(Value::as_str).unwrap_or(&self.version);
+        let mut manifest = format!("name: {}\nversion: {version}\n", self.name);
+        if !self.dependencies.is_empty() && self.line.get("dependencies").is_none() {
             manifest.push_str("dependencies:\n");
             for dependency in &self.dependencies {
                 manifest.push_str(&format!("  - {dependency}\n"));
+            }
+        }
+        for key in IN_MANIFEST {
+            let is_written = self.manifest.lines().any(|line| line.starts_with(&format!("{key}:")));
+            if let Some(value) = self.line.get(key).filter(|_| !is_written) {
+                manifest.push_str(&format!("{key}: {value}\n"));
             }
         }
         manifest.push_str(&self.manifest);
@@ -140,6 +172,12 @@ impl Hub {
         }
         for (key, value) in package.line.as_object().expect("is an object") {
             line[key] = value.clone();
+        }
+        for (key, value) in package.lies.as_object().expect("is an object") {
+            match value {
+                Value::Null => drop(line.as_object_mut().expect("is one").remove(key)),
+                value => line[key] = value.clone(),
+            }
         }
         let place = self.archive(&package.name, &package.version);
         write(Path::new("/"), place.to_str().expect("is UTF-8"), archive);

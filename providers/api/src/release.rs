@@ -20,6 +20,9 @@ pub struct Release {
     /// The package's name in this registry.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
+    /// The name that its manifest has, where that is another: it was copied to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// Its version; the revision alone where `versioning` is `composite`; empty for a Git tag or
     /// branch that is no version.
     #[serde(skip_serializing_if = "String::is_empty")]

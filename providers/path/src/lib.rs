@@ -133,6 +133,12 @@ fn existing(location: &Location) -> Result<PathBuf, ProviderError> {
 }
 
 fn read_manifest(path: &Path) -> Result<Option<String>, ProviderError> {
+    // A pipe would be waited for, and a folder or a link to nothing is no manifest.
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Err(error) if !is_absence(&error) => return Err(unreadable(path, error)),
+        Ok(_) | Err(_) => return Ok(None),
+    }
     let file = match fs::File::open(path) {
         Ok(file) => file,
         Err(error) if is_absence(&error) => return Ok(None),

@@ -1,7 +1,11 @@
 //! What is looked at before anything is published: what is wrong for others, or probably not meant.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
+
+use mu_provider::{SafeUrl, without_secrets};
+use url::Url;
 
 use crate::manifest;
 use crate::ops::requirements::{OVERRIDES, Requirements, print_extra};
@@ -47,6 +51,38 @@ pub(super) fn manifest(session: &Session, member: &Member) -> Result<Vec<String>
     }
     overrides(session, member)?;
     Ok(warnings(session, member))
+}
+
+/// Refuses to publish a package that names its base into a hub that the settings say to serve another one: there it would be
+/// found as a package of that base, which its author did not mean.
+///
+/// # Errors
+///
+/// When the settings lead other bases to `to`, and not the one that the manifest names.
+pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), CommandError> {
+    let Some(base) = member.manifest.name.base() else { return Ok(()) };
+    let place = match SafeUrl::parse(to) {
+        Ok(url) => Some(url),
+        Err(_) => {
+            let folder = crate::env::absolute(&session.environment.current, Path::new(to));
+            Url::from_directory_path(folder).ok().map(SafeUrl::from)
+        }
+    };
+    let place = place.map(|url| url.as_folder());
+    let registries = session.workspace.settings.registries.iter();
+    let there = registries.filter(|registry| registry.url.is_some() && registry.url == place);
+    let prefixes: Vec<&str> = there.map(|registry| registry.prefix.as_str()).collect();
+    if prefixes.is_empty() || prefixes.iter().any(|prefix| prefix.starts_with(base.as_str())) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` is a package of `{base}`, and the settings say that `{}` serves `{}`",
+        member.manifest.name,
+        without_secrets(to),
+        prefixes.join("`, `")
+    );
+    Err(CommandError::new(Code::Manifest, message)
+        .hint("leave the base out of `name`, or publish it where its base leads, without `--to`"))
 }
 
 /// The package that takes the place of one, from how it was named.

@@ -118,6 +118,9 @@ fn one(
     for warning in check::manifest(session, member)? {
         session.events.warning(&warning);
     }
+    if let Some(to) = &request.to {
+        check::base(session, member, to)?;
+    }
     let version = member.manifest.version.as_ref().map(ToString::to_string).unwrap_or_default();
     let (target, name) = Target::find(session, request.to.as_deref(), &id)?;
     let place = target.name.clone();
