@@ -586,3 +586,17 @@ fn folders_hold_one_manifest() {
     let error = Manifest::load_head(folder.path()).expect_err("is no text").to_string();
     assert!(error.ends_with("Mu.yaml:2:14: this is not UTF-8 text"), "{error}");
 }
+
+#[test]
+fn only_a_file_is_a_manifest() {
+    let folder = tempfile::tempdir().expect("makes a folder");
+    let (yaml, json) = (folder.path().join(YAML_NAME), folder.path().join(JSON_NAME));
+    std::fs::create_dir(&yaml).expect("is ours");
+    std::os::unix::fs::symlink("nowhere", &json).expect("is ours");
+    assert!(Manifest::load(folder.path()).is_ok_and(|found| found.is_none()));
+    std::fs::remove_dir(&yaml).expect("is ours");
+    // Whoever opened it would wait for somebody who writes.
+    let made = std::process::Command::new("mkfifo").arg(&yaml).status().expect("can be run");
+    assert!(made.success());
+    assert!(Manifest::load_head(folder.path()).is_ok_and(|found| found.is_none()));
+}

@@ -4,6 +4,8 @@
 //! by a lock has its content pinned by the lock; there, name and version are compared. Repositories and folders were
 //! read themselves when they were chosen, and their names are theirs.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +15,8 @@ use mu_provider::{Listing, Release, Silent};
 use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
-use crate::manifest::{Head, Manifest, ManifestError, YAML_NAME};
+use crate::manifest::source::MAX_BYTES;
+use crate::manifest::{Head, JSON_NAME, Manifest, ManifestError, YAML_NAME};
 use crate::ops::agreement::first_difference;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Reference, Version};
@@ -52,6 +55,9 @@ pub(super) fn check(
         return Ok(());
     }
     let text = content.manifest.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    if text.is_none() {
+        content.check_kind()?;
+    }
     match content.line {
         None if text.is_some_and(|text| says_plainly(text, content.package)) => Ok(()),
         None => match content.head(text).map_err(|error| content.unreadable(error))? {
@@ -88,6 +94,21 @@ pub(super) fn check(
 }
 
 impl Content<'_> {
+    /// Refuses what has the name of a manifest and is a folder or a link: some would read one there, others none.
+    fn check_kind(&self) -> Result<(), CommandError> {
+        let is_odd = |name: &&str| {
+            let metadata = self.folder.join(name).symlink_metadata();
+            metadata.is_ok_and(|metadata| !metadata.is_file())
+        };
+        match [YAML_NAME, JSON_NAME].into_iter().find(is_odd) {
+            None => Ok(()),
+            Some(name) => {
+                let text = format!("has a `{name}` that is not a file");
+                Err(self.refuse("the archive", &text, serde_json::json!({})))
+            }
+        }
+    }
+
     fn load(&self, text: Option<&str>) -> Result<Option<Manifest>, ManifestError> {
         match text {
             Some(text) => Ok(Some(Manifest::parse(&self.folder.join(YAML_NAME), text)?.0)),
@@ -194,7 +215,7 @@ pub(super) fn check_all(
         while let Some(content) = contents.get(next.fetch_add(1, Ordering::Relaxed)) {
             let text = match content.line {
                 Some(_) => None,
-                None => std::fs::read(content.folder.join(YAML_NAME)).ok(),
+                None => read(&content.folder.join(YAML_NAME)),
             };
             let content = Content { manifest: text.as_deref(), ..*content };
             if let Err(error) = check(session, &content, &|| route(content.package)) {
@@ -211,6 +232,14 @@ pub(super) fn check_all(
         });
     }
     guard::into_inner(failure).map_or(Ok(()), Err)
+}
+
+/// A file that is no longer than a manifest may be.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_BYTES).expect("a megabyte fits");
+    File::open(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() <= MAX_BYTES).then_some(bytes)
 }
 
 /// Whether a manifest has the lines `name: NAME` and `version: VERSION`, as nearly every manifest does: then it need not be

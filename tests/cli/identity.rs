@@ -198,3 +198,16 @@ fn a_folder_that_has_changed_is_not_installed_where_the_lock_must_not_change() {
     sandbox.write("Mu.lock", &(without.join("\n") + "\n"));
     sandbox.mu(&["get", "--frozen", "--json"]).fails_with("lock-outdated");
 }
+
+#[test]
+fn what_has_the_name_of_a_manifest_and_is_no_file_is_refused() {
+    for path in ["Mu.yaml/inside.txt", "Mu.json"] {
+        let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+        let content = if path == "Mu.json" { "-> elsewhere.json" } else { "text" };
+        sandbox.publish(&[Package::new("aws/ec2", "1.0.0").without_manifest().file(path, content)]);
+        let error = sandbox.mu(&["get", "--json"]).fails_with("integrity");
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains("that is not a file"), "{message}");
+        assert_eq!(stored(&sandbox), 0);
+    }
+}

@@ -37,6 +37,7 @@ pub(crate) struct Package {
     name: String,
     version: String,
     dependencies: Vec<String>,
+    has_manifest: bool,
     manifest: String,
     files: Vec<(String, String)>,
     line: Value,
@@ -51,6 +52,7 @@ impl Package {
             name: name.to_owned(),
             version: version.to_owned(),
             dependencies: Vec::new(),
+            has_manifest: true,
             manifest: String::new(),
             files: Vec::new(),
             line: json!({}),
@@ -73,6 +75,12 @@ impl Package {
     /// Adds a file; see [`write`].
     pub(crate) fn file(mut self, path: &str, content: &str) -> Self {
         self.files.push((path.to_owned(), content.to_owned()));
+        self
+    }
+
+    /// Leaves out the manifest.
+    pub(crate) fn without_manifest(mut self) -> Self {
+        self.has_manifest = false;
         self
     }
 
@@ -112,7 +120,9 @@ impl Package {
             }
         }
         manifest.push_str(&self.manifest);
-        write(folder, "Mu.yaml", manifest);
+        if self.has_manifest {
+            write(folder, "Mu.yaml", manifest);
+        }
         for (path, content) in &self.files {
             write(folder, path, content);
         }

@@ -126,3 +126,14 @@ fn a_socket_is_no_part_of_a_package() {
     assert_eq!(error.kind(), ErrorKind::Integrity);
     assert!(error.to_string().contains("`socket`"), "{error}");
 }
+
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let package = scratch();
+    let pipe = package.path().join("Mu.yaml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("can be run");
+    assert!(made.success());
+    let found =
+        PathProvider::new().manifest(&location(package.path()), &Release::default(), &Silent);
+    assert!(found.is_ok_and(|found| found.is_none()));
+}
