@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mu_provider::SafeUrl;
 use schemars::JsonSchema;
 
 use crate::env::absolute;
@@ -232,6 +233,11 @@ fn read_package(value: Value<'_>) -> Result<WirePackage, SourceError> {
     })
 }
 
+/// Whether a place is a URL with what may be a secret, which no lock holds: it is shown, and shared.
+fn holds_secret(place: &str) -> bool {
+    place.contains('@') && SafeUrl::parse(place).is_ok_and(|url| url.may_hold_secret())
+}
+
 /// The format that the text claims, whatever else it holds.
 fn format_version(text: &str) -> Option<u32> {
     text.lines().find_map(|line| line.strip_prefix("version:"))?.trim().parse().ok()
@@ -246,7 +252,9 @@ impl WirePackage {
             version: self.version,
             is_composite: self.versioning.as_deref() == Some("composite"),
             app_version: self.app_version,
-            source: Source::parse(&self.source).ok_or(self.source)?,
+            source: Source::parse(&self.source)
+                .filter(|source| !holds_secret(&source.place))
+                .ok_or(self.source)?,
             folder: self.folder,
             commit: self.commit,
             reference: self.reference,

@@ -176,6 +176,19 @@ fn secrets_in_urls_are_refused_and_never_shown() {
         run.says(&[said]);
         assert!(!sandbox.read(".mu/workspace.yaml").contains("hunter2"));
     }
+    sandbox.asks_for(&[]);
+    sandbox.write(
+        "Mu.lock",
+        "version: 1\npackages:\n- id: h.example/a\n  version: 1.0.0\n  source: git+https://hunter2@h.example/a.git\n",
+    );
+    for arguments in [&["list", "--json"][..], &["get", "--frozen"]] {
+        sandbox
+            .mu(arguments)
+            .fails()
+            .says(&["git+https://****@h.example/a.git"])
+            .does_not_say(&["hunter2"]);
+    }
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was written");
     for reference in ["https://hunter2@github.com/a/b", "git+https://hunter2@h.example/a.git"] {
         sandbox.asks_for(&[reference]);
         sandbox.mu(&["get"]).fails().says(&["may be a token"]).does_not_say(&["hunter2"]);
