@@ -79,22 +79,22 @@ fn meaning(reference: &str, of: &str) -> Option<Meaning> {
 pub(crate) async fn write(files: &Files, root: &Root, name: &str) -> Result<(), HubError> {
     let Some(path) = root.closure(name) else { return Ok(()) };
     let wanted = dependencies(&derived::index(files, root, name).await?);
-    let below: Vec<Option<Below>> = futures_util::stream::iter(wanted)
+    let mut found = futures_util::stream::iter(wanted)
         .map(|meaning| find(files, root, meaning))
-        .buffered(AT_ONCE)
-        .try_collect()
-        .await?;
+        .buffered(AT_ONCE);
+    // Many dependencies with large closures have most of those in common.
+    let (mut near, mut far) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(below) = found.try_next().await? {
+        let Some(Below { name, closure }) = below else { continue };
+        insert(&mut near, &name);
+        closure.iter().for_each(|name| insert(&mut far, name));
+    }
     files
         .change(&path, async |bytes| {
             let known = bytes.and_then(|bytes| parse(bytes));
             let mut all: BTreeSet<String> = known.iter().flatten().cloned().collect();
             // What is nearest is needed most, should there be no room for all.
-            for name in below.iter().flatten().map(|below| &below.name) {
-                insert(&mut all, name);
-            }
-            for name in below.iter().flatten().flat_map(|below| &below.closure) {
-                insert(&mut all, name);
-            }
+            near.iter().chain(&far).for_each(|name| insert(&mut all, name));
             all.remove(name);
             let is_same = known.is_some_and(|known| known == all);
             Ok(((!is_same).then(|| file(&all)), ()))

@@ -4,13 +4,17 @@
 //! comes last has seen the index as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use mu_provider::publishable;
+use object_store::GetOptions;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::HubError;
-use crate::files::Files;
+use crate::files::{Files, Got};
 use crate::lines::Lines;
 use crate::log;
 use crate::names;
@@ -27,6 +31,12 @@ const BYTES_OF_A_CHANGE: u64 = 256 << 10;
 
 /// The keys of a catalog line that are those of the index line.
 const CATALOG_KEYS: [&str; 4] = ["description", "keywords", "appVersion", "movedTo"];
+
+/// A line of the catalog that is no longer, in bytes, is not looked at for what is too long in it.
+const SHORT: usize = 512;
+
+/// Capabilities whose files are written at the same time.
+const AT_ONCE: usize = 32;
 
 /// A capability's file.
 #[derive(Debug, Default, Deserialize)]
@@ -61,24 +71,92 @@ pub(crate) async fn write_capabilities(
     root: &Root,
     name: &str,
 ) -> Result<(), HubError> {
-    for capability in named(&index(files, root, name).await?) {
-        let Some(path) = names::capability_path(&capability) else { continue };
-        files
-            .change(&path, async |bytes| {
-                // A file that cannot be read holds nothing that the index does not say.
-                let file: Option<Capability> =
-                    bytes.and_then(|bytes| serde_json::from_slice(bytes).ok());
-                let mut file = file.unwrap_or_default();
-                let provides = provided(&index(files, root, name).await?).contains(&capability);
-                let changes = match provides {
-                    true => file.packages.insert(name.to_owned()),
-                    false => file.packages.remove(name),
-                };
-                Ok((changes.then(|| capability_file(&file.packages)), ()))
-            })
-            .await?;
+    let index = Provided::read(files, root, name).await?;
+    let named = index.latest().named.clone();
+    futures_util::stream::iter(named)
+        .map(|capability| write_capability(files, &index, name, capability))
+        .buffer_unordered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+async fn write_capability(
+    files: &Files,
+    index: &Provided<'_>,
+    name: &str,
+    capability: String,
+) -> Result<(), HubError> {
+    let Some(path) = names::capability_path(&capability) else { return Ok(()) };
+    files
+        .change(&path, async |bytes| {
+            // A file that cannot be read holds nothing that the index does not say.
+            let file: Option<Capability> =
+                bytes.and_then(|bytes| serde_json::from_slice(bytes).ok());
+            let mut file = file.unwrap_or_default();
+            let changes = match index.now().await?.provided.contains(&capability) {
+                true => file.packages.insert(name.to_owned()),
+                false => file.packages.remove(name),
+            };
+            Ok((changes.then(|| capability_file(&file.packages)), ()))
+        })
+        .await
+}
+
+/// What an index file says of capabilities. It is asked for again after each file that follows from it was read, and
+/// read only where it has changed.
+struct Provided<'hub> {
+    files: &'hub Files,
+    path: String,
+    name: &'hub str,
+    known: Mutex<Arc<Capabilities>>,
+}
+
+/// Capabilities of one content of an index file.
+#[derive(Debug, Default)]
+struct Capabilities {
+    e_tag: Option<String>,
+    named: BTreeSet<String>,
+    provided: BTreeSet<String>,
+}
+
+impl<'hub> Provided<'hub> {
+    async fn read(files: &'hub Files, root: &Root, name: &'hub str) -> Result<Self, HubError> {
+        let index = Self { files, path: root.index(name), name, known: Mutex::default() };
+        index.now().await?;
+        Ok(index)
     }
-    Ok(())
+
+    fn latest(&self) -> Arc<Capabilities> {
+        Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the index file says now.
+    async fn now(&self) -> Result<Arc<Capabilities>, HubError> {
+        let known = self.latest();
+        let options = GetOptions { if_none_match: known.e_tag.clone(), ..GetOptions::default() };
+        let found = match self.files.get(&self.path, options).await? {
+            Got::Unchanged => return Ok(known),
+            // Not every bucket looks at conditions of those who read.
+            Got::Found(found) if found.meta.e_tag.is_some() && found.meta.e_tag == known.e_tag => {
+                return Ok(known);
+            }
+            Got::Found(found) => Some(*found),
+            Got::Absent => None,
+        };
+        let mut now = Capabilities::default();
+        if let Some(found) = found {
+            now.e_tag = found.meta.e_tag.clone();
+            let read = found.bytes().await;
+            let bytes = read.map_err(|error| self.files.failed("read", &self.path, error))?;
+            let lines = Lines::parse(&bytes, self.name)
+                .map_err(|reason| self.files.broken(&self.path, reason))?;
+            now.named = named(&lines);
+            now.provided = provided(&lines);
+        }
+        let now = Arc::new(now);
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&now);
+        Ok(now)
+    }
 }
 
 /// The file of a capability.
@@ -97,7 +175,20 @@ pub(crate) fn catalog_line(lines: &Lines) -> Option<String> {
             line.insert(key.to_owned(), value.clone());
         }
     }
-    Some(Value::Object(line).to_string())
+    Some(kept(line))
+}
+
+/// A line of the catalog with no more in it than a catalog keeps.
+fn kept(mut line: Map<String, Value>) -> String {
+    for key in CATALOG_KEYS {
+        if let Some(value) = line.get_mut(key) {
+            match publishable::in_catalog(key, value) {
+                Some(kept) => *value = kept,
+                None => drop(line.shift_remove(key)),
+            }
+        }
+    }
+    Value::Object(line).to_string()
 }
 
 /// Writes the catalog, if enough has changed since it was written: `last` is the newest line of the log.
@@ -154,7 +245,8 @@ pub(crate) fn catalog_file(lines: &BTreeMap<String, String>) -> Bytes {
     lines.values().flat_map(|line| [line.as_str(), "\n"]).collect::<String>().into()
 }
 
-/// Name → line of a catalog; `None` if it is broken.
+/// Name → line of a catalog; `None` if it is broken. Of lines that were written before there were limits, what a catalog
+/// keeps.
 pub(crate) fn catalog_of(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     #[derive(Deserialize)]
     struct Name {
@@ -162,7 +254,14 @@ pub(crate) fn catalog_of(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     }
     let lines = std::str::from_utf8(bytes).ok()?.lines();
     lines
-        .map(|line| Some((serde_json::from_str::<Name>(line).ok()?.name, line.to_owned())))
+        .map(|line| {
+            let name = serde_json::from_str::<Name>(line).ok()?.name;
+            let line = match line.len() <= SHORT {
+                true => line.to_owned(),
+                false => kept(serde_json::from_str(line).ok()?),
+            };
+            Some((name, line))
+        })
         .collect()
 }
 
@@ -172,4 +271,40 @@ pub(crate) async fn all_names(files: &Files, root: &Root) -> Result<Vec<String>,
     let listed = files.list(&folder).await?;
     let name = |path: &str| Some(path.strip_prefix(&folder)?.strip_suffix(".jsonl")?.to_owned());
     Ok(listed.iter().filter_map(|file| name(file.location.as_ref())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::Place;
+    use crate::files::Version;
+
+    #[tokio::test]
+    async fn an_index_file_is_read_again_only_where_it_has_changed() {
+        let place = Place::store(Arc::new(InMemory::new()), "memory");
+        let files = Files::open(&place, false).expect("is in memory");
+        let root = Root::new();
+        let line = |version: &str, more: &str| {
+            format!(
+                "{{\"name\":\"a\",\"version\":\"{version}\",\"provides\":[\"g/v1/{version}\"]{more}}}\n"
+            )
+        };
+        let path = root.index("a");
+        let first = line("1.0.0", "");
+        files.replace(&path, &Version::Absent, first.clone().into()).await.expect("is in memory");
+        let index = Provided::read(&files, &root, "a").await.expect("is there");
+        let before = index.latest();
+        for _ in 0..3 {
+            assert!(Arc::ptr_eq(&before, &index.now().await.expect("is there")));
+        }
+        let second = first + &line("2.0.0", ",\"yanked\":true");
+        files.write(&path, second.into()).await.expect("is in memory");
+        let now = index.now().await.expect("is there");
+        assert_eq!((now.named.len(), now.provided.len()), (2, 1));
+        assert!(Arc::ptr_eq(&now, &index.now().await.expect("is there")));
+    }
 }

@@ -91,7 +91,7 @@ impl Hub {
     /// already with other content, or the place refuses.
     pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
         let line = Line::new(publication.line.clone());
-        line.check()?;
+        line.check_new()?;
         let unpacked = archive::unpack(&publication.archive, &line.describe())?;
         unpacked.check(&line)?;
         let archive = publication.archive.clone();

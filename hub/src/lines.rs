@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use mu_provider::publishable;
 use semver::Version;
 use serde_json::{Map, Value};
 
@@ -175,7 +176,14 @@ impl Line {
         format!("{}/{leaf}-{}.tgz", self.name(), self.full_version())
     }
 
-    /// Whether the line breaks a rule of what can be published.
+    /// Whether the line breaks a rule of what can be published, or says more than a new version may.
+    pub(crate) fn check_new(&self) -> Result<(), HubError> {
+        self.check()?;
+        publishable::check_line(&self.map)
+            .map_err(|exceeded| names::refused(&self.describe(), &exceeded.to_string()))
+    }
+
+    /// Whether the line breaks a rule that holds for every version, however long ago it was published.
     pub(crate) fn check(&self) -> Result<(), HubError> {
         names::check_name(self.name())?;
         names::check_version(self.version())?;

@@ -6,6 +6,7 @@
 //! repair, completes what the marker names.
 
 use bytes::Bytes;
+use mu_provider::publishable::MOST_TAGS;
 use serde_json::{Map, Value, json};
 
 use crate::HubError;
@@ -181,6 +182,9 @@ impl Writer {
                 let is_it = *map == found;
                 change.apply(map, is_it)
             })?;
+            if changed && matches!(change.tags, Some(Tags::Set(_) | Tags::Add(_))) {
+                lines.find(version).map_or(Ok(()), check_tags)?;
+            }
             Ok((changed, changed))
         })
         .await
@@ -381,6 +385,16 @@ fn same_or_other(published: &Line, unpacked: &Unpacked) -> Result<(), HubError> 
         present: present.to_owned(),
         offered: content,
     })
+}
+
+/// Whether more tags are on a version than may be.
+fn check_tags(line: &Line) -> Result<(), HubError> {
+    let count = line.texts("tags").count();
+    if count <= MOST_TAGS {
+        return Ok(());
+    }
+    let reason = format!("{count} tags would be on it, and at most {MOST_TAGS} are allowed");
+    Err(names::refused(&format!("the change of {}", line.describe()), &reason))
 }
 
 /// Sets or removes a key; returns whether that changed anything.

@@ -125,7 +125,7 @@ pub fn read_line(folder: &Path) -> Result<Map<String, Value>, String> {
     let name = path.file_name().unwrap_or_default();
     let (manifest, _) =
         Manifest::parse(Path::new(name), &text).map_err(|error| error.to_string())?;
-    Ok(crate::ops::publish::index_line(&manifest))
+    Ok(crate::ops::pack::index_line(&manifest))
 }
 
 /// Makes a token and returns it.

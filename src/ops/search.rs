@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use mu_provider::ProviderError;
-use mu_provider::catalog::{CatalogLine, Hits, Query};
+use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
 
 use crate::index::{Route, RouteError};
 use crate::lock::Source;
@@ -152,9 +152,18 @@ fn ask(
         Err(RouteError::Provider(error)) => return Err(error.into()),
         Err(error) => return Err(CommandError::from_error(Code::Reference, error)),
     };
-    let progress = CallProgress { events: &*session.events, what: &prefix };
+    let what = prefix.clone();
+    let progress = CallProgress { events: &*session.events, what: &what };
     let hits: Result<_, ProviderError> = route.provider.search(&route.location, &query, &progress);
-    Ok(hits?.map(|hits| Answered { prefix, route, query, hits }))
+    let answered = hits?.map(|hits| Answered { prefix, route, query, hits });
+    let passed_over = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);
+    if passed_over > 0 {
+        session.events.warning(&format!(
+            "the catalog of `{what}` has lines longer than {LONGEST_LINE} bytes, which are not searched: \
+             {passed_over} of them"
+        ));
+    }
+    Ok(answered)
 }
 
 /// The packages of all registries, best first.

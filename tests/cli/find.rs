@@ -203,6 +203,33 @@ fn a_server_searches_itself() {
     write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "none/"}"#);
     let json = sandbox.mu(&["search", "exporter", "--json"]).ok().json();
     assert_eq!(ids(&json), ["hub.mu.com/ops/kafka-exporter"]);
+    // As has one whose answer nobody could read.
+    write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "long/"}"#);
+    write(&sandbox.path("hub"), "long/search", " ".repeat((16 << 20) + 1));
+    let json = sandbox.mu(&["search", "exporter", "--json"]).ok().json();
+    assert_eq!(ids(&json), ["hub.mu.com/ops/kafka-exporter"]);
     write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "broken/"}"#);
     sandbox.mu(&["search", "kafka", "--json"]).fails_with("network");
+}
+
+#[test]
+fn a_line_of_a_catalog_that_is_too_long_hides_no_other_package() {
+    let sandbox = Sandbox::new();
+    let long = "kafka ".repeat(150 << 10);
+    catalog(
+        &sandbox.hub(),
+        &[
+            json!({"name": "evil/one", "latest": "1.0.0", "description": long}),
+            json!({"name": "evil/two", "latest": "1.0.0", "description": long}),
+            json!({"name": "ops/kafka", "latest": "1.0.0"}),
+        ],
+    );
+    let run = sandbox.mu(&["search", "kafka"]).ok();
+    run.says(&[
+        "of `hub.mu.com/` has lines longer than 65536 bytes, which are not searched: 2 of them",
+    ]);
+    assert_eq!(
+        ids(&sandbox.mu(&["search", "kafka", "--json"]).ok().json()),
+        ["hub.mu.com/ops/kafka"]
+    );
 }

@@ -567,3 +567,21 @@ fn a_server_that_is_killed_while_publishing_leaves_no_half_version() {
     let checked = sandbox.mu(&["hub", "check", "../srv", "--json"]).ok().json();
     assert_eq!(checked["versions"], 52);
 }
+
+#[test]
+fn what_says_too_much_is_refused_with_the_key_the_size_and_the_limit() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    let long = format!("description: {}\n", "long ".repeat(180 << 10));
+    let package = Package::new("acme/long", "1.0.0").manifest(&long);
+    let bytes = archive(&sandbox, &package, "acme/long", "1.0.0");
+    let problem = served.put(&token, "acme/long/1.0.0", &bytes).is(422).json();
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/long 1.0.0 is refused: `description` is 921599 bytes long, and at most 4096 are allowed");
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    served.put(&token, "acme/web/1.0.0", &bytes).is(201);
+    let tags: Vec<String> = (0..5_000).map(|number| format!("t{number}")).collect();
+    let change = json!({ "tags": tags }).to_string();
+    let problem = served.patch(&token, "acme/web/1.0.0", &change).is(422).json();
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the change of acme/web 1.0.0 is refused: 5000 tags would be on it, and at most 100 are allowed");
+}

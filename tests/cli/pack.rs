@@ -239,3 +239,19 @@ fn a_version_is_needed_and_composite_ones_name_both_parts() {
     assert_eq!(packed["version"], "2.3-1.0.0");
     assert!(sandbox.has("work/web-2.3-1.0.0.tgz"));
 }
+
+#[test]
+fn what_hubs_do_not_take_is_not_packed() {
+    let sandbox = Sandbox::new();
+    let long = format!("description: {}\n", "a".repeat(5_000));
+    sandbox.place("work", &Package::new("acme/web", "1.0.0").manifest(&long));
+    let expected = [
+        "the manifest of `acme/web` says more than hubs take: `description` is 5000 bytes long, and at most 4096 are allowed",
+        "the readme has room",
+    ];
+    sandbox.mu(&["pack"]).fails().says(&expected);
+    sandbox.mu(&["pack", "--list", "--json"]).fails_with("manifest");
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    sandbox.mu(&["publish", "--to", "../srv", "--dry-run"]).fails().says(&expected);
+    assert!(!sandbox.has("work/web-1.0.0.tgz"));
+}

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use mu_provider::catalog::{Query, SearchAnswer};
+use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
 use object_store::GetOptions;
 
 use super::Server;
@@ -21,6 +21,9 @@ const MOST: usize = 500;
 
 /// The longest question, in bytes.
 const LONGEST: usize = 1_000;
+
+/// The longest list of packages in an answer, in bytes. Those that have no room are counted.
+const LONGEST_ANSWER: usize = 4 << 20;
 
 /// The catalog as it was last read.
 #[derive(Debug, Default)]
@@ -69,5 +72,33 @@ pub(super) async fn search(server: Arc<Server>, query: &str) -> Result<SearchAns
     // A large catalog takes some milliseconds, in which other requests go on.
     let hits = tokio::task::spawn_blocking(move || Query::new(&words, limit).search(&*catalog));
     let hits = hits.await.ok().and_then(Result::ok).unwrap_or_default();
-    Ok(SearchAnswer { total: Some(hits.total), packages: hits.packages })
+    let mut packages = hits.packages;
+    packages.truncate(fitting(&packages));
+    Ok(SearchAnswer { total: Some(hits.total), packages })
+}
+
+/// How many of the packages an answer has room for.
+fn fitting(packages: &[CatalogLine]) -> usize {
+    let length = |line: &CatalogLine| serde_json::to_string(line).map_or(0, |text| text.len() + 1);
+    let mut room = LONGEST_ANSWER;
+    let fits = |line: &&CatalogLine| {
+        let length = length(line);
+        let fits = length <= room;
+        room = room.saturating_sub(length);
+        fits
+    };
+    packages.iter().take_while(fits).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_no_longer_than_its_readers_take() {
+        let line = |length| CatalogLine { name: "a".repeat(length), ..CatalogLine::default() };
+        assert_eq!(fitting(&vec![line(100); 500]), 500);
+        assert_eq!(fitting(&vec![line(60 << 10); 500]), 68);
+        assert_eq!(fitting(&[line(100), line(LONGEST_ANSWER), line(100)]), 1);
+    }
 }

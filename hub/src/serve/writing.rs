@@ -144,7 +144,7 @@ async fn publish(
             map.insert("published".to_owned(), published.to_string().into());
         }
         let line = Line::new(map);
-        line.check()?;
+        line.check_new()?;
         unpacked.check(&line)?;
         Ok((line, unpacked))
     });

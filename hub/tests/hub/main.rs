@@ -6,6 +6,7 @@ mod closures;
 mod concurrent;
 mod cut;
 mod google;
+mod limits;
 mod publishing;
 mod snapshot;
 mod support;

@@ -17,6 +17,7 @@ pub mod http;
 mod location;
 mod progress;
 mod provider;
+pub mod publishable;
 mod release;
 mod tree;
 mod url;

@@ -83,7 +83,7 @@ impl HubProvider {
     }
 }
 
-/// Asks a hub's server; `None` if it does not search.
+/// Asks a hub's server; `None` if it does not search, or answers more than can be meant.
 fn ask_server(
     root: &Root,
     api: &str,
@@ -102,7 +102,7 @@ fn ask_server(
     let mut request = request.header("accept", "application/json");
     let answer = asking.http.retry(asking.progress, || {
         let response = request.attempt()?;
-        if response.status() != 200 {
+        if response.status() != 200 || response.length() > Some(LONGEST_ANSWER) {
             return Ok(None);
         }
         response.bytes(LONGEST_ANSWER, asking.progress).map(Some)
@@ -113,7 +113,7 @@ fn ask_server(
         ProviderError::new(ErrorKind::Protocol, text).because(error)
     })?;
     let total = answer.total.unwrap_or(0).max(answer.packages.len());
-    Ok(Some(Hits { packages: answer.packages, total }))
+    Ok(Some(Hits { packages: answer.packages, total, passed_over: 0 }))
 }
 
 /// Makes the kept catalog what the hub has now; says whether it has one.

@@ -15,8 +15,7 @@ use serde_json::{Map, Value};
 use self::check::Siblings;
 pub(crate) use self::target::{Target, Upload};
 use crate::lock::Lockfile;
-use crate::manifest::Manifest;
-use crate::ops::pack::{self, Making, Packed};
+use crate::ops::pack::{self, Making, Packed, index_line};
 use crate::ops::ways_out::quoted;
 use crate::ops::{Code, CommandError, Session, member};
 use crate::reference::PackageId;
@@ -206,14 +205,6 @@ fn line(session: &Session, packed: &Packed, name: &str) -> Map<String, Value> {
     if let Ok(now) = jiff::Timestamp::from_second(session.environment.now) {
         line.insert("published".to_owned(), now.to_string().into());
     }
-    line
-}
-
-/// What a manifest says in an index line; keys that are empty are left out.
-pub fn index_line(manifest: &Manifest) -> Map<String, Value> {
-    let value = serde_json::to_value(manifest.to_release()).unwrap_or_default();
-    let Value::Object(mut line) = value else { return Map::new() };
-    line.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
     line
 }
 

@@ -7,7 +7,7 @@ mod search;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::search::{Hits, Query, Rank};
+pub use self::search::{Hits, LONGEST_LINE, Query, Rank};
 
 /// One package, as a catalog has it. Keys that are empty are left out, unknown ones ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

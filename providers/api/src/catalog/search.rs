@@ -9,8 +9,8 @@ use std::io::{self, BufRead};
 
 use super::CatalogLine;
 
-/// The longest line of a catalog that is read, in bytes; longer ones are passed over.
-const LONGEST_LINE: usize = 1 << 20;
+/// The longest line of a catalog that is read, in bytes; longer ones are passed over. What a hub writes is shorter.
+pub const LONGEST_LINE: usize = 64 << 10;
 
 /// Words to find packages by. All must occur in a package's name, keywords, description or app version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Hits {
     pub packages: Vec<CatalogLine>,
     /// How many there are, those that are not listed among them.
     pub total: usize,
+    /// Packages that were not looked at, because their line is longer than [`LONGEST_LINE`].
+    pub passed_over: usize,
 }
 
 impl Query {
@@ -74,7 +76,7 @@ impl Query {
         Some(Rank { exactness, moved: line.moved_to.is_some(), distance, length: name.len() })
     }
 
-    /// Searches a catalog: one JSON object a line. What is no such line is passed over.
+    /// Searches a catalog: one JSON object a line. What is no such line is passed over, and what is too long is counted.
     ///
     /// # Errors
     ///
@@ -82,11 +84,17 @@ impl Query {
     pub fn search(&self, mut catalog: impl BufRead) -> io::Result<Hits> {
         let mut best = Best { limit: self.limit, heap: BinaryHeap::new(), total: 0 };
         let (mut line, mut lower) = (Vec::new(), String::new());
+        let mut passed_over = 0;
         loop {
             line.clear();
-            if io::Read::take(&mut catalog, LONGEST_LINE as u64).read_until(b'\n', &mut line)? == 0
-            {
-                return Ok(best.into_hits());
+            let most = LONGEST_LINE as u64 + 1;
+            if io::Read::take(&mut catalog, most).read_until(b'\n', &mut line)? == 0 {
+                return Ok(Hits { passed_over, ..best.into_hits() });
+            }
+            if line.len() > LONGEST_LINE && !line.ends_with(b"\n") {
+                catalog.skip_until(b'\n')?;
+                passed_over += 1;
+                continue;
             }
             let Ok(text) = std::str::from_utf8(&line) else { continue };
             if !self.may_match(text, &mut lower) {
@@ -172,7 +180,8 @@ impl Best {
 
     fn into_hits(self) -> Hits {
         let sorted = self.heap.into_sorted_vec().into_iter();
-        Hits { packages: sorted.map(|Ranked(_, package)| package).collect(), total: self.total }
+        let packages = sorted.map(|Ranked(_, package)| package).collect();
+        Hits { packages, total: self.total, passed_over: 0 }
     }
 }
 
@@ -250,6 +259,15 @@ mod tests {
         assert_eq!(names("kafka nonsense", 9), (Vec::new(), 0));
         assert_eq!(names("état", 9).0, ["fr/file"]);
         assert_eq!(names("ärger STRASSE", 9).0, ["de/strasse"]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_whole() {
+        let long = "a".repeat(LONGEST_LINE);
+        // What is behind the longest that is read would be a line of its own, were it not skipped.
+        let catalog = format!("{long}a{{\"name\":\"kafka/hidden\"}}\n{CATALOG}\n{long}\n{long}a");
+        let hits = Query::new("kafka", 10).search(catalog.as_bytes()).expect("is in memory");
+        assert_eq!((hits.total, hits.passed_over), (7, 2));
     }
 
     #[test]
