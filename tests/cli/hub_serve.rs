@@ -569,6 +569,39 @@ fn a_server_that_is_killed_while_publishing_leaves_no_half_version() {
 }
 
 #[test]
+fn who_announces_much_and_sends_nothing_holds_up_no_other_token() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let slow = token_for(&sandbox, "slow", &["--namespace", "slow"]);
+    let dawdling: Vec<TcpStream> = (0..6)
+        .map(|number| {
+            let head = format!(
+                "PUT /api/v1/packages/slow/p{number}/1.0.0 HTTP/1.1\r\nhost: x\r\n\
+                 authorization: Bearer {slow}\r\ncontent-length: {}\r\n\r\n\x1f",
+                256 << 20
+            );
+            let mut stream = TcpStream::connect(served.address).expect("the server listens");
+            stream.write_all(head.as_bytes()).expect("the server reads");
+            stream
+        })
+        .collect();
+    let open = || {
+        let metrics = served.ask("GET", "/metrics", &[], &[]).is(200).text();
+        let line = metrics.lines().find(|line| line.starts_with("mu_hub_requests_open "));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok()).expect("is counted")
+    };
+    while open() < 7 {}
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    served.put(&token(&sandbox), "acme/web/1.0.0", &bytes).is(201);
+    // All of them are still waited for.
+    for mut stream in dawdling {
+        stream.set_nonblocking(true).expect("can be set");
+        let error = stream.read(&mut [0]).expect_err("nothing was answered");
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    }
+}
+
+#[test]
 fn what_says_too_much_is_refused_with_the_key_the_size_and_the_limit() {
     let sandbox = sandbox();
     let served = Served::start(&sandbox, "../srv", &[]);

@@ -15,6 +15,7 @@ mod reading;
 mod routes;
 mod search;
 mod unbound;
+mod uploads;
 mod writing;
 
 use std::fmt;
@@ -23,13 +24,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 
 use self::limits::Buckets;
 use self::metrics::Metrics;
 use self::page::Pages;
 use self::search::Catalog;
 pub use self::unbound::Unbound;
+use self::uploads::Uploads;
 use crate::files::Files;
 use crate::root::Root;
 use crate::writer::Writer;
@@ -70,12 +71,6 @@ impl fmt::Debug for Serving {
     }
 }
 
-/// How many archives of the largest size are taken in at the same time; each is in memory.
-const UPLOADS: u64 = 4;
-
-/// What room for uploads is counted in, in bytes.
-const UPLOAD_UNIT: u64 = 64 << 10;
-
 /// What all requests share.
 struct Server {
     files: Files,
@@ -84,8 +79,7 @@ struct Server {
     root: Root,
     catalog: Catalog,
     pages: Pages,
-    /// Room for the bodies that are in memory, in units of [`UPLOAD_UNIT`].
-    uploads: Semaphore,
+    uploads: Uploads,
     changes: Buckets,
     requests: Option<Buckets>,
     metrics: Metrics,
@@ -123,9 +117,7 @@ impl Server {
             files,
             catalog: Catalog::default(),
             pages: Pages::default(),
-            uploads: Semaphore::new(
-                (UPLOADS * serving.largest_archive.div_ceil(UPLOAD_UNIT)) as usize,
-            ),
+            uploads: Uploads::new(serving.largest_archive),
             changes: Buckets::per_minute(serving.changes_per_minute),
             requests: (serving.requests_per_second > 0)
                 .then(|| Buckets::per_second(serving.requests_per_second)),

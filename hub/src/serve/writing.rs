@@ -16,12 +16,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
+use super::Server;
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::Problem;
 use super::reading::e_tags;
 use super::routes::{Asker, decoded, json, too_many};
-use super::{Server, UPLOAD_UNIT};
+use super::uploads::{Room, patience};
 use crate::archive::{self, Unpacked};
 use crate::lines::Line;
 use crate::tokens::{Can, Token, Tokens};
@@ -30,12 +31,6 @@ use crate::{HubError, names};
 
 /// The largest body of a `PATCH`, in bytes.
 const LARGEST_CHANGE: u64 = 64 << 10;
-
-/// How long a client may be silent in the middle of a body.
-const SILENCE: Duration = Duration::from_secs(20);
-
-/// How long a whole body may take.
-const WHOLE_BODY: Duration = Duration::from_secs(900);
 
 /// Answers a request to `api/…`.
 pub(super) async fn answer(
@@ -94,7 +89,7 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
     match *request.method() {
         Method::PUT => {
             allow(&server, &token, name, Can::Publish)?;
-            publish(server, name, version, request).await
+            publish(server, &token, name, version, request).await
         }
         _ => patch(server, token, name, version, request).await,
     }
@@ -117,6 +112,7 @@ fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Pro
 
 async fn publish(
     server: Arc<Server>,
+    token: &Token,
     name: &str,
     version: &str,
     request: Request,
@@ -125,10 +121,8 @@ async fn publish(
     let length = announced(request.headers());
     too_large(length, largest)?;
     // Archives are in memory, so only as many come in at the same time as there is room for.
-    let room = length.unwrap_or(largest).max(1).div_ceil(UPLOAD_UNIT);
-    let room = u32::try_from(room).unwrap_or(u32::MAX);
-    let _room = server.uploads.acquire_many(room).await.ok();
-    let bytes = body(request.into_body(), largest).await?;
+    let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
+    let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let read_line = Arc::clone(&server.serving.read_line);
     let (archive, what) = (bytes.clone(), described.clone());
@@ -212,7 +206,7 @@ async fn patch(
     // Of the index file, in which whoever changes tags has seen those that are there.
     let expected = e_tags(request.headers(), header::IF_MATCH).unwrap_or_default();
     let expected = expected.into_iter().map(str::to_owned).collect();
-    let bytes = body(request.into_body(), LARGEST_CHANGE).await?;
+    let bytes = body(request.into_body(), LARGEST_CHANGE, None).await?;
     let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(StatusCode::BAD_REQUEST, format!("the body is no such change: {error}"))
     })?;
@@ -278,28 +272,38 @@ fn larger_than(largest: u64) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
-/// Reads a body of at most `largest` bytes, from a client that keeps sending.
-async fn body(mut body: Body, largest: u64) -> Result<Bytes, Problem> {
-    let reading = async {
-        let mut bytes = BytesMut::new();
-        loop {
-            let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
-                Err(_) => return Err(slow()),
-                Ok(None) => return Ok(bytes.freeze()),
-                Ok(Some(Err(_))) => {
-                    let detail = "the body broke off";
-                    return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
-                }
-                Ok(Some(Ok(frame))) => frame,
-            };
-            let Ok(data) = frame.into_data() else { continue };
-            if (bytes.len() + data.len()) as u64 > largest {
-                return Err(larger_than(largest));
+/// Reads a body of at most `largest` bytes, from a client that keeps sending; it takes `room` as it comes.
+async fn body(
+    mut body: Body,
+    largest: u64,
+    mut room: Option<&mut Room<'_>>,
+) -> Result<Bytes, Problem> {
+    let mut bytes = BytesMut::new();
+    // Only the time that the client takes counts, not that in which it waits for room.
+    let mut spent = Duration::ZERO;
+    loop {
+        let Some(patience) = patience(spent, bytes.len() as u64) else { return Err(slow()) };
+        let begin = Instant::now();
+        let frame = match tokio::time::timeout(patience, body.frame()).await {
+            Err(_) => return Err(slow()),
+            Ok(None) => return Ok(bytes.freeze()),
+            Ok(Some(Err(_))) => {
+                let detail = "the body broke off";
+                return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
             }
-            bytes.extend_from_slice(&data);
+            Ok(Some(Ok(frame))) => frame,
+        };
+        spent += begin.elapsed();
+        let Ok(data) = frame.into_data() else { continue };
+        let length = (bytes.len() + data.len()) as u64;
+        if length > largest {
+            return Err(larger_than(largest));
         }
-    };
-    tokio::time::timeout(WHOLE_BODY, reading).await.unwrap_or_else(|_| Err(slow()))
+        if let Some(room) = &mut room {
+            room.grow(length).await;
+        }
+        bytes.extend_from_slice(&data);
+    }
 }
 
 fn slow() -> Problem {

@@ -1,0 +1,198 @@
+//! Room for the archives that are on their way in, each of which is in memory: how much there is in all, how much of it
+//! one token may have, and how fast a client has to fill it.
+//!
+//! What a token may have is taken as its client announces it, before anything is read, so that uploads of one token
+//! never wait for each other with half an archive each. What there is in all is taken as bytes come, so that who
+//! announces much and sends little keeps nobody waiting. Where all are waiting, one of them goes on in a reserve that
+//! holds the largest archive: so there is always one that ends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+/// How many archives of the largest size are in memory at the same time.
+const ARCHIVES: u64 = 4;
+
+/// How many of them are of one token.
+const ARCHIVES_OF_ONE: u64 = 2;
+
+/// What room is counted in, in bytes.
+const UNIT: u64 = 64 << 10;
+
+/// How long a client may take before its first byte, or be silent in the middle of a body.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// How many bytes a client has to send for each second after that.
+const LEAST_RATE: u64 = 8 << 10;
+
+/// How long a whole body may take.
+const WHOLE_BODY: Duration = Duration::from_secs(900);
+
+/// The room of one server.
+#[derive(Debug)]
+pub(super) struct Uploads {
+    /// How many units the largest archive takes.
+    largest: usize,
+    shared: Semaphore,
+    /// Room for one archive of the largest size, for who finds no other.
+    reserve: Semaphore,
+    tokens: Mutex<HashMap<String, Weak<Semaphore>>>,
+}
+
+/// The room of one upload, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Room<'uploads> {
+    uploads: &'uploads Uploads,
+    _own: Option<OwnedSemaphorePermit>,
+    taken: Option<SemaphorePermit<'uploads>>,
+    reserve: Option<SemaphorePermit<'uploads>>,
+}
+
+impl Uploads {
+    /// Room for archives of at most `largest` bytes.
+    pub(super) fn new(largest: u64) -> Self {
+        let largest = units(largest.max(1));
+        Self {
+            largest,
+            shared: Semaphore::new(largest * (ARCHIVES - 1) as usize),
+            reserve: Semaphore::new(1),
+            tokens: Mutex::default(),
+        }
+    }
+
+    /// Waits until the token `name` has room for one more archive of `announced` bytes.
+    pub(super) async fn enter(&self, name: &str, announced: u64) -> Room<'_> {
+        let wanted = units(announced.max(1)).min(self.largest);
+        let own = self.of_token(name).acquire_many_owned(as_permits(wanted)).await.ok();
+        Room { uploads: self, _own: own, taken: None, reserve: None }
+    }
+
+    fn of_token(&self, name: &str) -> Arc<Semaphore> {
+        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = tokens.get(name).and_then(Weak::upgrade) {
+            return known;
+        }
+        tokens.retain(|_, room| room.strong_count() > 0);
+        let room = Arc::new(Semaphore::new(self.largest * ARCHIVES_OF_ONE as usize));
+        tokens.insert(name.to_owned(), Arc::downgrade(&room));
+        room
+    }
+}
+
+impl Room<'_> {
+    /// Waits until there is room for the first `bytes` bytes of the archive.
+    pub(super) async fn grow(&mut self, bytes: u64) {
+        let has = self.taken.as_ref().map_or(0, SemaphorePermit::num_permits);
+        let wanted = units(bytes).saturating_sub(has);
+        if wanted == 0 || self.reserve.is_some() {
+            return;
+        }
+        let uploads = self.uploads;
+        tokio::select! {
+            biased;
+            more = uploads.shared.acquire_many(as_permits(wanted)) => match (&mut self.taken, more) {
+                (Some(taken), Ok(more)) => taken.merge(more),
+                (taken, more) => *taken = more.ok(),
+            },
+            reserve = uploads.reserve.acquire() => self.reserve = reserve.ok(),
+        }
+    }
+}
+
+fn units(bytes: u64) -> usize {
+    usize::try_from(bytes.div_ceil(UNIT)).unwrap_or(usize::MAX)
+}
+
+fn as_permits(units: usize) -> u32 {
+    u32::try_from(units).unwrap_or(u32::MAX)
+}
+
+/// How long to wait for the next part of a body of which `received` bytes came in the time `spent` waiting for it;
+/// `None` if the client had all the time that it may have.
+pub(super) fn patience(spent: Duration, received: u64) -> Option<Duration> {
+    let earned = SILENCE + Duration::from_millis(received.saturating_mul(1_000) / LEAST_RATE);
+    let left = earned.min(WHOLE_BODY).checked_sub(spent).filter(|left| !left.is_zero())?;
+    Some(left.min(SILENCE))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    const LARGEST: u64 = 4 * UNIT;
+
+    /// What a future has come to without waiting.
+    fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn who_announces_much_and_sends_nothing_keeps_nobody_but_himself_waiting() {
+        let uploads = Uploads::new(LARGEST);
+        let mut slow: Vec<_> = (0..2)
+            .map(|_| now(uploads.enter("slow", LARGEST)).expect("is the token's own room"))
+            .collect();
+        for room in &mut slow {
+            now(room.grow(1)).expect("one byte");
+        }
+        assert!(now(uploads.enter("slow", 1)).is_none());
+        for name in ["a", "b"] {
+            let mut room = now(uploads.enter(name, LARGEST)).expect("is another token's");
+            now(room.grow(LARGEST)).expect("there is room");
+        }
+        drop(slow);
+        assert!(now(uploads.enter("slow", LARGEST)).is_some());
+        assert_eq!(uploads.shared.available_permits() as u64 * UNIT, 3 * LARGEST);
+    }
+
+    #[test]
+    fn where_all_wait_with_half_an_archive_one_of_them_ends() {
+        let uploads = Uploads::new(LARGEST);
+        let mut rooms: Vec<_> = (0..6)
+            .map(|number| now(uploads.enter(&format!("t{number}"), LARGEST)).expect("has room"))
+            .collect();
+        for room in &mut rooms {
+            now(room.grow(LARGEST / 2)).expect("there is room for half of each");
+        }
+        let ended = |rooms: &mut Vec<Room<'_>>| {
+            let ended: Vec<bool> =
+                rooms.iter_mut().map(|room| now(room.grow(LARGEST)).is_some()).collect();
+            ended.iter().filter(|ended| **ended).count()
+        };
+        assert_eq!(ended(&mut rooms), 1);
+        // It has ended, and leaves its half to another one; the reserve is free for a third.
+        let first = rooms.iter().position(|room| room.reserve.is_some()).expect("one has it");
+        rooms.remove(first);
+        assert_eq!(ended(&mut rooms), 2);
+    }
+
+    #[test]
+    fn a_token_that_is_not_used_is_forgotten() {
+        let uploads = Uploads::new(LARGEST);
+        for number in 0..100 {
+            drop(now(uploads.enter(&format!("t{number}"), 1)));
+        }
+        assert_eq!(uploads.tokens.lock().expect("is whole").len(), 1);
+    }
+
+    #[test]
+    fn a_body_has_to_come_at_a_least_rate() {
+        let seconds = Duration::from_secs;
+        assert_eq!(patience(seconds(0), 0), Some(SILENCE));
+        assert_eq!(patience(seconds(15), 1), Some(seconds(5)));
+        // A byte every two seconds.
+        assert_eq!(patience(seconds(21), 10), None);
+        assert_eq!(patience(seconds(30), 11 * LEAST_RATE), Some(seconds(1)));
+        assert_eq!(patience(seconds(30), 10 * LEAST_RATE), None);
+        assert_eq!(patience(seconds(30), 256 << 20), Some(SILENCE));
+        assert_eq!(patience(seconds(900), 256 << 20), None);
+    }
+}
