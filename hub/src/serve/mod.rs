@@ -2,10 +2,11 @@
 //!
 //! It keeps nothing between requests that matters: all state is in the place, so any number of servers can
 //! stand in front of one. `connection.rs` has sockets, TLS and their limits, `patience.rs` clients that dawdle,
-//! `routes.rs` which request goes where and the access log, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
-//! what people see in a browser, `unbound.rs` the server without a socket, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
+//! `host.rs` which host they ask for, `routes.rs` which request goes where and the access log, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
+//! what people see in a browser, `unbound.rs` the server without a socket, `uploads.rs` the room for archives, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
 
 mod connection;
+mod host;
 mod limits;
 mod metrics;
 mod page;
@@ -59,6 +60,8 @@ pub struct Serving {
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.
     pub requests_per_second: u32,
+    /// Whether everybody may read the counters; without it only programs of this machine may.
+    pub public_metrics: bool,
     /// How to read a manifest.
     pub read_line: ReadLine,
     /// Where the access log goes.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::{Cause, Problem};
-use super::{Server, page, reading, search, writing};
+use super::{Server, host, page, reading, search, writing};
 
 /// The longest part of a client's text that is logged, in characters.
 const LOGGED: usize = 300;
@@ -51,9 +51,23 @@ async fn healthy(State(server): State<Arc<Server>>) -> Result<&'static str, Prob
     }
 }
 
-async fn metrics(State(server): State<Arc<Server>>) -> Response {
+/// The headers by which a proxy says that it asks for somebody else.
+const FORWARDED: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
+
+async fn metrics(
+    State(server): State<Arc<Server>>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let is_for_another = FORWARDED.iter().any(|name| headers.contains_key(*name));
+    let is_here = peer.address.to_canonical().is_loopback() && !is_for_another;
+    if !is_here && !server.serving.public_metrics {
+        let detail = "the counters are for programs of this machine; with `--public-metrics` the \
+                      server shows them to everybody";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    ([(header::CONTENT_TYPE, kind)], server.metrics.render()).into_response()
+    Ok(([(header::CONTENT_TYPE, kind)], server.metrics.render()).into_response())
 }
 
 async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Response, Problem> {
@@ -117,7 +131,8 @@ async fn observe(
     let agent = request.headers().get(header::USER_AGENT).cloned();
     let person = page::Asked::of_person(&server, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
-    let mut response = match limited(&server, peer.address) {
+    let refused = host::check(&request).err().or_else(|| limited(&server, peer.address));
+    let mut response = match refused {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     };

@@ -96,6 +96,7 @@ mod tests {
             largest_archive: 10,
             changes_per_minute: 1,
             requests_per_second: 0,
+            public_metrics: false,
             read_line: Arc::new(|_| Err("nothing is published here".to_owned())),
             log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
         };
@@ -105,6 +106,19 @@ mod tests {
             ("PUT /api/v1/packages/a/1.0.0 HTTP/1.1\r\nhost: h\r\n\r\n", "HTTP/1.1 401"),
             ("PUT /api/v1/packages/a/1.0.0 HTTP/1.1\r\nhost: h\r\n\r\n", "HTTP/1.1 429"),
             ("\0\0\0\r\n\r\n", "HTTP/1.1 400"),
+            // RFC 9112, 3.2.
+            ("GET /hub.json HTTP/1.1\r\nconnection: close\r\n\r\n", "HTTP/1.1 400"),
+            (
+                "GET /hub.json HTTP/1.1\r\nhost: h\r\nhost: i\r\nconnection: close\r\n\r\n",
+                "HTTP/1.1 400",
+            ),
+            ("GET /hub.json HTTP/1.1\r\nhost: <h>\r\nconnection: close\r\n\r\n", "HTTP/1.1 400"),
+            ("GET /hub.json HTTP/1.0\r\n\r\n", "HTTP/1.0 200"),
+            ("GET /metrics HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n", "HTTP/1.1 200"),
+            (
+                "GET /metrics HTTP/1.1\r\nhost: h\r\nx-forwarded-for: 1.2.3.4\r\nconnection: close\r\n\r\n",
+                "HTTP/1.1 403",
+            ),
             ("GET /hub.j", ""),
             ("", ""),
         ] {
@@ -112,6 +126,6 @@ mod tests {
             assert!(answer.starts_with(expected), "{sent:?}: {answer}");
             assert_eq!(answer.is_empty(), expected.is_empty(), "{sent:?}: {answer}");
         }
-        assert_eq!(log.lock().expect("is whole").len(), 3);
+        assert_eq!(log.lock().expect("is whole").len(), 9);
     }
 }

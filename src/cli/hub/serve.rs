@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
     /// What references to the hub's packages begin with, such as hub.acme.co/, for the web page; without it, the
-    /// page shows the host that the browser asks for
+    /// page shows the host that the browser asks for. Behind a proxy, give it
     #[arg(long, value_name = "BASE", value_parser = base)]
     base: Option<Base>,
     /// The largest archive that is taken, in MiB
@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// How many requests one client address may make in a second; 0 for any number
     #[arg(long, value_name = "N", default_value_t = 0)]
     requests_per_second: u32,
+    /// Show the counters at /metrics to everybody, not to programs of this machine alone
+    #[arg(long)]
+    public_metrics: bool,
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -79,6 +82,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
         largest_archive: arguments.largest_archive << 20,
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,
+        public_metrics: arguments.public_metrics,
         // That nobody reads the log any more is no reason to stop serving.
         log: Arc::new(move |line| drop(shell.line(line))),
     };
