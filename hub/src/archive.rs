@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::HubError;
 use crate::lines::Line;
 use crate::names::refused;
+use crate::staging::Staging;
 
 /// The longest manifest, in bytes.
 const LONGEST_MANIFEST: u64 = 4 << 20;
@@ -64,20 +65,25 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Unpacks an archive into a temporary folder. This works for a while, and belongs on a thread of its own.
-pub(crate) fn unpack(bytes: &Bytes, package: &str) -> Result<Unpacked, HubError> {
-    unpack_within(bytes, package, Limits::default())
+/// Unpacks an archive into a folder for that. This works for a while, and belongs on a thread of its own.
+pub(crate) fn unpack(
+    staging: &Staging,
+    bytes: &Bytes,
+    package: &str,
+) -> Result<Unpacked, HubError> {
+    unpack_within(staging, bytes, package, Limits::default())
 }
 
 /// As [`unpack`], for archives that are to hold no more than `limits` say.
 pub(crate) fn unpack_within(
+    staging: &Staging,
     bytes: &Bytes,
     package: &str,
     limits: Limits,
 ) -> Result<Unpacked, HubError> {
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };
     let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
-    let folder = tempfile::Builder::new().prefix("mu-hub-").tempdir().map_err(io)?;
+    let folder = staging.folder().map_err(io)?;
     let mut writer = TreeWriter::new(Folder::open(folder.path()).map_err(io)?, limits);
     archive::unpack(bytes, &mut writer).map_err(fail)?;
     let tree = writer.finish().map_err(|error| fail(error.into()))?;

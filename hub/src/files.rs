@@ -20,6 +20,8 @@ use object_store::{
 use crate::HubError;
 use crate::error::StoreError;
 use crate::place::{Kind, Place};
+use crate::private;
+use crate::staging::Staging;
 
 /// The file whose lock the writers of a folder take.
 const LOCK_FILE: &str = "hub.lock";
@@ -36,6 +38,7 @@ pub(crate) struct Files {
     store: Arc<dyn ObjectStore>,
     folder: Option<PathBuf>,
     name: Arc<str>,
+    staging: Arc<Staging>,
     pub(crate) broken_off_after: Duration,
 }
 
@@ -110,6 +113,7 @@ impl Files {
             store,
             folder,
             name: place.name.as_str().into(),
+            staging: Arc::new(Staging::new(place.staging.clone())),
             broken_off_after: place.broken_off_after,
         })
     }
@@ -117,6 +121,11 @@ impl Files {
     /// What users call the hub.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Where its archives are unpacked.
+    pub(crate) fn staging(&self) -> Arc<Staging> {
+        Arc::clone(&self.staging)
     }
 
     /// Whether this is a folder of this machine.
@@ -127,11 +136,10 @@ impl Files {
     /// Waits for this writer's turn. In a bucket all write at the same time.
     pub(crate) async fn turn(&self) -> Result<Turn, HubError> {
         let Some(folder) = &self.folder else { return Ok(Turn(None)) };
-        let path = folder.join(LOCK_FILE);
+        let (folder, path) = (folder.clone(), folder.join(LOCK_FILE));
         let shown = path.display().to_string();
         let lock = move || -> std::io::Result<File> {
-            let file =
-                File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+            let file = private::open_lock(&folder, &path)?;
             file.lock()?;
             Ok(file)
         };
@@ -139,6 +147,22 @@ impl Files {
         match tokio::task::spawn_blocking(lock).await {
             Ok(result) => Ok(Turn(Some(result.map_err(failed)?))),
             Err(error) => Err(failed(std::io::Error::other(error))),
+        }
+    }
+
+    /// Makes the folder for what nobody else is to read. In a bucket its owner says who reads what.
+    pub(crate) fn make_private(&self) -> Result<(), HubError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        private::make(folder).map_err(|source| HubError::Io {
+            action: format!("make `private` in `{}`", folder.display()),
+            source,
+        })
+    }
+
+    /// Closes what nobody else is to read, where it is open.
+    pub(crate) fn keep_private(&self) {
+        if let Some(folder) = &self.folder {
+            private::keep(folder);
         }
     }
 

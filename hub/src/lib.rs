@@ -4,7 +4,7 @@
 //! of processes, on any number of machines, may write to one at the same time. [`Hub`] is the door;
 //! `writer.rs` has the order of writes that makes this safe, `files.rs` the conditional writes beneath
 //! it, `lines.rs` an index file, `derived.rs`, `closures.rs`, `snapshot.rs` and `log.rs` what follows from the index, `pending.rs` how
-//! what broke off is completed, `check/` finds what is wrong, `tokens.rs` knows who may change it, `serve/`
+//! what broke off is completed, `staging.rs` where archives are unpacked, `check/` finds what is wrong, `tokens.rs` knows who may change it, `private.rs` who may read what nobody else is to, `serve/`
 //! is the server. What the files look like to readers is
 //! `mu_provider_hub::wire`'s.
 
@@ -19,9 +19,11 @@ mod log;
 mod names;
 mod pending;
 mod place;
+mod private;
 mod root;
 pub mod serve;
 mod snapshot;
+mod staging;
 mod tokens;
 mod writer;
 
@@ -92,7 +94,8 @@ impl Hub {
     pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
         let line = Line::new(publication.line.clone());
         line.check_new()?;
-        let unpacked = archive::unpack(&publication.archive, &line.describe())?;
+        let staging = self.writer.files.staging();
+        let unpacked = archive::unpack(&staging, &publication.archive, &line.describe())?;
         unpacked.check(&line)?;
         let archive = publication.archive.clone();
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))

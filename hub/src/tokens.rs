@@ -184,7 +184,8 @@ impl Hub {
         let files = &self.writer.files;
         self.runtime.block_on(async {
             let _turn = files.turn().await?;
-            files
+            files.make_private()?;
+            let changed = files
                 .change(TOKENS_FILE, async |bytes| {
                     let mut tokens = match bytes {
                         Some(bytes) => Tokens::parse(files, bytes)?,
@@ -196,7 +197,9 @@ impl Hub {
                     text.push('\n');
                     Ok((changed.then(|| text.into()), changed))
                 })
-                .await
+                .await?;
+            files.keep_private();
+            Ok(changed)
         })
     }
 }

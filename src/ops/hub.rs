@@ -18,6 +18,9 @@ use crate::ops::{Code, CommandError};
 use crate::reference::Base;
 use crate::workspace::Cutoff;
 
+/// The folder in the cache below which archives are unpacked that are published, served or checked.
+const STAGING: &str = "hub-staging";
+
 /// How a hub is to be served.
 pub struct ServeRequest {
     /// The place, as the command line names it.
@@ -61,7 +64,8 @@ pub struct NewToken {
 pub fn place(environment: &Environment, text: &str) -> Result<Place, CommandError> {
     let variables = environment.variables.iter();
     let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
-    Ok(Place::parse(text, &environment.current, variables)?)
+    let place = Place::parse(text, &environment.current, variables)?;
+    Ok(place.staged_in(environment.cache.join(STAGING)))
 }
 
 /// Makes a hub, unless there is one; returns whether it is new.

@@ -618,3 +618,27 @@ fn what_says_too_much_is_refused_with_the_key_the_size_and_the_limit() {
     let problem = served.patch(&token, "acme/web/1.0.0", &change).is(422).json();
     insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the change of acme/web 1.0.0 is refused: 5000 tags would be on it, and at most 100 are allowed");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_nobody_elses_business_nobody_else_can_open() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let sandbox = sandbox();
+    fs::set_permissions(sandbox.path("srv"), fs::Permissions::from_mode(0o755)).expect("is ours");
+    token(&sandbox);
+    let mode = |path: &str| {
+        fs::metadata(sandbox.path(path)).expect("is there").permissions().mode() & 0o777
+    };
+    assert_eq!(mode("srv/private"), 0o700);
+    assert_eq!(mode("srv/private/tokens.json"), 0o600);
+    assert_eq!(mode("srv/hub.lock"), 0o600);
+    assert_eq!(mode("srv/hub.json"), 0o644 & !umask());
+
+    fn umask() -> u32 {
+        let folder = tempfile::tempdir().expect("there is room");
+        fs::write(folder.path().join("x"), "").expect("is ours");
+        let mode = fs::metadata(folder.path().join("x")).expect("is there").permissions().mode();
+        0o666 & !mode
+    }
+}

@@ -208,7 +208,8 @@ impl Check<'_> {
             self.used.insert(place.clone());
             let Some(read) = self.writer.files.read(&place).await? else { continue };
             self.report.bytes += read.bytes.len() as u64;
-            let result = archive::unpack(&read.bytes, &line.describe());
+            let result =
+                archive::unpack(&self.writer.files.staging(), &read.bytes, &line.describe());
             match result.and_then(|unpacked| unpacked.check(line).map(|()| unpacked)) {
                 Err(error) => self.problem(&place, with_causes(&error)),
                 Ok(unpacked) => {

@@ -27,6 +27,7 @@ pub struct Place {
     pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) broken_off_after: Duration,
+    pub(crate) staging: Option<PathBuf>,
 }
 
 /// What kind of place it is.
@@ -69,6 +70,7 @@ impl Place {
                 kind: Kind::Bucket(Box::new(bucket)),
                 name: text.trim_end_matches('/').to_owned(),
                 broken_off_after: BROKEN_OFF_AFTER,
+                staging: None,
             });
         }
         match text.split_once("://") {
@@ -92,12 +94,27 @@ impl Place {
             name: path.display().to_string(),
             kind: Kind::Folder(path),
             broken_off_after: Duration::ZERO,
+            staging: None,
         }
     }
 
     /// An object store that the caller has opened. It must know conditional writes.
     pub fn store(store: Arc<dyn ObjectStore>, name: impl Into<String>) -> Self {
-        Self { kind: Kind::Store(store), name: name.into(), broken_off_after: BROKEN_OFF_AFTER }
+        Self {
+            kind: Kind::Store(store),
+            name: name.into(),
+            broken_off_after: BROKEN_OFF_AFTER,
+            staging: None,
+        }
+    }
+
+    /// Sets the folder of this machine, made when it is needed, below which archives are unpacked to be looked at. What
+    /// a process leaves there that is killed, the next one removes. Without it, that is the system's folder for
+    /// temporary files.
+    #[must_use]
+    pub fn staged_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.staging = Some(folder.into());
+        self
     }
 
     /// Sets after how long a write that left its marker in an object store counts as broken off, and

@@ -114,6 +114,7 @@ pub fn serve(
 impl Server {
     async fn open(place: &Place, serving: Serving) -> Result<Self, HubError> {
         let files = Files::open(place, false)?;
+        files.keep_private();
         Ok(Self {
             root: Root::read(&files).await?,
             writer: Writer { files: files.clone() },

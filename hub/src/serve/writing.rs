@@ -125,9 +125,9 @@ async fn publish(
     let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let read_line = Arc::clone(&server.serving.read_line);
-    let (archive, what) = (bytes.clone(), described.clone());
+    let (staging, archive, what) = (server.files.staging(), bytes.clone(), described.clone());
     let unpacking = tokio::task::spawn_blocking(move || -> Result<(Line, Unpacked), HubError> {
-        let unpacked = archive::unpack(&archive, &what)?;
+        let unpacked = archive::unpack(&staging, &archive, &what)?;
         let folder = unpacked.folder.path();
         // Where it was unpacked is nobody else's business.
         let here = format!("{}", folder.display());

@@ -17,6 +17,7 @@ use crate::archive;
 use crate::files::Files;
 use crate::lines::Line;
 use crate::root::Root;
+use crate::staging::Staging;
 
 /// The largest archive that is unpacked for a readme, in bytes.
 const LARGEST_ARCHIVE: u64 = 32 << 20;
@@ -135,19 +136,19 @@ async fn read(files: &Files, path: &str, line: &Line) -> Result<Readme, HubError
         return Ok(Readme::TooLarge);
     }
     let Some(read) = files.read(path).await? else { return Ok(Readme::None) };
-    let line = line.clone();
-    let unpacked = tokio::task::spawn_blocking(move || unpack(&read.bytes, &line)).await;
+    let (staging, line) = (files.staging(), line.clone());
+    let unpacked = tokio::task::spawn_blocking(move || unpack(&staging, &read.bytes, &line)).await;
     Ok(unpacked.unwrap_or(Readme::None))
 }
 
 /// The readme in an archive; none in one that is refused.
-fn unpack(bytes: &Bytes, line: &Line) -> Readme {
+fn unpack(staging: &Staging, bytes: &Bytes, line: &Line) -> Readme {
     let expected = line.text("archive");
     if expected.is_some_and(|expected| expected != archive::digest(bytes).to_string()) {
         return Readme::None;
     }
     let limits = Limits { bytes: LARGEST_TREE, entries: MOST_FILES, ..Limits::default() };
-    let Ok(unpacked) = archive::unpack_within(bytes, &line.describe(), limits) else {
+    let Ok(unpacked) = archive::unpack_within(staging, bytes, &line.describe(), limits) else {
         return Readme::None;
     };
     let Some(path) = unpacked.readme(line) else { return Readme::None };

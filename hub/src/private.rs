@@ -1,0 +1,120 @@
+//! Who may open what is in a hub's folder and is nobody else's business: the lock of its writers, and its tokens.
+//!
+//! Whoever can open a file can lock it, and keep every writer waiting. So only those may who may write into the
+//! hub's folder. Systems without Unix's modes leave this to their own rules.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// The folder of what only the hub's owner reads.
+const FOLDER: &str = "private";
+
+/// Opens the file at `path`, in the hub's `folder`, to be locked.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub(crate) fn open_lock(folder: &Path, path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    restrict(folder, path, 0o777);
+    Ok(file)
+}
+
+/// Makes the private folder in the hub's `folder`, before something is written into it.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub(crate) fn make(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder.join(FOLDER)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => {
+            keep(folder);
+            Ok(())
+        }
+    }
+}
+
+/// Closes the private folder in the hub's `folder`, and all files in it, to everybody else. It need not be there.
+pub(crate) fn keep(folder: &Path) {
+    let private = folder.join(FOLDER);
+    restrict(folder, &private, 0o770);
+    for entry in fs::read_dir(&private).into_iter().flatten().flatten() {
+        restrict(folder, &entry.path(), 0o770);
+    }
+}
+
+/// Lets those open what is at `path` who may write into the hub's `folder`, of whom `most` allows it. What belongs to
+/// somebody else stays as it is.
+#[cfg(unix)]
+fn restrict(folder: &Path, path: &Path, most: u32) {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
+
+    let (Ok(hub), Ok(own)) = (fs::metadata(folder), fs::symlink_metadata(path)) else { return };
+    if own.is_symlink() {
+        return;
+    }
+    // What an administrator makes is for whoever serves the hub. Nobody else can give anything away.
+    if (own.uid(), own.gid()) != (hub.uid(), hub.gid()) && own.uid() == 0 {
+        let _ = lchown(path, Some(hub.uid()), Some(hub.gid()));
+    }
+    let writers = (hub.mode() & 0o222 | 0o200) & most;
+    let mode = writers | writers << 1 | if own.is_dir() { writers >> 1 } else { 0 };
+    if own.mode() & 0o777 != mode {
+        let special = own.mode() & 0o7000;
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(special | mode));
+    }
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &Path, _: &Path, _: u32) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("is there").permissions().mode() & 0o777
+    }
+
+    fn set(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("is ours");
+    }
+
+    #[test]
+    fn only_who_may_write_the_hub_opens_its_lock_and_its_tokens() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let (hub, lock) = (folder.path(), folder.path().join("hub.lock"));
+        let (private, tokens) = (hub.join("private"), hub.join("private/tokens.json"));
+        fs::create_dir(&private).expect("is ours");
+        fs::write(&tokens, "{}").expect("is ours");
+        fs::write(&lock, "").expect("is ours");
+        for (hub_mode, lock_mode, private_mode, tokens_mode) in [
+            (0o755, 0o600, 0o700, 0o600),
+            (0o775, 0o660, 0o770, 0o660),
+            (0o777, 0o666, 0o770, 0o660),
+            (0o500, 0o600, 0o700, 0o600),
+        ] {
+            set(hub, hub_mode);
+            // As they were made before, and where one umask lets everybody in.
+            for (path, mode) in [(&lock, 0o644), (&private, 0o755), (&tokens, 0o666)] {
+                set(path, mode);
+            }
+            drop(open_lock(hub, &lock).expect("is ours"));
+            make(hub).expect("is ours");
+            let found = (mode(&lock), mode(&private), mode(&tokens));
+            assert_eq!(found, (lock_mode, private_mode, tokens_mode), "{hub_mode:o}");
+        }
+        set(hub, 0o700);
+    }
+}
