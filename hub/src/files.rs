@@ -26,6 +26,9 @@ use crate::staging::Staging;
 /// The file whose lock the writers of a folder take.
 const LOCK_FILE: &str = "hub.lock";
 
+/// What is wrong with a link.
+pub(crate) const LINK: &str = "it is a link, and none is followed in a hub's folder, because it may lead to any file of the machine";
+
 /// How often a write is tried that others come in between of.
 const ATTEMPTS: u32 = 1_000;
 
@@ -40,6 +43,15 @@ pub(crate) struct Files {
     name: Arc<str>,
     staging: Arc<Staging>,
     pub(crate) broken_off_after: Duration,
+}
+
+/// What is in a folder that no reader of a hub asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Odd {
+    /// Files that a writer left half written when it died.
+    pub(crate) half_written: Vec<PathBuf>,
+    /// Links, relative to the hub.
+    pub(crate) links: Vec<String>,
 }
 
 /// A file as it was read.
@@ -233,7 +245,13 @@ impl Files {
         let options = PutOptions { mode, ..PutOptions::default() };
         match self.store.put_opts(&location, bytes.into(), options).await {
             Ok(put) => Ok(Some(Version::Seen(put.into()))),
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => Ok(None),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                // A folder is not there for who reads a file, and would be in the way for ever.
+                if self.folder.as_ref().is_some_and(|folder| folder.join(path).is_dir()) {
+                    return Err(self.broken(path, "it is a folder, where a file belongs"));
+                }
+                Ok(None)
+            }
             Err(error) => Err(self.failed("write", path, error)),
         }
     }
@@ -252,13 +270,16 @@ impl Files {
         let prefix = (!path.as_ref().is_empty()).then_some(&path);
         let found: Result<Vec<_>, _> = self.store.list(prefix).try_collect().await;
         let mut found = found.map_err(|error| self.failed("list", folder, error))?;
+        if let Some(hub) = &self.folder {
+            found.retain(|meta| link_on(hub, meta.location.as_ref()).is_none());
+        }
         found.sort_unstable_by(|left, right| left.location.cmp(&right.location));
         Ok(found)
     }
 
-    /// Files that a writer of a folder left half written when it died. Nobody reads them.
-    pub(crate) fn half_written(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
+    /// What a folder holds that nobody reads: what was left half written, and links.
+    pub(crate) fn odd(&self) -> Odd {
+        let mut odd = Odd::default();
         let mut folders: Vec<PathBuf> = self.folder.clone().into_iter().collect();
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -269,13 +290,20 @@ impl Files {
                 });
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                    Ok(kind) if kind.is_file() && is_staged => found.push(entry.path()),
+                    Ok(kind) if kind.is_file() && is_staged => odd.half_written.push(entry.path()),
+                    Ok(kind) if kind.is_symlink() => odd.links.push(self.relative(&entry.path())),
                     _ => {}
                 }
             }
         }
-        found.sort_unstable();
-        found
+        odd.half_written.sort_unstable();
+        odd.links.sort_unstable();
+        odd
+    }
+
+    fn relative(&self, path: &std::path::Path) -> String {
+        let inside = self.folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok());
+        inside.unwrap_or(path).display().to_string()
     }
 
     /// Replaces a file by what `change` makes of it, again until nobody came in between.
@@ -314,13 +342,33 @@ impl Files {
     }
 
     fn path(&self, path: &str) -> Result<Path, HubError> {
-        Path::parse(path).map_err(|error| self.failed("name", path, error.into()))
+        let parsed = Path::parse(path).map_err(|error| self.failed("name", path, error.into()))?;
+        match self.folder.as_ref().and_then(|folder| link_on(folder, path)) {
+            Some(link) => Err(self.broken(link, LINK)),
+            None => Ok(parsed),
+        }
     }
 
     pub(crate) fn failed(&self, action: &'static str, path: &str, source: Error) -> HubError {
         let (path, place) = (path.to_owned(), self.name.to_string());
         HubError::Store { action, path, place, source: StoreError::new(source) }
     }
+}
+
+/// The link that a path in a hub's folder leads through, if it leads through one. The hub's folder may be one itself.
+fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path str> {
+    let mut place = folder.to_owned();
+    let mut end = 0;
+    for part in path.split('/') {
+        end += part.len();
+        place.push(part);
+        match std::fs::symlink_metadata(&place) {
+            Ok(metadata) if metadata.is_symlink() => return Some(&path[..end]),
+            Ok(_) => end += 1,
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// Whether there is no such file: nor can there be, where its name is longer than those of files.

@@ -61,6 +61,17 @@ pub(crate) async fn begin_anew(files: &Files, root: &Root) -> Result<u64, HubErr
     Ok(file * LINES + 1)
 }
 
+/// A generation that is higher than that of any line in the log.
+pub(crate) async fn behind(files: &Files, root: &Root) -> Result<u64, HubError> {
+    let folder = root.log_folder();
+    let number = |path: &str| -> Option<u64> {
+        path.strip_prefix(&folder)?.strip_suffix(".txt")?.parse().ok()
+    };
+    let listed = files.list(&folder).await?;
+    let files = listed.iter().filter_map(|file| number(file.location.as_ref()));
+    Ok(files.max().map_or(0, |last| last.saturating_add(1).saturating_mul(LINES)))
+}
+
 /// The names that changed after generation `after`, up to `last`; `None` if the log does not know.
 pub(crate) async fn names(
     files: &Files,
@@ -69,6 +80,9 @@ pub(crate) async fn names(
     last: u64,
 ) -> Result<Option<Vec<String>>, HubError> {
     let mut names = Vec::new();
+    if after >= last {
+        return Ok(Some(names));
+    }
     let mut next = after + 1;
     while next <= last {
         let file = (next - 1) / LINES;

@@ -3,12 +3,13 @@
 //! Keys that are not known here stay as they are.
 
 use bytes::Bytes;
-use mu_provider_hub::wire::{CLOSURES, HUB_VERSION, HubFile, SNAPSHOT_FILE};
+use mu_provider_hub::wire::{CLOSURES, HUB_VERSION, HubFile, SNAPSHOT_FILE, digests_path};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::HubError;
 use crate::closures;
+use crate::derived::CATALOG_FILE;
 use crate::files::Files;
 
 /// The root file of a hub.
@@ -19,6 +20,10 @@ const LOG: &str = "log/";
 
 /// The key for how far the catalog has come.
 const CATALOG: &str = "catalog";
+
+/// The highest generation that is counted on from. No hub gets there: behind it numbers would end, and programs that
+/// take them for fractions would mix them up.
+const HIGHEST_GENERATION: u64 = 1 << 53;
 
 /// What `hub.json` says.
 #[derive(Debug, Clone)]
@@ -60,6 +65,16 @@ impl Root {
             Some(read) => Self::parse(&read.bytes, files),
             None => Err(HubError::Missing { place: files.name().to_owned() }),
         }
+    }
+
+    /// Reads `hub.json`, to count on from what it says.
+    pub(crate) async fn read_to_write(files: &Files) -> Result<Self, HubError> {
+        let root = Self::read(files).await?;
+        if root.counts_on() {
+            return Ok(root);
+        }
+        let reason = root.too_high();
+        Err(files.broken(HUB_FILE, format!("{reason}; `mu hub check --repair` counts anew")))
     }
 
     pub(crate) fn parse(bytes: &[u8], files: &Files) -> Result<Self, HubError> {
@@ -114,6 +129,17 @@ impl Root {
         as_folder(self.file.log.as_deref().unwrap_or(LOG))
     }
 
+    /// Whether a path is where files of the hub are, or above that: others may lie beside them.
+    pub(crate) fn owns(&self, path: &str) -> bool {
+        let path = format!("{path}/");
+        let told = [self.index_folder(), self.packs_folder(), self.log_folder()];
+        let usual = ["capabilities/", "closures/", "pending/", "private/"].map(str::to_owned);
+        let files = [HUB_FILE, CATALOG_FILE, SNAPSHOT_FILE, &digests_path(SNAPSHOT_FILE)]
+            .map(|file| format!("{file}/"));
+        let mut all = told.iter().chain(&usual).chain(&files);
+        all.any(|own| own.starts_with(&path) || path.starts_with(own))
+    }
+
     /// The closure of a package, if the hub keeps closures.
     pub(crate) fn closure(&self, name: &str) -> Option<String> {
         Some(closures::path(&self.closures_folder()?, name))
@@ -142,15 +168,38 @@ impl Root {
         self.file.generation.is_some() && self.file.log.is_some()
     }
 
-    /// How far the catalog has come; `None` before one was written.
-    pub(crate) fn catalog(&self) -> Option<Progress> {
-        Progress::deserialize(self.map.get(CATALOG)?).ok()
+    /// Whether there can be a next generation.
+    pub(crate) fn counts_on(&self) -> bool {
+        self.generation() <= HIGHEST_GENERATION
     }
 
-    /// How far the snapshot has come; `None` before one was written.
+    /// What is wrong where there cannot.
+    pub(crate) fn too_high(&self) -> String {
+        format!("its generation {} is higher than any hub counts to", self.generation())
+    }
+
+    /// Counts from `generation` on, whatever it was before.
+    pub(crate) fn count_from(&mut self, generation: u64) {
+        self.file.generation = Some(generation);
+        self.map.insert("generation".to_owned(), generation.into());
+    }
+
+    /// How far the catalog has come; `None` before one was written, or where that is further than the hub.
+    pub(crate) fn catalog(&self) -> Option<Progress> {
+        let progress = Progress::deserialize(self.map.get(CATALOG)?).ok()?;
+        (progress.generation <= self.generation()).then_some(progress)
+    }
+
+    /// How far the snapshot has come; `None` before one was written, or where that is further than the hub.
     pub(crate) fn snapshot(&self) -> Option<Progress> {
         let generation = self.map.get(SNAPSHOT_GENERATION)?.as_u64()?;
-        Some(Progress { generation, bytes: self.file.snapshot_bytes? })
+        let progress = Progress { generation, bytes: self.file.snapshot_bytes? };
+        (generation <= self.generation()).then_some(progress)
+    }
+
+    /// Whether readers are told of a snapshot, however far it has come.
+    pub(crate) fn names_snapshot(&self) -> bool {
+        self.map.contains_key(SNAPSHOT_GENERATION)
     }
 
     /// Says how far the snapshot has come.

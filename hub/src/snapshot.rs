@@ -73,7 +73,7 @@ pub(crate) async fn write(
     let Progress { generation, bytes } = known.unwrap_or_default();
     let changes = last.saturating_sub(generation);
     let is_due = changes >= FEWEST_CHANGES && changes.saturating_mul(BYTES_OF_A_CHANGE) >= bytes;
-    let is_wanted = anew && known.is_some();
+    let is_wanted = anew && root.names_snapshot();
     if !is_due && !is_wanted {
         return Ok(None);
     }
@@ -85,7 +85,7 @@ pub(crate) async fn write(
     let digests = digests_path(SNAPSHOT_FILE);
     let seen_digests = files.read(&digests).await?.map_or(Version::Absent, |read| read.version);
     let names = match log::names(files, root, snapshot.generation, last).await? {
-        Some(names) if !snapshot.lines.is_empty() => names,
+        Some(names) if !snapshot.lines.is_empty() && snapshot.generation <= last => names,
         _ => derived::all_names(files, root).await?,
     };
     let Some(mut snapshot) = update(files, root, snapshot, names).await? else { return Ok(None) };

@@ -142,7 +142,7 @@ impl Writer {
         unpacked: &Unpacked,
     ) -> Result<Published, HubError> {
         let _turn = self.files.turn().await?;
-        let root = Root::read(&self.files).await?;
+        let root = Root::read_to_write(&self.files).await?;
         let name = line.name().to_owned();
         let present = derived::index(&self.files, &root, &name).await?;
         if let Some(published) = present.find(&line.full_version()) {
@@ -211,7 +211,7 @@ impl Writer {
     ) -> Result<T, HubError> {
         names::check_name(name)?;
         let _turn = self.files.turn().await?;
-        let root = Root::read(&self.files).await?;
+        let root = Root::read_to_write(&self.files).await?;
         self.change(&root, name, edit).await
     }
 
@@ -319,7 +319,7 @@ impl Writer {
             names.iter().filter(|name| names::check_name(name).is_ok()).cloned().collect();
         names.sort_unstable();
         names.dedup();
-        let root = Root::read(&self.files).await?;
+        let root = Root::read_to_write(&self.files).await?;
         for name in &names {
             derived::write_capabilities(&self.files, &root, name).await?;
             closures::write(&self.files, &root, name).await?;
@@ -349,6 +349,13 @@ impl Writer {
     /// Says that the hub has closures, and keeps them from now on.
     pub(crate) async fn keep_closures(&self) -> Result<(), HubError> {
         self.change_root(Root::keep_closures).await
+    }
+
+    /// Counts changes from a generation on that is behind all that the log tells of.
+    pub(crate) async fn count_anew(&self) -> Result<(), HubError> {
+        let root = Root::read(&self.files).await?;
+        let generation = log::behind(&self.files, &root).await?;
+        self.change_root(|root| root.count_from(generation)).await
     }
 
     async fn change_root(&self, change: impl Fn(&mut Root)) -> Result<(), HubError> {

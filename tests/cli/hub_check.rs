@@ -200,3 +200,16 @@ fn a_host_that_is_taken_for_a_folder_is_seen() {
         }
     }
 }
+
+#[test]
+fn what_a_killed_run_had_unpacked_is_removed_by_the_next() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    let dead = sandbox.path("cache/hub-staging/mu-hub-dead");
+    fs::create_dir_all(dead.join("mu-hub-1/files")).expect("can be made");
+    sandbox.mu(&["hub", "check", "../hub"]).ok();
+    assert!(!dead.exists());
+    let left: Vec<_> =
+        fs::read_dir(sandbox.path("cache/hub-staging")).expect("is there").flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}

@@ -621,6 +621,38 @@ fn what_says_too_much_is_refused_with_the_key_the_size_and_the_limit() {
 
 #[cfg(unix)]
 #[test]
+fn nothing_is_served_through_a_link() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    let bytes = simple(&sandbox, "acme/web", "1.0.0");
+    served.put(&token, "acme/web/1.0.0", &bytes).is(201);
+    fs::write(sandbox.path("secret"), "secret").expect("is ours");
+    for link in ["srv/index/acme/secret.jsonl", "srv/packs/acme/secret.tgz"] {
+        std::os::unix::fs::symlink(sandbox.path("secret"), sandbox.path(link)).expect("is ours");
+    }
+    let inside = sandbox.path("srv/index/acme/tokens.jsonl");
+    std::os::unix::fs::symlink("../../private/tokens.json", inside).expect("is ours");
+    std::os::unix::fs::symlink(sandbox.path("srv"), sandbox.path("srv/log/all")).expect("is ours");
+    for path in [
+        "/index/acme/secret.jsonl",
+        "/packs/acme/secret.tgz",
+        "/index/acme/tokens.jsonl",
+        "/log/all/private/tokens.json",
+        "/packages/acme/secret",
+    ] {
+        for method in ["GET", "HEAD"] {
+            let answer = served.ask(method, path, &[], &[]);
+            assert!(answer.status >= 400, "{path}: {}", answer.text());
+        }
+    }
+    served.ask("GET", "/index/acme/web.jsonl", &[], &[]).is(200);
+    let (_, log) = served.end();
+    assert!(log.iter().any(|line| line.contains("it is a link")), "{log:#?}");
+}
+
+#[cfg(unix)]
+#[test]
 fn what_is_nobody_elses_business_nobody_else_can_open() {
     use std::os::unix::fs::PermissionsExt as _;
 

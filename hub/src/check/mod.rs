@@ -18,12 +18,14 @@ use crate::HubError;
 use crate::archive;
 use crate::closures::{self, Meaning};
 use crate::derived::{self, CATALOG_FILE};
+use crate::files::{LINK, Odd, Read};
 use crate::lines::{Line, Lines};
 use crate::log;
 use crate::names;
 use crate::pending::BrokenOff;
 use crate::root::{HUB_FILE, Root};
 use crate::snapshot;
+use crate::tokens::Tokens;
 use crate::writer::Writer;
 
 /// Says where an index line and the manifest in a folder do not agree: manifests are read elsewhere.
@@ -88,6 +90,7 @@ pub(crate) async fn check(
         broken: BTreeSet::new(),
         behind: pending.names.iter().cloned().collect(),
         wrong: BTreeSet::new(),
+        lasting: BTreeSet::new(),
     };
     for name in derived::all_names(&writer.files, &check.root).await? {
         progress(&name);
@@ -107,7 +110,12 @@ pub(crate) async fn check(
     check.catalog().await?;
     check.snapshot().await?;
     let orphans = check.orphans().await?;
-    let half_written = writer.files.half_written();
+    check.tokens().await?;
+    let Odd { half_written, links } = writer.files.odd();
+    let links: Vec<String> = links.into_iter().filter(|link| check.root.owns(link)).collect();
+    for link in links {
+        check.lasting(&link, LINK);
+    }
     for path in &half_written {
         check.leftover(&path.display().to_string(), "was not written to its end");
     }
@@ -144,11 +152,20 @@ struct Check<'hub> {
     behind: BTreeSet<String>,
     /// Packages whose derived files are wrong.
     wrong: BTreeSet<String>,
+    /// Files that are wrong, and that only people can put right.
+    lasting: BTreeSet<String>,
 }
 
 impl Check<'_> {
     fn problem(&mut self, path: &str, what: impl Into<String>) {
         self.find(path, what.into(), false);
+    }
+
+    /// A problem that no repair puts right.
+    fn lasting(&mut self, path: &str, what: impl Into<String>) {
+        if self.lasting.insert(path.to_owned()) {
+            self.problem(path, what);
+        }
     }
 
     fn leftover(&mut self, path: &str, what: impl Into<String>) {
@@ -160,9 +177,17 @@ impl Check<'_> {
         self.report.findings.push(Finding { path, what, is_leftover, is_repaired: false });
     }
 
+    /// Reads a file, if it is there. What is behind a link counts as not there: links are told of by themselves.
+    async fn read(&self, path: &str) -> Result<Option<Read>, HubError> {
+        match self.writer.files.read(path).await {
+            Err(HubError::Broken { .. }) => Ok(None),
+            read => read,
+        }
+    }
+
     async fn package(&mut self, name: &str) -> Result<(), HubError> {
         let path = self.root.index(name);
-        let Some(read) = self.writer.files.read(&path).await? else { return Ok(()) };
+        let Some(read) = self.read(&path).await? else { return Ok(()) };
         let (lines, wrong) = Lines::parse_all(&read.bytes, name);
         if !wrong.is_empty() {
             self.broken.insert(name.to_owned());
@@ -206,7 +231,7 @@ impl Check<'_> {
                 continue;
             }
             self.used.insert(place.clone());
-            let Some(read) = self.writer.files.read(&place).await? else { continue };
+            let Some(read) = self.read(&place).await? else { continue };
             self.report.bytes += read.bytes.len() as u64;
             let result =
                 archive::unpack(&self.writer.files.staging(), &read.bytes, &line.describe());
@@ -228,6 +253,10 @@ impl Check<'_> {
 
     async fn log(&mut self) -> Result<(), HubError> {
         let (files, generation) = (&self.writer.files, self.root.generation());
+        if !self.root.counts_on() {
+            self.problem(HUB_FILE, self.root.too_high());
+            return Ok(());
+        }
         if !self.root.counts() {
             return Ok(());
         }
@@ -245,6 +274,20 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Tokens that cannot be read let nobody change anything.
+    async fn tokens(&mut self) -> Result<(), HubError> {
+        match Tokens::read(&self.writer.files).await {
+            Err(HubError::Broken { path, reason, .. }) => {
+                self.lasting(
+                    &path,
+                    format!("{reason}; until that is put right, nobody can publish"),
+                );
+                Ok(())
+            }
+            tokens => tokens.map(drop),
+        }
+    }
+
     async fn capabilities(&mut self) -> Result<(), HubError> {
         #[derive(Deserialize)]
         struct File {
@@ -253,7 +296,7 @@ impl Check<'_> {
         let mut present = BTreeMap::new();
         for meta in self.writer.files.list("capabilities/").await? {
             let path = meta.location.to_string();
-            let Some(read) = self.writer.files.read(&path).await? else { continue };
+            let Some(read) = self.read(&path).await? else { continue };
             match serde_json::from_slice::<File>(&read.bytes) {
                 Ok(file) => drop(present.insert(path, file.packages)),
                 Err(_) => self.problem(&path, "it is no list of packages"),
@@ -287,7 +330,7 @@ impl Check<'_> {
             let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
             if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
                 self.leftover(&path, "it is of no package");
-            } else if let Some(read) = self.writer.files.read(&path).await?
+            } else if let Some(read) = self.read(&path).await?
                 && closures::parse(&read.bytes).is_none()
             {
                 self.problem(&path, "it is no list of packages");
@@ -297,7 +340,7 @@ impl Check<'_> {
     }
 
     async fn catalog(&mut self) -> Result<(), HubError> {
-        let present = match self.writer.files.read(CATALOG_FILE).await? {
+        let present = match self.read(CATALOG_FILE).await? {
             Some(read) => derived::catalog_of(&read.bytes),
             None if self.root.catalog().is_none() => {
                 if !self.catalog.is_empty() {

@@ -47,6 +47,9 @@ impl Check<'_> {
         }
         names.retain(|name| self.catalog.contains_key(name) && !self.broken.contains(name));
         let names: Vec<String> = names.into_iter().collect();
+        if !self.root.counts_on() {
+            self.writer.count_anew().await?;
+        }
         // Before the rest, so that the snapshot is not behind the gap in the log.
         let generation = log::begin_anew(files, &Root::read(files).await?).await?;
         self.writer.advance(generation, None, None).await?;
@@ -56,7 +59,8 @@ impl Check<'_> {
         let packs = self.root.packs_folder();
         let index = self.root.index_folder();
         let is_done = |finding: &Finding| {
-            !finding.path.starts_with(&index)
+            !self.lasting.contains(&finding.path)
+                && !finding.path.starts_with(&index)
                 && !kept.contains(&finding.path)
                 && (finding.is_leftover || !finding.path.starts_with(&packs))
                 && (self.broken.is_empty() || finding.path != CATALOG_FILE)

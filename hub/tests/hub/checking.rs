@@ -154,3 +154,102 @@ fn a_hub_that_was_made_by_hand_is_taken_as_it_is() {
     );
     assert_eq!(catalog(folder.path()).len(), 3);
 }
+
+#[test]
+fn a_generation_that_nobody_can_count_on_from_is_refused_and_repaired() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path());
+    let root = folder.path().join("hub.json");
+    edit(&root, |text| text.replacen("\"generation\":3", "\"generation\":18446744073709551615", 1));
+    let error = hub.publish(&publication("d", "1.0.0", "x")).expect_err("cannot be counted");
+    assert!(error.to_string().contains("`mu hub check --repair` counts anew"), "{error}");
+    let report = hub.check(false, &mut |_| {}).expect("can be read");
+    let finding = report.findings.iter().find(|finding| finding.path == "hub.json");
+    let what = &finding.expect("is found").what;
+    assert!(what.contains("18446744073709551615 is higher than any hub counts to"), "{what}");
+    let report = hub.check(true, &mut |_| {}).expect("can be repaired");
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(hub_file(folder.path())["generation"], 2_001);
+    hub.publish(&publication("d", "1.0.0", "x")).expect("is fine again");
+    assert_eq!(hub_file(folder.path())["generation"], 2_002);
+    assert_eq!(catalog(folder.path()).len(), 3);
+    assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
+}
+
+#[test]
+fn a_catalog_that_claims_to_be_ahead_of_its_hub_is_written_anew() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path());
+    let root = folder.path().join("hub.json");
+    let ahead = "{\"generation\":18446744073709551615,\"bytes\":1}";
+    edit(&root, |text| {
+        let mut file: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+        file["catalog"] = serde_json::from_str(ahead).expect("is JSON");
+        file.to_string()
+    });
+    hub.publish(&publication("d", "1.0.0", "x")).expect("is fine");
+    assert_eq!(catalog(folder.path()).len(), 3);
+    assert_eq!(hub_file(folder.path())["catalog"]["generation"], 4);
+}
+
+#[test]
+fn a_folder_where_an_index_file_belongs_is_named_at_once() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path());
+    fs::create_dir_all(folder.path().join("index/d.jsonl")).expect("can be made");
+    let error = hub.publish(&publication("d", "1.0.0", "x")).expect_err("has no room");
+    let text = error.to_string();
+    assert!(text.contains("`index/d.jsonl`") && text.contains("it is a folder"), "{text}");
+    hub.publish(&publication("e", "1.0.0", "x")).expect("others go on");
+}
+
+#[test]
+fn tokens_that_cannot_be_read_are_found_and_left_to_people() {
+    let broken = |hub: &Path| {
+        fs::create_dir_all(hub.join("private")).expect("can be made");
+        fs::write(hub.join("private/tokens.json"), "{\"tokens\": [").expect("is ours");
+    };
+    let (what, is_leftover) = one(broken);
+    assert!(what.starts_with("private/tokens.json: EOF while parsing"), "{what}");
+    assert!(what.ends_with("nobody can publish") && !is_leftover, "{what}");
+    let folder = tempfile::tempdir().expect("there is room");
+    let hub = hub(folder.path());
+    broken(folder.path());
+    let report = hub.check(true, &mut |_| {}).expect("can be repaired");
+    assert!(!report.is_sound(), "{report:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_found_and_not_followed() {
+    use std::os::unix::fs::symlink;
+
+    let elsewhere = tempfile::tempdir().expect("there is room");
+    let at = elsewhere.path().to_owned();
+    let found = found(move |hub| {
+        fs::rename(hub.join("packs/a"), at.join("a")).expect("is ours");
+        symlink(at.join("a"), hub.join("packs/a")).expect("is ours");
+        // What lies beside the hub's files is nothing of the hub's.
+        symlink(&at, hub.join("site")).expect("is ours");
+    });
+    assert!(!found.iter().any(|(what, _)| what.starts_with("site")), "{found:?}");
+    let links: Vec<_> =
+        found.iter().filter(|(what, _)| what.starts_with("packs/a: it is a link")).collect();
+    assert_eq!(links.len(), 1, "{found:?}");
+    assert!(found.iter().any(|(what, _)| what.contains("the archive of a 1.0.0 is not there")));
+
+    let folder = tempfile::tempdir().expect("there is room");
+    let real = hub(folder.path());
+    symlink(elsewhere.path().join("a"), folder.path().join("index/d.jsonl")).expect("is ours");
+    symlink(elsewhere.path(), folder.path().join("packs/e")).expect("is ours");
+    for name in ["d", "e"] {
+        let error = real.publish(&publication(name, "1.0.0", "x")).expect_err("leads elsewhere");
+        assert!(error.to_string().contains("it is a link"), "{error}");
+    }
+    assert!(!elsewhere.path().join("e-1.0.0.tgz").exists());
+    // The folder itself may be one: its owner named it.
+    let link = elsewhere.path().join("hub");
+    symlink(folder.path(), &link).expect("is ours");
+    let hub = Hub::open(&Place::folder(&link)).expect("is a hub");
+    hub.publish(&publication("f", "1.0.0", "x")).expect("is fine");
+}

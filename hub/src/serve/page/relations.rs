@@ -87,7 +87,9 @@ impl Relations {
             return Ok(());
         }
         let before = self.look(|known| known.read.and_then(|(generation, _)| generation));
-        let changed = match before.filter(|_| root.counts()) {
+        // A hub that was repaired may count from a lower number again.
+        let before = before.filter(|before| root.counts() && *before <= root.generation());
+        let changed = match before {
             Some(before) => log::names(files, root, before, root.generation()).await?,
             None => None,
         };
