@@ -295,12 +295,18 @@ pub fn create_private_folder(path: &Path) -> Result<(), FileError> {
 ///
 /// When something in it cannot be removed.
 pub fn remove_folder(path: &Path) -> Result<(), FileError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(FileError::new("remove", path, error))
+    // Another process may write into it meanwhile, but not for ever: what it writes next goes with it.
+    const TRIES: u32 = 10;
+    for left in (0..TRIES).rev() {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && left > 0 => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(FileError::new("remove", path, error));
+            }
+            _ => break,
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 /// Removes a file; one that is not there is fine.
