@@ -43,6 +43,7 @@
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
 //! | `CACHE/downloads/` | `providers/hub` |
+//! | `CACHE/hub-staging/` | `mu-hub` |
 //! | `hub.json`, `index/`, `packs/` and the rest of a hub | `hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!
 //! `CACHE` is `$MU_CACHE_DIR`, or `mu` in the platform's cache folder. All of it can be deleted at any time.

@@ -32,5 +32,5 @@ fuzz_target!(|text: &str| {
     let root = FOLDER.path().join("work");
     let packs = PacksFolder::of_workspace(&root, &FOLDER.path().join("cache"));
     fs::write(packs.path().join("vendored.json"), text).expect("can be written");
-    let _ = packs.recognized(&[]);
+    let _ = packs.recognized(Vec::new);
 });

@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();
     let (indices, locked): (Vec<usize>, Vec<Wanted>) = wanted(&lock).unzip();
-    let state = packs.recognized(&named(&lock))?;
+    let state = packs.recognized(|| named(&lock))?;
     let missing: BTreeSet<&str> =
         packs.missing(&state, &locked).into_iter().map(|wanted| &*wanted.place).collect();
     let is_installed = |wanted: &Wanted| !missing.contains(&*wanted.place);

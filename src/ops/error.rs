@@ -294,6 +294,7 @@ impl From<PacksError> for CommandError {
                 .hint("to have the package as it was, delete the folder and run the command again"),
             PacksError::Link { .. } => Self::from_error(Code::Untrusted, error)
                 .hint("remove the link, or put the folder itself there"),
+            PacksError::Refused { .. } => Self::from_error(Code::Integrity, error),
             PacksError::NewerState { .. } => Self::from_error(Code::Workspace, error),
         }
     }

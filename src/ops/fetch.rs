@@ -16,10 +16,10 @@ use crate::lock::LockedPackage;
 use crate::manifest::{Manifest, YAML_NAME};
 use crate::ops::at_once::work_at_once;
 use crate::ops::events::CallProgress;
-use crate::ops::identity::{Content, check, check_all, is_checked};
+use crate::ops::identity::{Content, check, check_all, is_checked, said_plainly};
 use crate::ops::resolve::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::packs::hash_folder;
+use crate::packs::{Wanted, hash_folder};
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use crate::workspace::MU_FOLDER;
@@ -279,11 +279,12 @@ impl<'run> Fetching<'run> {
         session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
         let progress = CallProgress { events: &*session.events, what: &what };
         let mut manifest = None;
-        let result = session.store.add(expected.as_ref(), |tree| {
+        let result = session.store.add_called(expected.as_ref(), |tree| {
             tree.keep(YAML_NAME);
             route.provider.fetch(&route.location, &release, tree, &progress)?;
             manifest = tree.take_kept();
-            Ok(())
+            let plain = manifest.as_deref().and_then(said_plainly);
+            Ok(plain.map_or_else(String::new, |(name, version)| [name, " ", version].concat()))
         });
         match result {
             Ok(stored) => {
@@ -324,34 +325,34 @@ impl<'run> Fetching<'run> {
     }
 }
 
-/// Checks packages that were locked before, are in the store, and are put into place now, by `is_built` of their
-/// places in the lock.
+/// Checks a tree that was in the store already and becomes the pack `wanted`.
 ///
 /// # Errors
 ///
 /// When the content that the lock pins is that of another package or version.
-pub(super) fn check_locked(
+pub(super) fn check_stored(
     session: &Session,
     resolved: &Resolved,
-    is_built: &dyn Fn(usize) -> bool,
+    wanted: &Wanted,
+    stored: &Stored,
 ) -> Result<(), CommandError> {
-    let packages = resolved.lock.packages.iter().enumerate();
-    let locked = packages.filter(|(index, package)| {
-        is_checked(package) && !resolved.releases.contains_key(index) && is_built(*index)
-    });
-    let folders: Vec<(&LockedPackage, PathBuf)> = locked
-        .filter_map(|(_, package)| Some((package, session.store.tree_path(&package.digest?))))
-        .collect();
-    let contents = folders.iter().map(|(package, folder)| Content {
-        package,
-        line: None,
-        folder,
-        manifest: None,
-    });
-    let contents: Vec<Content<'_>> = contents.collect();
-    check_all(session, &contents, &|package| {
-        route_of(session, package, &Places { packs: HashSet::new(), roots: Mutex::default() })
-    })
+    let name = wanted.id.split_once('/').map(|(_, name)| name);
+    if name.is_some() && stored.called.split_once(' ') == name.zip(Some(&*wanted.version)) {
+        return Ok(());
+    }
+    let mut packages = resolved.lock.packages.iter().enumerate();
+    let Some((index, package)) = packages
+        .find(|(_, package)| package.version == wanted.version && package.id.as_str() == wanted.id)
+    else {
+        return Ok(());
+    };
+    // What was chosen by an index line was held against that line.
+    if resolved.releases.contains_key(&index) {
+        return Ok(());
+    }
+    let content = Content { package, line: None, folder: &stored.folder, manifest: None };
+    let places = Places { packs: HashSet::new(), roots: Mutex::default() };
+    check(session, &content, &|| route_of(session, package, &places))
 }
 
 /// The error about a folder that is not what the lock says, where the lock must not change.

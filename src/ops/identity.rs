@@ -59,7 +59,7 @@ pub(super) fn check(
         content.check_kind()?;
     }
     match content.line {
-        None if text.is_some_and(|text| says_plainly(text, content.package)) => Ok(()),
+        None if content.is_plainly_it() => Ok(()),
         None => match content.head(text).map_err(|error| content.unreadable(error))? {
             Some(head) => {
                 content.check_name(session, head.name.as_ref(), route)?;
@@ -94,6 +94,12 @@ pub(super) fn check(
 }
 
 impl Content<'_> {
+    /// Whether the manifest says plainly that it is the package that was chosen.
+    fn is_plainly_it(&self) -> bool {
+        let said = self.manifest.and_then(said_plainly);
+        said == Some((self.package.id.name_str(), &self.package.version))
+    }
+
     /// Refuses what has the name of a manifest and is a folder or a link: some would read one there, others none.
     fn check_kind(&self) -> Result<(), CommandError> {
         let is_odd = |name: &&str| {
@@ -242,40 +248,40 @@ fn read(path: &Path) -> Option<Vec<u8>> {
     (bytes.len() <= MAX_BYTES).then_some(bytes)
 }
 
-/// Whether a manifest has the lines `name: NAME` and `version: VERSION`, as nearly every manifest does: then it need not be
-/// read to know them. Whatever could make them mean something else, such as a text in quotes that goes over several
-/// lines, makes it be read.
-fn says_plainly(manifest: &str, package: &LockedPackage) -> bool {
-    let (mut name, mut version) = (0, 0);
-    for line in manifest.lines() {
+/// The name and the version in a manifest with the lines `name: NAME` and `version: VERSION`, as nearly every manifest has
+/// them: then it need not be read to know them. Whatever could make them mean something else, such as a text in quotes that
+/// goes over several lines, makes it be read.
+pub(super) fn said_plainly(manifest: &[u8]) -> Option<(&str, &str)> {
+    let (mut name, mut version) = (None, None);
+    for line in std::str::from_utf8(manifest).ok()?.lines() {
         if line.is_empty() || line.starts_with([' ', '#', '-']) && !line.starts_with("---") {
             continue;
         }
-        let Some((key, value)) = line.split_once(':') else { return false };
+        let (key, value) = line.split_once(':')?;
         if !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return false;
+            return None;
         }
-        match key {
-            "name" if value.trim() == package.id.name_str() => name += 1,
-            "version" if value.trim() == package.version => version += 1,
-            "name" | "version" | "versioning" => return false,
-            _ => {}
+        let said = match key {
+            "name" => &mut name,
+            "version" => &mut version,
+            "versioning" => return None,
+            _ => continue,
+        };
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte);
+        let value = value.trim();
+        if value.is_empty() || !value.bytes().all(is_plain) || said.replace(value).is_some() {
+            return None;
         }
     }
-    name == 1 && version == 1
+    name.zip(version)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::Source;
-    use crate::reference::PackageId;
 
     #[test]
     fn only_what_is_certain_is_taken_without_reading_it() {
-        let id = PackageId::parse("hub.mu.com/aws/ec2").expect("is an id");
-        let source = Source::new(HUB, "https://hub.mu.com/");
-        let package = LockedPackage::new(id, "1.0.0".to_owned(), source);
         for (manifest, expected) in [
             ("name: aws/ec2\nversion: 1.0.0\n", true),
             (
@@ -294,7 +300,8 @@ mod tests {
             ("? name\n: evil/x\nname: aws/ec2\nversion: 1.0.0\n", false),
             ("<<: {name: evil/x}\nname: aws/ec2\nversion: 1.0.0\n", false),
         ] {
-            assert_eq!(says_plainly(manifest, &package), expected, "{manifest}");
+            let said = said_plainly(manifest.as_bytes());
+            assert_eq!(said == Some(("aws/ec2", "1.0.0")), expected, "{manifest}");
         }
     }
 }

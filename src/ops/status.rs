@@ -40,7 +40,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let differences = requirements.differences(session, &lock);
     let packs = session.packs();
     let locked: Vec<Wanted> = wanted(&lock).map(|(_, wanted)| wanted).collect();
-    let state = packs.recognized(&named(&lock))?;
+    let state = packs.recognized(|| named(&lock))?;
     let missing = packs.missing(&state, &locked).into_iter();
     let missing = missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
     for warning in elsewhere::left_out(session, &lock) {

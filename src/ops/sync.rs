@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use crate::fs;
+use crate::guard;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::consent;
@@ -18,7 +20,7 @@ use crate::ops::{Code, CommandError, Outcome, Session, Stage};
 use crate::packs::{Building, Installation, PacksError, Wanted};
 use crate::reference::PackageId;
 use crate::select::Update;
-use crate::store::StoreError;
+use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 
 /// A file and what it should hold when all else has worked.
@@ -109,7 +111,7 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
     let link = session.workspace.settings.link;
     let is_vendored = packs.is_vendored();
     // What a checkout brought needs neither store nor network, if it is what the lock says.
-    let state = packs.recognize(&named(&resolved.previous))?;
+    let state = packs.recognize(|| named(&resolved.previous))?;
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     let is_known = !has_folders
         && resolved
@@ -147,12 +149,14 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
             plan = Installation::plan(&packs, wanted, link)?;
         }
         let made = plan.installs().len() + plan.removals().count();
-        let building = plan.begin(&session.store, &names)?;
-        let is_built = |index| building.number(&place(&resolved.lock, index)).is_some();
-        if let Err(error) = fetch::check_locked(session, resolved, &is_built) {
-            building.give_up();
-            return Err(error);
-        }
+        let refused = Mutex::new(None);
+        let check = |wanted: &Wanted, stored: &Stored| {
+            fetch::check_stored(session, resolved, wanted, stored).map_err(|error| {
+                guard::lock(&refused).get_or_insert(error);
+                PacksError::Refused { id: wanted.id.clone() }
+            })
+        };
+        let building = plan.begin(&session.store, &names, &check)?;
         if let Some(fetching) = fetching {
             match fetch_and_build(session, &resolved.lock, fetching, &building) {
                 Ok(fetched) => counts = counts.and(fetched),
@@ -172,7 +176,9 @@ fn install(session: &Session, resolved: &mut Resolved) -> Result<(Fetched, usize
                     path.display()
                 ));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                return Err(guard::into_inner(refused).unwrap_or_else(|| error.into()));
+            }
         }
     }
     unreachable!("the second attempt returns")

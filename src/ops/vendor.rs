@@ -23,7 +23,7 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
     let packs = session.packs();
     if !dry_run && !packs.is_vendored() {
         let lock = session.lockfile()?.unwrap_or_default();
-        packs.recognize(&named(&lock))?;
+        packs.recognize(|| named(&lock))?;
         packs.vendor()?;
     }
     let outcome = sync(session, &requirements, Update::Nothing, &[], dry_run)?;

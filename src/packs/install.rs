@@ -41,6 +41,9 @@ pub struct Wanted {
     pub digest: Digest,
 }
 
+/// Refuses a tree of the store that is not the package that is wanted.
+pub type Check<'check> = dyn Fn(&Wanted, &Stored) -> Result<(), PacksError> + Sync + 'check;
+
 /// What has to change, as a value: made by [`Installation::plan`], carried out by [`Installation::begin`] and
 /// [`Building::finish`].
 #[derive(Debug)]
@@ -118,7 +121,8 @@ impl<'packs> Installation<'packs> {
 
     /// Makes ready to build the packs. The caller holds the packs folder's lock.
     ///
-    /// `generate` yields the manifest of a package that has none of its own.
+    /// `generate` yields the manifest of a package that has none of its own. `check` refuses a tree that was in the store
+    /// already and is not the package that is wanted.
     ///
     /// # Errors
     ///
@@ -127,6 +131,7 @@ impl<'packs> Installation<'packs> {
         self,
         store: &'build Store,
         generate: &'build (dyn Fn(&Wanted) -> String + Sync),
+        check: &'build Check<'build>,
     ) -> Result<Building<'build>, PacksError>
     where
         'packs: 'build,
@@ -148,7 +153,7 @@ impl<'packs> Installation<'packs> {
         let bases = NewBases::find(self.packs, &self.install);
         let built = Mutex::new(self.install.iter().map(|_| None).collect());
         let linker = Linker::new(self.link);
-        Ok(Building { plan: self, store, generate, staging, bases, linker, built })
+        Ok(Building { plan: self, store, generate, check, staging, bases, linker, built })
     }
 }
 
@@ -157,6 +162,7 @@ pub struct Building<'build> {
     plan: Installation<'build>,
     store: &'build Store,
     generate: &'build (dyn Fn(&Wanted) -> String + Sync),
+    check: &'build Check<'build>,
     staging: Folder,
     bases: NewBases,
     linker: Linker,
@@ -275,10 +281,11 @@ impl Building<'_> {
     }
 
     fn find_and_build(&self, number: usize) -> Result<(), PacksError> {
-        let digest = &self.plan.install[number].digest;
-        let stored = self.store.find(digest)?.ok_or_else(|| StoreError::Corrupt {
-            path: self.store.folder().join(digest.to_string()),
+        let wanted = &self.plan.install[number];
+        let stored = self.store.find(&wanted.digest)?.ok_or_else(|| StoreError::Corrupt {
+            path: self.store.folder().join(wanted.digest.to_string()),
         })?;
+        (self.check)(wanted, &stored)?;
         self.build(number, &stored)
     }
 

@@ -39,7 +39,7 @@ use crate::packs::folders::Folders;
 use crate::store::StoreError;
 
 pub use crate::packs::hash::{HashError, hash_folder};
-pub use crate::packs::install::{Building, Installation, Wanted};
+pub use crate::packs::install::{Building, Check, Installation, Wanted};
 pub use crate::packs::state::{Pack, State, remove_orphans};
 pub use crate::packs::vendored::Record;
 
@@ -75,6 +75,12 @@ pub enum PacksError {
     Link {
         /// The link.
         path: PathBuf,
+    },
+    /// A tree in the store is not what the pack should be. Whoever said so knows why.
+    #[error("what the store has for `{id}` is another package or version")]
+    Refused {
+        /// The package's id.
+        id: String,
     },
     /// The state was written by a newer mu.
     #[error("`{}` was written by a newer mu (format {version}; this one knows {known})", path.display())]

@@ -9,22 +9,32 @@ use crate::packs::{PacksError, PacksFolder, State, Wanted};
 use mu_provider::Kind;
 
 impl PacksFolder {
-    /// What is installed here; `locked` is what the lock beside these packs names.
+    /// What is installed here; `locked` tells what the lock beside these packs names, where
+    /// that has to be looked at.
     ///
     /// # Errors
     ///
     /// When state or record cannot be read, or a link is on the way to a pack.
-    pub fn recognized(&self, locked: &[Wanted]) -> Result<State, PacksError> {
-        let known = self.known_state()?;
+    pub fn recognized(&self, locked: impl FnOnce() -> Vec<Wanted>) -> Result<State, PacksError> {
+        Ok(self.recognize_by(self.known_state()?, locked)?.0)
+    }
+
+    /// The state, and whether it is news.
+    fn recognize_by(
+        &self,
+        known: Option<State>,
+        locked: impl FnOnce() -> Vec<Wanted>,
+    ) -> Result<(State, bool), PacksError> {
         let is_vendored = self.is_vendored();
         let mut state = match known {
-            Some(state) if !is_vendored => return Ok(state),
+            Some(state) if !is_vendored => return Ok((state, false)),
             known => known.unwrap_or_default(),
         };
+        let (before, locked) = (state.packs.clone(), locked());
         let record = if is_vendored { self.record()? } else { Default::default() };
         let places: Vec<&str> = locked.iter().map(|pack| &*pack.place).collect();
         let mut folders = Folders::of(self);
-        for pack in locked {
+        for pack in &locked {
             let kind = folders.at(&pack.place)?.and_then(|(folder, leaf)| folder.kind(leaf));
             if state.pending.contains(&pack.place) {
                 continue;
@@ -46,7 +56,8 @@ impl PacksFolder {
                 state.packs.remove(&pack.place);
             }
         }
-        Ok(state)
+        let is_news = state.packs != before;
+        Ok((state, is_news))
     }
 
     /// Takes note of what [`PacksFolder::recognized`] finds. Does nothing where the state is known and packs are not
@@ -57,9 +68,9 @@ impl PacksFolder {
     /// # Errors
     ///
     /// As there, and when the state cannot be written.
-    pub fn recognize(&self, locked: &[Wanted]) -> Result<State, PacksError> {
-        let state = self.recognized(locked)?;
-        if self.known_state()?.as_ref() != Some(&state) {
+    pub fn recognize(&self, locked: impl FnOnce() -> Vec<Wanted>) -> Result<State, PacksError> {
+        let (state, is_news) = self.recognize_by(self.known_state()?, locked)?;
+        if is_news {
             self.write_state(&state)?;
         }
         Ok(state)

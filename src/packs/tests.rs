@@ -106,11 +106,11 @@ proptest! {
             digest: Digest::of_lines(""),
         }).collect();
         // Whether it works or fails, it stays inside.
-        let _ = world.packs.recognize(&wanted);
+        let _ = world.packs.recognize(|| wanted.clone());
         let link = if link { Link::Symlink } else { Link::Copy };
         let generate = |_: &Wanted| String::new();
         if let Ok(plan) = Installation::plan(&world.packs, Vec::new(), link)
-            && let Ok(building) = plan.begin(&world.store, &generate)
+            && let Ok(building) = plan.begin(&world.store, &generate, &|_, _| Ok(()))
         {
             let _ = building.finish(1);
         }

@@ -1,21 +1,23 @@
 //! The list of a stored tree: what linking needs, so that no folder is walked.
 //!
-//! After a line with the format's version and one with the size of every entry come the very lines that the content
-//! digest is over ([`Tree::lines`]). So a list is checked by hashing it as it lies.
+//! After a line with the format's version, one with what the package calls itself, and one with the size of every entry
+//! come the very lines that the content digest is over ([`Tree::lines`]). So a list is checked by hashing it as it lies.
 
 use std::fmt::Write as _;
 
 use mu_provider::{Digest, Entry, Tree};
 
-const HEADER: &str = "mu-tree 2";
+const HEADER: &str = "mu-tree 3";
 
-/// The text of a tree's list, and the tree's digest.
-pub(super) fn print(tree: &Tree) -> (String, Digest) {
+/// The text of a tree's list, and the tree's digest. `called` is what the package calls itself; it has no line feed.
+pub(super) fn print(tree: &Tree, called: &str) -> (String, Digest) {
     // Few sizes have more than seven digits.
     let lines: usize = tree.entries().iter().map(|entry| Tree::LINE + entry.path.len() + 8).sum();
-    let mut text = String::with_capacity(HEADER.len() + lines + 2);
-    text.push_str(HEADER);
-    text.push('\n');
+    let mut text = String::with_capacity(HEADER.len() + called.len() + lines + 3);
+    for line in [HEADER, called] {
+        text.push_str(line);
+        text.push('\n');
+    }
     for entry in tree.entries() {
         write!(text, "{} ", entry.size).expect("a string takes everything");
     }
@@ -26,9 +28,10 @@ pub(super) fn print(tree: &Tree) -> (String, Digest) {
     (text, digest)
 }
 
-/// The tree of the list of the tree with this digest; `None` if the text is not that.
-pub(super) fn parse(text: &str, digest: &Digest) -> Option<Tree> {
-    let (sizes, lines) = text.strip_prefix(HEADER)?.strip_prefix('\n')?.split_once('\n')?;
+/// The tree of the list of the tree with this digest, and what its package calls itself; `None` if the text is not that.
+pub(super) fn parse<'text>(text: &'text str, digest: &Digest) -> Option<(Tree, &'text str)> {
+    let (called, rest) = text.strip_prefix(HEADER)?.strip_prefix('\n')?.split_once('\n')?;
+    let (sizes, lines) = rest.split_once('\n')?;
     if Digest::of_lines(lines) != *digest {
         return None;
     }
@@ -37,7 +40,8 @@ pub(super) fn parse(text: &str, digest: &Digest) -> Option<Tree> {
         .split_terminator('\n')
         .map(|line| Entry::from_line(line, sizes.next()?.parse().ok()?))
         .collect();
-    entries.filter(|_| sizes.next().is_none()).map(Tree::new)
+    let entries = entries.filter(|_| sizes.next().is_none())?;
+    Some((Tree::new(entries), called))
 }
 
 #[cfg(test)]
@@ -59,18 +63,21 @@ mod tests {
         ];
         for count in 0..=entries.len() {
             let tree = Tree::new(entries[..count].to_vec());
-            let (text, digest) = print(&tree);
-            assert_eq!(digest, tree.digest());
-            assert_eq!(parse(&text, &digest), Some(tree), "{text}");
+            for called in ["", "aws/ec2 1.0.0"] {
+                let (text, digest) = print(&tree, called);
+                assert_eq!(digest, tree.digest());
+                assert_eq!(parse(&text, &digest), Some((tree.clone(), called)), "{text}");
+            }
         }
     }
 
     #[test]
     fn a_list_that_was_changed_is_none() {
         let tree = Tree::new(vec![entry("a", Mode::File, 1), entry("b", Mode::File, 2)]);
-        let (text, digest) = print(&tree);
+        let (text, digest) = print(&tree, "aws/ec2 1.0.0");
         for changed in [
-            text.replace("mu-tree 2", "mu-tree 1"),
+            text.replace("mu-tree 3", "mu-tree 2"),
+            text.replace("aws/ec2 1.0.0\n", ""),
             text.replace("  a", "  c"),
             text.replace("1 2", "1"),
             text.replace("1 2", "1 2 3"),

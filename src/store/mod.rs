@@ -71,6 +71,9 @@ pub struct Stored {
     pub folder: PathBuf,
     /// Its files.
     pub tree: Arc<Tree>,
+    /// What the package calls itself: its name and version with a space between them, where its manifest says so plainly;
+    /// else nothing. So that whoever uses the tree as a package need not read its manifest again.
+    pub called: Arc<str>,
     /// When it was checked; a file that changed later is not trusted. Nothing where this run has written its files, so
     /// that they need no second look.
     pub checked: Option<SystemTime>,
@@ -162,10 +165,11 @@ impl Store {
         };
         let checked = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
         match (list::parse(&text, digest), checked) {
-            (Some(tree), Ok(checked)) => Ok(Some(Stored {
+            (Some((tree, called)), Ok(checked)) => Ok(Some(Stored {
                 digest: *digest,
                 folder: self.tree_path(digest),
                 tree: Arc::new(tree),
+                called: called.into(),
                 checked: Some(checked),
             })),
             // A list that was damaged is as good as none: the tree is fetched again.
@@ -190,6 +194,19 @@ impl Store {
         &self,
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
+    ) -> Result<Stored, StoreError> {
+        self.add_called(expected, |tree| fill(tree).map(|()| String::new()))
+    }
+
+    /// Adds a tree as [`Store::add`] does; `fill` also tells what the package calls itself, as in [`Stored::called`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn add_called(
+        &self,
+        expected: Option<&Digest>,
+        fill: impl FnOnce(&mut TreeWriter) -> Result<String, ProviderError>,
     ) -> Result<Stored, StoreError> {
         let staged = self.staging()?.folder()?;
         match self.add_from(&staged, expected, fill) {
@@ -228,12 +245,12 @@ impl Store {
         &self,
         staged: &Staged<'_>,
         expected: Option<&Digest>,
-        fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
+        fill: impl FnOnce(&mut TreeWriter) -> Result<String, ProviderError>,
     ) -> Result<(Stored, bool), StoreError> {
         let mut writer = TreeWriter::new(staged.files()?, self.limits);
-        fill(&mut writer)?;
+        let called = fill(&mut writer)?;
         let tree = writer.finish().map_err(ProviderError::from)?;
-        let (list, digest) = list::print(&tree);
+        let (list, digest) = list::print(&tree, &called);
         if let Some(expected) = expected
             && *expected != digest
         {
@@ -254,7 +271,8 @@ impl Store {
             }
         }
         let folder = self.tree_path(&digest);
-        let stored = Stored { digest, folder, tree: Arc::new(tree), checked: None };
+        let stored =
+            Stored { digest, folder, tree: Arc::new(tree), called: called.into(), checked: None };
         self.added().insert(digest, stored.clone());
         Ok((stored, true))
     }
