@@ -207,6 +207,15 @@ impl Index {
         self.shared.routes.registries(&self.shared.options.defaults.base)
     }
 
+    /// Where a package is, whether or not it has versions.
+    ///
+    /// # Errors
+    ///
+    /// When the package cannot be asked for.
+    pub fn route(&self, id: &PackageId) -> Result<Arc<Route>, Unavailable> {
+        Ok(Arc::clone(self.shared.package(id)?.route()))
+    }
+
     /// Where a candidate is, and what is known of it: all that fetching it needs.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::index::{Candidate, Cause, Unavailable, cause, nearest};
+use crate::index::{Cause, Unavailable, cause, nearest};
 use crate::ops::elsewhere::installed;
 use crate::ops::error::{code_of, place};
 use crate::ops::record::{relative, source_of};
@@ -119,8 +119,9 @@ fn complete(session: &Session, conflict: &mut Conflict) {
             let known = std::mem::take(&mut clash.similar).into_iter().chain(members).chain(locked);
             clash.similar = nearest(&clash.id, known);
         } else if is_missing {
-            let release = session.index().release(&clash.id, Candidate::Release(0));
-            clash.source = release.ok().map(|(route, _)| source_of(session, &route).to_string());
+            // It may have no version at all.
+            let route = session.index().route(&clash.id);
+            clash.source = route.ok().map(|route| source_of(session, &route).to_string());
         }
     }
 }

@@ -118,11 +118,8 @@ impl Listing<'_> {
 
     /// Where the releases come from.
     pub(super) fn source(&self) -> Result<Source, CommandError> {
-        let (route, _) = self
-            .session
-            .index()
-            .release(self.id, Candidate::Release(0))
-            .map_err(|error| unavailable(self.session, error))?;
+        let route = self.session.index().route(self.id);
+        let route = route.map_err(|error| unavailable(self.session, error))?;
         Ok(source_of(self.session, &route))
     }
 

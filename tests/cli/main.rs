@@ -21,6 +21,7 @@ mod git_stopped;
 mod help;
 mod hostile;
 mod hostile_checkout;
+mod hostile_hub;
 mod hub;
 mod hub_browser;
 mod hub_check;

@@ -119,7 +119,7 @@ impl Heads {
             Self::Each(heads) => Cow::Borrowed(heads),
             Self::Table(table) => {
                 let positions = 0..table.count;
-                Cow::Owned(positions.map(|position| table.head(lines, position)).collect())
+                Cow::Owned(positions.filter_map(|position| table.head(lines, position)).collect())
             }
         }
     }

@@ -41,10 +41,10 @@ impl Held {
         }
     }
 
-    /// Where a line is.
-    pub(super) fn line(&self, lines: &Lines, position: Position) -> Line {
+    /// Where a line is; nothing of a position that there is not.
+    pub(super) fn line(&self, lines: &Lines, position: Position) -> Option<Line> {
         match self {
-            Self::Each(each) => each[position as usize].line,
+            Self::Each(each) => Some(each.get(position as usize)?.line),
             Self::Table(table) => table.line(lines, position as usize),
         }
     }
@@ -52,7 +52,7 @@ impl Held {
     /// Where it is told what a version depends on, if not in its line alone.
     pub(super) fn needs(&self, lines: &Lines, position: Position) -> Option<Range<u32>> {
         match self {
-            Self::Each(each) => each[position as usize].needs.clone(),
+            Self::Each(each) => each.get(position as usize)?.needs.clone(),
             Self::Table(table) => table.needs(lines, position as usize),
         }
     }

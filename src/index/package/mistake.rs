@@ -79,7 +79,7 @@ impl Package {
         let reference = dependency.reference();
         if about.release.dependencies.is_some() {
             let lines = self.lines.as_ref()?;
-            let line = lines.read(self.held.line(lines, about.line?)).ok()?;
+            let line = lines.read(self.held.line(lines, about.line?)?).ok()?;
             let text = std::str::from_utf8(&line).ok()?;
             let error = error_at_dependency(Path::new("line.json"), text, reference, message)?;
             return Some(error.with_path(format!("index line of {} {}", self.id(), about.version)));

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
 use rustc_hash::FxHashMap;
+use serde::de::Error as _;
 
 use self::held::{Held, One};
 use self::mistake::About;
@@ -145,6 +146,10 @@ impl Package {
         &self.releases
     }
 
+    pub(super) fn route(&self) -> &Arc<Route> {
+        &self.route
+    }
+
     fn id(&self) -> &PackageId {
         self.releases.id()
     }
@@ -189,14 +194,23 @@ impl Package {
     fn line(&self, position: Position) -> Result<Release, PackageError> {
         self.read(position).map_err(|source| PackageError::Line {
             id: self.id().clone(),
-            version: self.releases.version(position).to_string(),
+            version: self.label(position),
             source,
         })
     }
 
     fn read(&self, position: Position) -> Result<Release, serde_json::Error> {
-        let lines = self.lines.as_ref().expect("a package with releases has lines");
-        wire::release(lines, self.held.line(lines, position))
+        let place =
+            || Some((self.lines.as_ref()?, self.held.line(self.lines.as_ref()?, position)?));
+        let (lines, line) =
+            place().ok_or_else(|| serde_json::Error::custom("there is no such line"))?;
+        wire::release(lines, line)
+    }
+
+    /// The version at `position`, for messages; empty for a tag or branch that is none.
+    fn label(&self, position: Position) -> String {
+        let is_version = position < self.releases.len();
+        is_version.then(|| self.releases.version(position).to_string()).unwrap_or_default()
     }
 
     /// What a commit, tag, branch or `tip` names.
@@ -255,12 +269,7 @@ impl Package {
     /// The line of a tag or branch called `name`, or of the default branch.
     fn named(&self, name: Option<&str>) -> Result<Option<Release>, PackageError> {
         for position in 0..self.held.len() as Position {
-            let release = self.read(position).map_err(|source| {
-                let is_version = position < self.releases.len();
-                let version = is_version.then(|| self.releases.version(position).to_string());
-                let (id, version) = (self.id().clone(), version.unwrap_or_default());
-                PackageError::Line { id, version, source }
-            })?;
+            let release = self.line(position)?;
             let matches = match name {
                 None => release.tip,
                 Some(name) => release.tags.iter().any(|tag| tag == name),

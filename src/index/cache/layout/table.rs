@@ -26,48 +26,50 @@ pub(in crate::index) struct Table {
 }
 
 impl Table {
-    /// Where the line of a version is.
-    pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Line {
+    /// Where the line of a version is; nothing of a position that there is not.
+    pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Option<Line> {
         let detailed = self.detailed.binary_search_by_key(&position, |(at, _)| *at as usize);
-        if let Ok(found) = detailed {
-            return self.detailed[found].1;
+        if let Some((_, line)) = detailed.ok().and_then(|found| self.detailed.get(found)) {
+            return Some(*line);
         }
         let start = self.before(lines, position).map_or(0, |row| row.far_end);
-        let length = self.row(lines, position).far_end - start;
-        Line { start, length, is_far: true }
+        let length = self.row(lines, position)?.far_end - start;
+        Some(Line { start, length, is_far: true })
     }
 
     /// Where the dependencies of a version are, for [`Lines::needs`]; `None` if only its line can tell.
     pub(in crate::index) fn needs(&self, lines: &Lines, position: usize) -> Option<Range<u32>> {
-        let row = self.row(lines, position);
+        let row = self.row(lines, position)?;
         let start = self.before(lines, position).map_or(0, |row| row.needs_end);
         row.has_needs.then(|| self.needs + start..self.needs + row.needs_end)
     }
 
     /// When a version was published, in seconds since 1970.
     pub(in crate::index) fn published(&self, lines: &Lines, position: usize) -> Option<i64> {
-        Some(i64::from(self.row(lines, position).published)).filter(|&published| published != 0)
+        Some(i64::from(self.row(lines, position)?.published)).filter(|&published| published != 0)
     }
 
     fn before(&self, lines: &Lines, position: usize) -> Option<Row> {
-        Some(self.row(lines, position.checked_sub(1)?))
+        self.row(lines, position.checked_sub(1)?)
     }
 
-    fn row(&self, lines: &Lines, position: usize) -> Row {
-        Row::read(&lines.near[self.rows + position * Row::LENGTH..])
+    fn row(&self, lines: &Lines, position: usize) -> Option<Row> {
+        let start = self.rows + position * Row::LENGTH;
+        let row = lines.near.get(start..start + Row::LENGTH)?;
+        (position < self.count).then(|| Row::read(row)).flatten()
     }
 
-    pub(in crate::index::cache) fn head(&self, lines: &Lines, position: usize) -> Head {
-        let line = self.line(lines, position);
-        Head {
-            version: Label::Plain(self.row(lines, position).version),
+    pub(in crate::index::cache) fn head(&self, lines: &Lines, position: usize) -> Option<Head> {
+        let line = self.line(lines, position)?;
+        Some(Head {
+            version: Label::Plain(self.row(lines, position)?.version),
             composite: false,
             detailed: !line.is_far,
             published: self.published(lines, position),
             commit: None,
             line,
             needs: self.needs(lines, position).map_or(Needs::Unread, Needs::At),
-        }
+        })
     }
 }
 
@@ -108,7 +110,8 @@ impl Reader<'_> {
         let (mut far_end, mut needs_end, mut is_told) = (0, 0, true);
         let all = self.take(count.checked_mul(Row::LENGTH)?)?;
         versions.reserve_exact(count);
-        for row in all.chunks_exact(Row::LENGTH).map(Row::read) {
+        for row in all.chunks_exact(Row::LENGTH) {
+            let row = Row::read(row)?;
             let is_behind = versions.last().is_none_or(|last| *last < row.version);
             if !is_behind || row.far_end < far_end || row.needs_end < needs_end {
                 return None;
@@ -179,18 +182,18 @@ impl Row {
         }
     }
 
-    /// Reads the row that `bytes` begin with.
-    fn read(bytes: &[u8]) -> Self {
-        let number = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let part = |at: usize| u32::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
-        Self {
-            version: [part(0), part(2), part(4)],
-            published: number(6),
-            far_end: number(10),
-            needs_end: number(14) & !Self::UNREAD,
-            has_needs: number(14) & Self::UNREAD == 0,
-        }
+    /// Reads the row that `bytes` begin with; `None` if they are too few.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (&[a, b, c, d, e, f], rest) = bytes.split_first_chunk()?;
+        let (&published, rest) = rest.split_first_chunk()?;
+        let (&far_end, rest) = rest.split_first_chunk()?;
+        let needs_end = u32::from_le_bytes(*rest.first_chunk()?);
+        Some(Self {
+            version: [[a, b], [c, d], [e, f]].map(|part| u32::from(u16::from_le_bytes(part))),
+            published: u32::from_le_bytes(published),
+            far_end: u32::from_le_bytes(far_end),
+            needs_end: needs_end & !Self::UNREAD,
+            has_needs: needs_end & Self::UNREAD == 0,
+        })
     }
 }

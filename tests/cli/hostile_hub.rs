@@ -1,0 +1,71 @@
+//! Hubs whose files make no sense, or too much of it: each ends with an error that is no crash, after a bounded number of
+//! requests.
+
+use crate::support::git::Origin;
+use crate::support::{Package, Sandbox, write};
+
+/// What asks about a package, whether it chooses versions, and what is left to ask.
+const COMMANDS: [(&[&str], bool); 16] = [
+    (&["get"], true),
+    (&["add", "PACKAGE"], true),
+    (&["get", "PACKAGE"], true),
+    (&["update"], true),
+    (&["upgrade"], true),
+    (&["resolve"], true),
+    (&["resolve", "PACKAGE"], true),
+    (&["pin"], true),
+    (&["mirror", "PACKAGE", "--to", "../other"], true),
+    (&["outdated"], false),
+    (&["tree"], false),
+    (&["why", "PACKAGE"], false),
+    (&["graph", "--format", "json"], false),
+    (&["info", "PACKAGE"], false),
+    (&["versions", "PACKAGE"], false),
+    (&["which", "PACKAGE"], false),
+];
+
+fn run_all(sandbox: &Sandbox, package: &str, strategy: &str) {
+    for (command, chooses) in COMMANDS {
+        let named = command.iter().map(|word| if *word == "PACKAGE" { package } else { word });
+        let arguments: Vec<&str> = named.chain(["--json", "--resolution", strategy]).collect();
+        let run = sandbox.mu(&arguments);
+        assert!(!run.stderr.contains("panicked"), "{}", run.shown());
+        if chooses {
+            run.fails_with("not-found");
+        } else {
+            assert!(matches!(run.status, 0 | 1), "{}", run.shown());
+        }
+    }
+}
+
+#[test]
+fn a_package_without_a_version_is_not_found() {
+    for lines in [
+        "",
+        "{\"name\":\"a/empty\",\"version\":\"1.0.0\",\"dependencies\":7}\n",
+        "{\"name\":\"a/empty\",\"version\":\"1.0.0\",\"digest\":\"x\",\"digest\":\"y\"}\n",
+    ] {
+        let sandbox = Sandbox::with_dependencies(&["a/empty"]);
+        write(&sandbox.path("hub"), "index/a/empty.jsonl", lines);
+        run_all(&sandbox, "a/empty", "highest");
+    }
+    // As what a good package needs.
+    for strategy in ["highest", "minimal"] {
+        let sandbox = Sandbox::with_dependencies(&["a/good"]);
+        sandbox.publish(&[Package::new("a/good", "1.0.0").needs("a/empty")]);
+        write(&sandbox.path("hub"), "index/a/empty.jsonl", "");
+        run_all(&sandbox, "a/good", strategy);
+    }
+}
+
+#[test]
+fn a_repository_without_a_commit_is_not_found() {
+    let origin = Origin::new("r.git");
+    let reference = format!("git+file://{}/r.git", origin.root().display());
+    let sandbox = Sandbox::with_dependencies(&[&reference]);
+    for command in [&["get"][..], &["get", &reference], &["update"], &["resolve"]] {
+        let run = sandbox.mu(&[command, &["--json"]].concat());
+        assert!(!run.stderr.contains("panicked"), "{}", run.shown());
+        run.fails_with("not-found");
+    }
+}
