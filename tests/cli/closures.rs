@@ -269,7 +269,7 @@ fn a_snapshot_is_taken_instead_where_much_is_wanted() {
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
     let url = nginx.url("").as_url().to_string();
     assert_eq!(resolve(&mut sandbox, &url).len(), 41);
-    let expected = ["hub.json", "snapshot.jsonl.gz", "snapshot.digests"]
+    let expected = ["hub.json", "snapshot.digests", "snapshot.jsonl.gz"]
         .map(|path| format!("GET /{path} HTTP/1.1 200"));
     assert_eq!(nginx.log(), expected);
     sandbox.mu(&["resolve"]).ok();

@@ -90,7 +90,7 @@ fn a_reader_that_wants_much_reads_all_at_once() {
 
     let server = serve(folder.path());
     let lines = Reader::new().all(&server, FIRST - 1);
-    let expected = ["GET /hub.json", "GET /snapshot.jsonl.gz", "GET /snapshot.digests"];
+    let expected = ["GET /hub.json", "GET /snapshot.digests", "GET /snapshot.jsonl.gz"];
     assert_eq!(server.requests(), expected);
     for (name, (release, _)) in &lines {
         let index = hub.line(name, "1.0.0").expect("can be read").expect("is there");

@@ -1,12 +1,14 @@
 //! The snapshot of a hub: what all its index files say, in two requests instead of one for each package.
 //!
-//! It only saves requests. Whatever is odd about it, packages are asked for one by one.
+//! It only saves requests. Whatever is odd about it, packages are asked for one by one. The digests come first: how long
+//! they are tells how many lines there may be. What a hub says of the size, and what it sends, bounds what is held in
+//! memory.
 
 use std::collections::HashMap;
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use mu_provider::{ArchiveDigest, Digest, FileDigest};
+use mu_provider::{ArchiveDigest, Digest, ErrorKind, FileDigest};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -14,11 +16,17 @@ use crate::document::{Answer, Asking};
 use crate::root::{Root, below};
 use crate::wire::{SNAPSHOT_ROW, SnapshotHead, digests_path};
 
-/// The longest of its files, in bytes, as it is sent.
-const LONGEST_FILE: u64 = 512 << 20;
+/// How many bytes both files may have together, inflated.
+const MOST_BYTES: u64 = 256 << 20;
 
-/// The longest snapshot, in bytes, inflated.
-const LONGEST_TEXT: u64 = 2 << 30;
+/// How many bytes both files may have together, as they are sent, where the hub does not say how many they are.
+const MOST_SENT: u64 = 64 << 20;
+
+/// How many bytes one that was sent may become. Index lines without digests become twenty, and rarely fifty.
+const LARGEST_RATIO: u64 = 100;
+
+/// So many more may always be sent than the hub says, and as many come of what was sent: it goes on publishing.
+const SLACK: u64 = 64 << 10;
 
 /// How many bytes of a snapshot are about as much work as asking for one package.
 const BYTES_OF_A_QUESTION: u64 = 32 << 10;
@@ -33,8 +41,10 @@ pub(crate) struct Snapshot {
     pub(crate) generation: u64,
     text: String,
     rows: Vec<u8>,
-    /// Name → its lines: where each is in the text, and which of all it is.
-    places: HashMap<String, Vec<(usize, usize, usize)>>,
+    /// Where each line begins in the text, and where one more would.
+    starts: Vec<u32>,
+    /// Name → which lines are about it.
+    places: HashMap<String, Vec<u32>>,
 }
 
 impl Root {
@@ -61,41 +71,93 @@ impl Root {
     }
 
     fn read_snapshot(&self, asking: &Asking<'_>) -> Option<Snapshot> {
-        let path = self.file.snapshot.as_deref()?;
-        let asking = Asking { limit: LONGEST_FILE, ..*asking };
-        let read = |path: &str| match asking.read(&below(&self.url, path).ok()?, None) {
-            Ok(Answer::Read(document)) => Some(document.bytes),
-            _ => None,
+        match self.ask_for_snapshot(asking) {
+            Ok(snapshot) => Some(snapshot),
+            Err(Unusable::Odd) => None,
+            Err(Unusable::TooLarge(why)) => {
+                asking.progress.warning(&format!(
+                    "the snapshot of the hub at `{}` is not used, and packages are asked for one by one: {why}",
+                    self.url
+                ));
+                None
+            }
+        }
+    }
+
+    fn ask_for_snapshot(&self, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
+        let path = self.file.snapshot.as_deref().ok_or(Unusable::Odd)?;
+        let read = |path: &str, limit: u64| {
+            let place = below(&self.url, path).map_err(|_| Unusable::Odd)?;
+            match (Asking { limit, ..*asking }).read(&place, None) {
+                Ok(Answer::Read(document)) => Ok(document.bytes),
+                Err(error) if error.kind() == ErrorKind::Protocol => {
+                    Err(Unusable::TooLarge(error.to_string()))
+                }
+                _ => Err(Unusable::Odd),
+            }
         };
-        let text = inflate(read(path)?)?;
-        let head: SnapshotHead = serde_json::from_str(text.lines().next()?).ok()?;
-        let rows = read(&digests_path(path))?;
+        let sent = self.most_sent();
+        let rows = read(&digests_path(path), sent)?;
+        let left = sent.saturating_sub(rows.len() as u64);
+        let longest = MOST_BYTES - rows.len() as u64;
+        // Some servers send it inflated already.
+        let file = read(path, left.saturating_mul(LARGEST_RATIO).min(longest))?;
+        let text = inflate(file, left, longest)?;
+        let head = text.lines().next().and_then(|head| serde_json::from_str(head).ok());
+        let head: SnapshotHead = head.ok_or(Unusable::Odd)?;
         let digest = FileDigest::from_bytes(Sha256::digest(&rows).into()).to_string();
         if !head.digests.trim_start_matches("sha256:").eq_ignore_ascii_case(&digest) {
-            return None;
+            return Err(Unusable::Odd);
         }
-        Snapshot::new(head.generation, text, rows)
+        Snapshot::new(head.generation, text, rows).ok_or(Unusable::Odd)
     }
+
+    /// How many bytes both files may have together, as they are sent.
+    fn most_sent(&self) -> u64 {
+        let told = self.file.snapshot_bytes.unwrap_or(MOST_SENT);
+        // It may have doubled since that was told, and no more.
+        told.saturating_mul(2).saturating_add(SLACK).min(MOST_BYTES)
+    }
+}
+
+/// Why a snapshot is of no use.
+#[derive(Debug, PartialEq)]
+enum Unusable {
+    /// It is not there, or makes no sense, or belongs to other digests.
+    Odd,
+    /// It is more than was told, or more than is held; the limit that was met.
+    TooLarge(String),
 }
 
 impl Snapshot {
     fn new(generation: u64, text: String, rows: Vec<u8>) -> Option<Self> {
-        let mut places: HashMap<String, Vec<(usize, usize, usize)>> = HashMap::new();
-        let mut count = 0;
-        let mut start = text.find('\n')? + 1;
-        for line in text[start..].split_terminator('\n') {
-            places.entry(name(line)?).or_default().push((start, start + line.len(), count));
-            start += line.len() + 1;
-            count += 1;
+        let count = rows.len() / SNAPSHOT_ROW;
+        let mut places: HashMap<String, Vec<u32>> = HashMap::new();
+        let mut starts = Vec::with_capacity(count + 1);
+        let (head, lines) = text.split_once('\n')?;
+        let mut start = u32::try_from(head.len() + 1).ok()?;
+        starts.push(start);
+        for line in lines.split_terminator('\n') {
+            if starts.len() > count {
+                return None;
+            }
+            places.entry(name(line)?).or_default().push(u32::try_from(starts.len() - 1).ok()?);
+            start = start.checked_add(u32::try_from(line.len() + 1).ok()?)?;
+            starts.push(start);
         }
-        (rows.len() == count * SNAPSHOT_ROW).then_some(Self { generation, text, rows, places })
+        let fits = rows.len() == (starts.len() - 1) * SNAPSHOT_ROW;
+        fits.then_some(Self { generation, text, rows, starts, places })
     }
 
     /// The index lines of a package; `None` if the hub has no such package.
     pub(crate) fn lines(&self, name: &str) -> Option<Vec<u8>> {
         let mut lines = String::new();
-        for (start, end, number) in self.places.get(name)? {
-            let line = self.text[*start..*end].trim_end();
+        for &number in self.places.get(name)? {
+            let number = number as usize;
+            let (start, end) = (*self.starts.get(number)?, *self.starts.get(number + 1)?);
+            // The last line may have no end.
+            let end = self.text.len().min(end as usize);
+            let line = self.text.get(start as usize..end)?.trim_end();
             let row = self.rows.get(number * SNAPSHOT_ROW..(number + 1) * SNAPSHOT_ROW)?;
             lines.push_str(line.strip_suffix('}')?);
             lines.push_str(&described(row)?);
@@ -136,15 +198,27 @@ fn name(line: &str) -> Option<String> {
     }
 }
 
-/// The text of a snapshot, which some servers send inflated already.
-fn inflate(bytes: Vec<u8>) -> Option<String> {
+/// The text of a snapshot, of which at most `most_sent` bytes may have come, unless they were sent inflated, and which may
+/// have `longest` bytes.
+fn inflate(bytes: Vec<u8>, most_sent: u64, longest: u64) -> Result<String, Unusable> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return String::from_utf8(bytes).ok();
+        return String::from_utf8(bytes).map_err(|_| Unusable::Odd);
     }
-    let mut text = String::new();
-    let mut inflated = GzDecoder::new(&bytes[..]).take(LONGEST_TEXT);
-    inflated.read_to_string(&mut text).ok()?;
-    (inflated.limit() > 0).then_some(text)
+    let sent = bytes.len() as u64;
+    if sent > most_sent {
+        return Err(Unusable::TooLarge(format!(
+            "it has {sent} bytes, and hub.json leaves room for {most_sent}"
+        )));
+    }
+    let longest = longest.min(sent * LARGEST_RATIO + SLACK);
+    let mut text = Vec::new();
+    let mut inflated = GzDecoder::new(&*bytes).take(longest + 1);
+    inflated.read_to_end(&mut text).map_err(|_| Unusable::Odd)?;
+    if inflated.limit() == 0 {
+        let why = format!("its {sent} bytes become more than {longest}");
+        return Err(Unusable::TooLarge(why));
+    }
+    String::from_utf8(text).map_err(|_| Unusable::Odd)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mu_provider::http::{Credentials, Http, HttpOptions, Secret};
 use mu_provider::{
-    Folder, Limits, Location, Progress, Provider as _, ProviderError, Release, SafeUrl, Tree,
-    TreeWriter,
+    Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl,
+    Tree, TreeWriter,
 };
 use mu_provider_hub::{HubOptions, HubProvider};
 use tempfile::TempDir;
@@ -89,6 +89,11 @@ impl Client {
         let mut tree = TreeWriter::new(Folder::open(folder).expect("opens"), Limits::default());
         self.provider.fetch(location, release, &mut tree, &Listener(self))?;
         Ok(tree.finish()?)
+    }
+
+    /// Lists a package.
+    pub(crate) fn list(&self, location: &Location) -> Result<Listing, ProviderError> {
+        self.provider.list(location, None, &Listener(self))
     }
 
     /// What it said so far.

@@ -4,7 +4,7 @@ use mu_provider::conformance::server::{Reply, Seen, TestServer};
 use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent};
 
 use crate::client::{Client, chain, impatient, options};
-use crate::place::{archive, at, locked, sha256};
+use crate::place::{archive, at, gzip, locked, noise, sha256};
 
 fn package() -> Vec<u8> {
     archive(&[("Mu.yaml", b"name: a\n", false)])
@@ -245,4 +245,60 @@ fn an_archive_that_an_open_hub_forbids_is_most_likely_not_there() {
     // A token that is not enough is another matter.
     let error = fetch(Client::with_token_for(server.host()));
     assert_eq!(error.kind(), ErrorKind::Auth);
+}
+
+/// A hub that says that its snapshot is small, and has this one.
+fn with_snapshot(snapshot: Vec<u8>, digests: Vec<u8>) -> TestServer {
+    TestServer::start(move |request, _| match request.path.as_str() {
+        "/hub.json" => Reply::body(
+            r#"{"hub":1,"generation":1,"snapshot":"snapshot.jsonl.gz","snapshotBytes":1000}"#,
+        ),
+        "/snapshot.jsonl.gz" => Reply::body(snapshot.clone()),
+        "/snapshot.digests" => Reply::body(digests.clone()),
+        "/index/a.jsonl" => Reply::body("{\"name\":\"a\",\"version\":\"1.0.0\"}\n"),
+        _ => Reply::status(404),
+    })
+}
+
+#[test]
+fn a_snapshot_that_is_more_than_was_told_is_not_taken() {
+    let bomb = gzip(&vec![b'\n'; 40 << 20]);
+    assert!(bomb.len() < 64 << 10);
+    for (snapshot, digests, asked, why) in [
+        (bomb, Vec::new(), "/snapshot.jsonl.gz", "bytes become more than"),
+        (noise(1, 100_000), Vec::new(), "/snapshot.jsonl.gz", ""),
+        (gzip(&noise(1, 100_000)), Vec::new(), "/snapshot.jsonl.gz", "leaves room for"),
+        (Vec::new(), vec![0; 100_000], "/snapshot.digests", "longer than"),
+    ] {
+        let server = with_snapshot(snapshot, digests);
+        let client = Client::new();
+        let root = server.url("");
+        client.provider.expect(&root, 100);
+        let listing = client.list(&at(&root, "a")).expect("its own file says it");
+        assert!(matches!(listing, Listing::Found(_)), "{listing:?}");
+        let said = client.said();
+        assert!(said.contains(why) && (why.is_empty() || said.contains("is not used")), "{said}");
+        let asked = format!("GET {asked}");
+        let requests = server.requests();
+        assert_eq!(requests[requests.len() - 2..], [asked, "GET /index/a.jsonl".to_owned()]);
+        assert!(requests[1].ends_with("/snapshot.digests"), "{requests:?}");
+        assert!(requests.len() <= 4, "{requests:?}");
+    }
+}
+
+#[test]
+fn a_snapshot_with_more_lines_than_digests_is_not_taken() {
+    let lines = "{\"name\":\"a\",\"version\":\"2.0.0\"}\n".repeat(3);
+    let digests = vec![0; 2 * 72];
+    let hash = sha256(&digests).to_string();
+    let server = with_snapshot(
+        gzip(format!("{{\"generation\":1,\"digests\":\"{hash}\"}}\n{lines}").as_bytes()),
+        digests,
+    );
+    let client = Client::new();
+    client.provider.expect(&server.url(""), 100);
+    let Listing::Found(found) = client.list(&at(&server.url(""), "a")).expect("is there") else {
+        panic!("is there")
+    };
+    assert!(String::from_utf8_lossy(&found.lines).contains("1.0.0"));
 }
