@@ -120,7 +120,10 @@ impl Global {
             locked: self.locked,
             frozen: self.frozen,
             resolution,
-            published_before: cutoff.map(|cutoff| cutoff.moment(environment.now)),
+            published_before: cutoff.map(|cutoff| match cutoff {
+                Cutoff::Age(0) => i64::MAX,
+                cutoff => cutoff.moment(environment.now),
+            }),
             prereleases: false,
             installed: BTreeMap::new(),
             patience: self.patience(),

@@ -448,7 +448,7 @@ impl Shared {
         }
         let location = route.location.clone();
         let record = self.record(Found { lines, validator: None, max_age: 0, location });
-        Some(Package::new(id, route, record))
+        Some(Package::installed(id, route, record))
     }
 
     fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {

@@ -26,6 +26,7 @@ pub struct Releases {
     details: Vec<(Position, Arc<Details>)>,
     is_plain: bool,
     is_told: bool,
+    is_ageless: bool,
 }
 
 /// Versions, ascending.
@@ -168,7 +169,14 @@ impl Releases {
             details: Vec::new(),
             is_plain: true,
             is_told: false,
+            is_ageless: false,
         }
+    }
+
+    /// The same where no rule asks how old versions are: they are on this machine, and nobody publishes them.
+    #[must_use]
+    pub fn ageless(self) -> Self {
+        Self { is_ageless: true, ..self }
     }
 
     /// Sorts the entries; of two with one version the first stays.
@@ -253,6 +261,11 @@ impl Releases {
             Versions::Plain(numbers) => numbers.binary_search(&plain(version)?),
         };
         found.ok().map(|found| found as Position)
+    }
+
+    /// Whether no rule asks how old versions are.
+    pub fn is_ageless(&self) -> bool {
+        self.is_ageless
     }
 
     /// When the version at `position` was published, in seconds since 1970.

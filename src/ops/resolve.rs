@@ -394,7 +394,11 @@ pub fn request(
                 crate::workspace::Majors::One => Majors::One,
                 crate::workspace::Majors::Many => Majors::Many,
             },
-            published_before: session.options.published_before.or(youngest),
+            published_before: session
+                .options
+                .published_before
+                .or(youngest)
+                .filter(|moment| *moment < i64::MAX),
             prereleases: session.options.prereleases,
             runtime: settings.runtime.clone(),
             mu_version: Version::parse(env!("CARGO_PKG_VERSION")).ok(),

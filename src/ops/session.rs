@@ -34,7 +34,8 @@ pub struct Options {
     pub frozen: bool,
     /// The strategy, if one was asked for.
     pub resolution: Option<Resolution>,
-    /// Nothing published after this moment, in seconds since 1970.
+    /// Nothing published after this moment, in seconds since 1970; [`i64::MAX`] lets everything in, whatever the settings
+    /// say.
     pub published_before: Option<i64>,
     /// Prereleases will do wherever a range is asked.
     pub prereleases: bool,

@@ -326,6 +326,11 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
         Rejection::Yanked(reason) if reason.is_empty() => format!("{is} yanked"),
         Rejection::Yanked(reason) => format!("{is} yanked: {reason}"),
         Rejection::TooNew => format!("{is} too new"),
+        Rejection::Undated => {
+            let (was, it) =
+                (plural(versions.count(), "was", "were"), plural(versions.count(), "it", "they"));
+            format!("may be too new: the registry does not say when {it} {was} published")
+        }
         Rejection::ApiVersion(wanted) => format!("{needs} the manifest format {wanted}"),
         Rejection::MuVersion(wanted) => format!("{needs} mu {wanted}"),
         Rejection::Runtime { fact, wanted, actual } => {

@@ -21,6 +21,8 @@ pub enum Rejection {
     Yanked(String),
     /// It was published after the moment that the settings name.
     TooNew,
+    /// Nobody says when it was published, so it may be after that moment.
+    Undated,
     /// Its manifest format is none that this program reads.
     ApiVersion(String),
     /// It wants another version of mu.
@@ -60,6 +62,8 @@ pub(super) struct Looks<'a> {
     pub(super) published: Option<i64>,
     pub(super) details: Option<&'a Details>,
     pub(super) is_locked: bool,
+    /// Whether it does not matter how old it is.
+    pub(super) is_ageless: bool,
 }
 
 impl<'a> Filters<'a> {
@@ -82,9 +86,12 @@ impl<'a> Filters<'a> {
                 return Some(rejection);
             }
         }
-        let moments = looks.published.zip(self.settings.published_before);
-        let is_young = moments.is_some_and(|(published, limit)| published > limit);
-        (is_young && !looks.is_locked).then_some(Rejection::TooNew)
+        let limit = self.settings.published_before;
+        let limit = limit.filter(|_| !looks.is_locked && !looks.is_ageless)?;
+        match looks.published {
+            None => Some(Rejection::Undated),
+            Some(published) => (published > limit).then_some(Rejection::TooNew),
+        }
     }
 
     /// Whether no rule can reject a version that has no details.

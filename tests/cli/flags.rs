@@ -122,6 +122,51 @@ fn young_versions_are_passed_over_by_the_settings() {
 }
 
 #[test]
+fn a_version_of_unknown_age_is_too_young() {
+    let sandbox = sandbox();
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.3.0"),
+        Package::new("aws/ec2", "1.4.0").key("published", json!("lately")),
+    ]);
+    for strategy in ["highest", "minimal"] {
+        for (limit, flags) in [("3 days", &[][..]), ("0", &["--exclude-newer", "2025-06-01"])] {
+            sandbox.write(".mu/workspace.yaml", &format!("minimumReleaseAge: {limit}\n"));
+            let asked = ["resolve", "aws/ec2#^1.1", "--resolution", strategy];
+            let chosen = sandbox.mu(&[&asked, flags].concat()).ok();
+            let expected = if strategy == "highest" { "1.2.0" } else { "1.1.0" };
+            chosen.says(&[&format!("hub.mu.com/aws/ec2 {expected}\n")]);
+        }
+    }
+    sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 3 days\n");
+    sandbox.asks_for(&["aws/ec2#^1.3"]);
+    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires aws/ec2 ^1.3
+      no version of aws/ec2 is ^1.3
+        aws/ec2 1.3.0 and 1.4.0 may be too new: the registry does not say when they were published
+        aws/ec2 has 1.0.0 to 1.2.0 (3 versions); nearest: 1.2.0
+
+    hint: let versions in however young they are: `mu get --exclude-newer 0`
+    hint: ask for aws/ec2 ^1.2.0 instead of ^1.3: `mu add aws/ec2#^1.2.0`
+    [exit 1]
+    ");
+    sandbox.mu(&["get", "--exclude-newer", "0"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.4.0"]);
+    // What is locked stays, and what is held back is told with its reason.
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.4.0"]);
+}
+
+#[test]
+fn a_folder_is_of_no_age() {
+    let sandbox = Sandbox::with_dependencies(&["../beside"]);
+    sandbox.place("beside", &Package::new("acme/beside", "1.0.0"));
+    sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 3 days\n");
+    sandbox.mu(&["get"]).ok();
+}
+
+#[test]
 fn the_strategy_is_one_of_two_words() {
     let mut sandbox = sandbox();
     sandbox.mu(&["get", "--resolution", "highest"]).ok();

@@ -145,7 +145,7 @@ impl Provider for GitProvider {
         if location.dated && !is_dated {
             let remote = settled.repository.remote();
             progress.warning(&format!(
-                "nobody knows how old the versions of `{remote}` are, so all count as old enough: its server \
+                "nobody knows how old the versions of `{remote}` are, so all count as too new: its server \
                  gives no commits without their files"
             ));
         }

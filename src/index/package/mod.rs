@@ -86,6 +86,9 @@ impl Package {
                 (releases, Some(lines), held)
             }
         };
+        // A folder has one version, and it is whoever wrote it who knows how old that is.
+        let is_folder = route.provider.name() == "path";
+        let releases = if is_folder { releases.ageless() } else { releases };
         Self {
             releases: Arc::new(releases),
             route: Arc::new(route),
@@ -108,6 +111,13 @@ impl Package {
     /// The package as far as it is known without asking anybody.
     pub(super) fn recalled(id: &PackageId, route: Route, record: Record) -> Self {
         Self { is_recalled: true, ..Self::new(id, route, record) }
+    }
+
+    /// The package as far as it is installed.
+    pub(super) fn installed(id: &PackageId, route: Route, record: Record) -> Self {
+        let mut package = Self::new(id, route, record);
+        package.releases = Arc::new(Arc::unwrap_or_clone(package.releases).ageless());
+        package
     }
 
     /// Whether nobody was asked, so that there may be more versions by now.

@@ -173,6 +173,8 @@ impl Candidates {
             published: is_release.then(|| self.releases.published(position)).flatten(),
             details: self.details(position),
             is_locked: self.is_locked(position),
+            // Something names a revision: nobody comes by it unasked.
+            is_ageless: !is_release || self.releases.is_ageless(),
         }
     }
 

@@ -173,7 +173,7 @@ impl Finder<'_> {
 fn lifting(id: &PackageId, rejection: &Rejection) -> Option<WayOut> {
     match rejection {
         Rejection::Excluded => Some(WayOut::Include(id.clone())),
-        Rejection::TooNew => Some(WayOut::AnyAge),
+        Rejection::TooNew | Rejection::Undated => Some(WayOut::AnyAge),
         _ => None,
     }
 }
