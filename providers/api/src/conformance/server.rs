@@ -6,6 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A request, as the server saw it.
 #[derive(Debug, Clone, Default)]
@@ -35,12 +36,20 @@ pub struct Reply {
     body: Vec<u8>,
     sent: usize,
     silent_after: Option<usize>,
+    drip: Option<Duration>,
 }
 
 impl Reply {
     /// An answer of this status, without a body.
     pub fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new(), sent: usize::MAX, silent_after: None }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Vec::new(),
+            sent: usize::MAX,
+            silent_after: None,
+            drip: None,
+        }
     }
 
     /// A 200 with this body.
@@ -92,6 +101,15 @@ impl Reply {
     #[must_use]
     pub fn silent_after(mut self, bytes: usize) -> Self {
         self.silent_after = Some(bytes);
+        self
+    }
+}
+
+impl Reply {
+    /// Sends one byte of the body after the other, so far apart.
+    #[must_use]
+    pub fn dripping(mut self, apart: Duration) -> Self {
+        self.drip = Some(apart);
         self
     }
 }
@@ -227,6 +245,17 @@ fn write_reply(mut stream: &TcpStream, request: &Seen, reply: &Reply) -> io::Res
     stream.write_all(head.as_bytes())?;
     if request.method == "HEAD" {
         return Ok(true);
+    }
+    if let Some(apart) = reply.drip {
+        stream.set_read_timeout(Some(apart))?;
+        for byte in &reply.body {
+            stream.write_all(&[*byte])?;
+            // Nothing comes until the other side hangs up.
+            if matches!(stream.read(&mut [0]), Ok(0)) {
+                break;
+            }
+        }
+        return Ok(false);
     }
     let sent = reply.body.len().min(reply.sent).min(reply.silent_after.unwrap_or(usize::MAX));
     stream.write_all(&reply.body[..sent])?;

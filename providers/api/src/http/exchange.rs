@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
@@ -46,6 +46,36 @@ pub(super) struct Patience {
     pub(super) head: Duration,
     /// Between any two pieces of its body.
     pub(super) body: Duration,
+    /// In that time so many bytes a second must come, or it counts as silent.
+    pub(super) slowest: u64,
+}
+
+/// How fast a body comes. Only the time that is waited for it counts, not what its reader takes.
+#[derive(Debug, Default)]
+struct Pace {
+    waited: Duration,
+    bytes: u64,
+}
+
+impl Pace {
+    /// Notes that so many bytes came after some time.
+    ///
+    /// # Errors
+    ///
+    /// When too few came in as much time as there is patience for.
+    fn note(&mut self, waited: Duration, bytes: u64, patience: Patience) -> io::Result<()> {
+        self.waited += waited;
+        self.bytes += bytes;
+        if self.waited < patience.body {
+            return Ok(());
+        }
+        let Self { waited, bytes } = std::mem::take(self);
+        if bytes as f64 >= patience.slowest as f64 * waited.as_secs_f64() {
+            return Ok(());
+        }
+        let text = format!("only {bytes} bytes came in {:.1} s", waited.as_secs_f64());
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    }
 }
 
 /// An answer.
@@ -163,14 +193,14 @@ async fn exchange(
     if let Some(length) = length
         && length <= WHOLE
     {
-        let _ =
-            answer.send(head(Body::Whole(Some(whole(&mut response, length, patience.body).await))));
+        let _ = answer.send(head(Body::Whole(Some(whole(&mut response, length, patience).await))));
         return;
     }
     let (pieces, coming) = mpsc::channel(AHEAD);
     let mut is_wanted = answer.send(head(Body::Pieces(coming))).is_ok();
+    let mut pace = Pace::default();
     while is_wanted {
-        let piece = next(&mut response, patience.body).await;
+        let piece = next(&mut response, patience, &mut pace).await;
         let is_last = !matches!(piece, Ok(Some(_)));
         is_wanted = pieces.send(piece).await.is_ok() && !is_last;
     }
@@ -180,21 +210,33 @@ async fn exchange(
 async fn whole(
     response: &mut reqwest::Response,
     length: u64,
-    patience: Duration,
+    patience: Patience,
 ) -> io::Result<Bytes> {
     let mut body = Vec::with_capacity(usize::try_from(length).expect("is small"));
-    while let Some(piece) = next(response, patience).await? {
+    let mut pace = Pace::default();
+    while let Some(piece) = next(response, patience, &mut pace).await? {
         body.extend_from_slice(&piece);
     }
     Ok(body.into())
 }
 
 /// The next piece of the body; nothing at its end.
-async fn next(response: &mut reqwest::Response, patience: Duration) -> io::Result<Option<Bytes>> {
-    match timeout(patience, response.chunk()).await {
-        Ok(piece) => piece.map_err(io::Error::other),
+async fn next(
+    response: &mut reqwest::Response,
+    patience: Patience,
+    pace: &mut Pace,
+) -> io::Result<Option<Bytes>> {
+    let start = Instant::now();
+    match timeout(patience.body, response.chunk()).await {
+        Ok(piece) => {
+            let piece = piece.map_err(io::Error::other)?;
+            if let Some(piece) = &piece {
+                pace.note(start.elapsed(), piece.len() as u64, patience)?;
+            }
+            Ok(piece)
+        }
         Err(_) => {
-            let seconds = patience.as_secs_f32();
+            let seconds = patience.body.as_secs_f32();
             Err(io::Error::new(io::ErrorKind::TimedOut, format!("nothing came for {seconds} s")))
         }
     }

@@ -17,6 +17,7 @@ mod tests;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ use self::exchange::{Exchange, Pending};
 pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;
+use self::retry::Waits;
+pub use self::rules::check_lead;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 
 /// How the client behaves.
@@ -42,6 +45,10 @@ pub struct HttpOptions {
     pub connect_timeout: Duration,
     /// How long an answer may keep silent: before its first byte, and between any two.
     pub read_timeout: Duration,
+    /// The least that must come of an answer, in bytes a second over [`HttpOptions::read_timeout`].
+    pub slowest: u64,
+    /// How many requests are sent at most.
+    pub most_requests: usize,
     /// How many requests that nobody waits for yet are on their way at once; see [`Request::ahead`].
     pub ahead: usize,
     /// How often a request is repeated after it failed for a reason that may pass.
@@ -50,6 +57,9 @@ pub struct HttpOptions {
     pub first_delay: Duration,
     /// The longest pause, also where the server asks for a longer one.
     pub longest_delay: Duration,
+    /// How long servers that ask for pauses are waited for at most, all together. What is waited for at the same time counts
+    /// once.
+    pub longest_wait: Duration,
     /// How the client pauses. Tests give one that only takes notes.
     pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Where tokens come from.
@@ -64,10 +74,13 @@ impl Default for HttpOptions {
             offline: false,
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(30),
+            slowest: 10,
+            most_requests: 1_000_000,
             ahead: 16,
             retries: 3,
             first_delay: Duration::from_millis(250),
             longest_delay: Duration::from_secs(60),
+            longest_wait: Duration::from_secs(300),
             sleep: Arc::new(std::thread::sleep),
             credentials: Arc::new(NoCredentials),
         }
@@ -81,6 +94,7 @@ impl fmt::Debug for HttpOptions {
             .field("user_agent", &self.user_agent)
             .field("offline", &self.offline)
             .field("retries", &self.retries)
+            .field("most_requests", &self.most_requests)
             .finish_non_exhaustive()
     }
 }
@@ -92,6 +106,10 @@ pub struct Http {
     options: HttpOptions,
     /// What was asked for before anybody waits for it.
     ahead: Mutex<HashMap<SafeUrl, Pending>>,
+    /// How many requests were sent.
+    sent: AtomicUsize,
+    /// How long servers were waited for.
+    waits: Mutex<Waits>,
     exchange: OnceLock<io::Result<Exchange>>,
     /// For the network: trusts the system's roots, goes through its proxies.
     network: OnceLock<reqwest::Result<Client>>,
@@ -105,6 +123,8 @@ impl Http {
         Arc::new(Self {
             options,
             ahead: Mutex::default(),
+            sent: AtomicUsize::new(0),
+            waits: Mutex::default(),
             exchange: OnceLock::new(),
             network: OnceLock::new(),
             loopback: OnceLock::new(),

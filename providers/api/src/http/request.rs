@@ -1,5 +1,6 @@
 //! A request: built, held against the rules, sent, followed through redirects, and judged by its status.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use reqwest::Client;
@@ -200,6 +201,13 @@ impl<'http> Request<'http> {
         send: impl FnOnce(&Exchange, &Client, reqwest::Request, Patience) -> Pending,
     ) -> Result<Pending, ProviderError> {
         let options = &self.http.options;
+        if self.http.sent.fetch_add(1, Ordering::Relaxed) >= options.most_requests {
+            let most = options.most_requests;
+            let text = format!(
+                "`{url}` is not asked: this run has sent {most} requests, and no more are sent"
+            );
+            return Err(ProviderError::new(ErrorKind::Refused, text));
+        }
         let (exchange, client) = self.http.client(url)?;
         let mut wire = url.as_url().clone();
         // What is in the userinfo is sent as a header, under the rules for tokens, or not at all.
@@ -214,7 +222,11 @@ impl<'http> Request<'http> {
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
-        let mut patience = Patience { head: options.read_timeout, body: options.read_timeout };
+        let mut patience = Patience {
+            head: options.read_timeout,
+            body: options.read_timeout,
+            slowest: options.slowest,
+        };
         if !self.body.is_empty() {
             patience.head += Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
             *request.body_mut() = Some(self.body.clone().into());

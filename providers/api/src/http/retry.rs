@@ -2,7 +2,8 @@
 
 use std::error::Error;
 use std::io;
-use std::time::Duration;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use httpdate::HttpDate;
@@ -101,7 +102,18 @@ impl Http {
                 Err(failure) => return Err(failure.error),
             };
             let Some(delay) = delays.next() else { return Err(failure.error) };
-            let delay = failure.retry_after.unwrap_or(delay).min(self.options.longest_delay);
+            let delay = match failure.retry_after.map(|asked| asked.min(self.options.longest_delay))
+            {
+                None => delay,
+                Some(asked) if self.may_wait(asked) => asked,
+                Some(_) => {
+                    let longest = self.options.longest_wait.as_secs();
+                    let hint = format!(
+                        "servers asked for more pauses than the {longest} s that a run waits for them"
+                    );
+                    return Err(failure.error.hint(hint));
+                }
+            };
             progress.waiting(&format!(
                 "{}; next attempt in {:.1} s",
                 failure.error,
@@ -109,6 +121,33 @@ impl Http {
             ));
             (self.options.sleep)(delay);
         }
+    }
+}
+
+impl Http {
+    /// Whether a server that asks for it is waited for.
+    fn may_wait(&self, delay: Duration) -> bool {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits.add(Instant::now(), delay) <= self.options.longest_wait
+    }
+}
+
+/// How long a run waits for servers that ask to be left alone.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    whole: Duration,
+    /// When the last of them ends.
+    until: Option<Instant>,
+}
+
+impl Waits {
+    /// Adds a wait that begins now; returns how long all of them are. What is waited for at the same time counts once.
+    fn add(&mut self, now: Instant, delay: Duration) -> Duration {
+        let begin = self.until.map_or(now, |until| until.max(now));
+        let end = now + delay;
+        self.whole += end.saturating_duration_since(begin);
+        self.until = Some(end.max(begin));
+        self.whole
     }
 }
 
@@ -149,4 +188,22 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
         next = error.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_waited_for_at_the_same_time_counts_once() {
+        let begin = Instant::now();
+        let mut waits = Waits::default();
+        for (after, delay, whole) in
+            [(0, 60, 60), (1, 60, 61), (2, 30, 61), (61, 60, 121), (200, 10, 131), (210, 0, 131)]
+        {
+            let now = begin + Duration::from_secs(after);
+            let all = waits.add(now, Duration::from_secs(delay));
+            assert_eq!(all, Duration::from_secs(whole), "{after} {delay}");
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Where a request may go, and whether it may carry a token there. Nothing is sent here.
 
-use url::Url;
+use std::net::Ipv4Addr;
+
+use url::{Host, Url};
 
 use super::or_variable;
 use crate::{ErrorKind, ProviderError, SafeUrl};
@@ -51,12 +53,10 @@ pub(super) fn redirected(
     let _ = to.set_username("");
     let _ = to.set_password(None);
     let to = SafeUrl::from(to);
-    if from.scheme() == "https" && to.scheme() == "http" {
+    if let Some(why) = trespass(from, &to) {
         return Err(ProviderError::new(
             ErrorKind::Refused,
-            format!(
-                "the redirect from `{from}` to `{to}` is refused: it leads from https to plain http"
-            ),
+            format!("the redirect from `{from}` to `{to}` is refused: {why}"),
         ));
     }
     check_scheme(&to, insecure).map_err(|reason| {
@@ -67,6 +67,75 @@ pub(super) fn redirected(
         reason.hints().iter().fold(refused, ProviderError::hint).because(reason.to_string())
     })?;
     Ok(to)
+}
+
+/// Checks that what came from `from` may name `to` as the place of something else: as a redirect may lead there.
+///
+/// # Errors
+///
+/// When it leads from https to plain http, or from the network to this machine or to an address of a private network. A server
+/// may name itself.
+pub fn check_lead(from: &SafeUrl, to: &SafeUrl) -> Result<(), ProviderError> {
+    match trespass(from, to) {
+        None => Ok(()),
+        Some(why) => {
+            let text = format!("`{to}`, which `{from}` names, is refused: {why}");
+            Err(ProviderError::new(ErrorKind::Refused, text))
+        }
+    }
+}
+
+/// Why whoever is at `from` may not lead to `to`.
+fn trespass(from: &SafeUrl, to: &SafeUrl) -> Option<&'static str> {
+    if from.scheme() == "https" && to.scheme() == "http" {
+        return Some("it leads from https to plain http");
+    }
+    if from.as_url().host() == to.as_url().host() || reach(to) >= reach(from) {
+        return None;
+    }
+    Some(match reach(to) {
+        Reach::Machine => "it leads from the network to this machine",
+        Reach::Private | Reach::Network => {
+            "it leads from the network to an address of a private one"
+        }
+    })
+}
+
+/// Who can reach a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    /// This machine alone.
+    Machine,
+    /// Whoever is in the same network: the address says so. Of a name nobody knows it before asking.
+    Private,
+    /// Everybody, as far as can be told.
+    Network,
+}
+
+fn reach(url: &SafeUrl) -> Reach {
+    if url.is_loopback() || url.scheme() == "file" {
+        return Reach::Machine;
+    }
+    match url.as_url().host() {
+        Some(Host::Ipv4(address)) => reach_of(address),
+        Some(Host::Ipv6(address)) => match address.to_ipv4_mapped() {
+            Some(address) => reach_of(address),
+            None if address.is_unspecified() => Reach::Machine,
+            None if address.is_unique_local() || address.is_unicast_link_local() => Reach::Private,
+            None => Reach::Network,
+        },
+        _ => Reach::Network,
+    }
+}
+
+fn reach_of(address: Ipv4Addr) -> Reach {
+    if address.is_loopback() || address.is_unspecified() {
+        Reach::Machine
+    } else if address.is_private() || address.is_link_local() {
+        Reach::Private
+    } else {
+        Reach::Network
+    }
 }
 
 /// Whether a token may travel to `url` without being read by others.
@@ -121,9 +190,34 @@ mod tests {
             ("http://localhost/a", "//localhost:81/b", false, Some("http://localhost:81/b")),
             ("https://h/a", "file:///etc/passwd", false, None),
             ("https://h/a", "https://eve:x@h/b", false, Some("https://h/b")),
+            ("https://h/a", "https://localhost/b", false, None),
+            ("https://h/a", "https://[::ffff:127.0.0.1]/b", false, None),
+            ("http://h/a", "http://10.1.2.3/b", true, None),
+            ("https://10.1.2.3/a", "https://10.1.2.4/b", false, Some("https://10.1.2.4/b")),
         ] {
             let result = redirected(&url(from), location, insecure).map(|to| to.to_string());
             assert_eq!(result.as_deref().ok(), expected, "{from} {location}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_names_is_no_nearer_than_itself() {
+        for (from, to, fine) in [
+            ("https://h/", "https://cdn/a", true),
+            ("https://h/", "http://h/a", false),
+            ("https://h/", "https://h:8443/a", true),
+            ("https://h/", "https://0.0.0.0/a", false),
+            ("https://h/", "https://[::1]/a", false),
+            ("https://h/", "https://[fd00::1]/a", false),
+            ("https://h/", "https://169.254.169.254/latest/meta-data/", false),
+            ("https://h/", "https://app.localhost/a", false),
+            ("http://192.168.0.2/", "http://192.168.0.2:81/a", true),
+            ("http://192.168.0.2/", "http://127.0.0.1/a", false),
+            ("http://localhost/", "http://127.0.0.1:81/a", true),
+            ("http://localhost/", "https://h/a", true),
+        ] {
+            let result = check_lead(&url(from), &url(to));
+            assert_eq!(result.is_ok(), fine, "{from} {to}: {result:?}");
         }
     }
 

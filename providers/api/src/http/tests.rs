@@ -131,6 +131,50 @@ fn silence_is_a_failure() {
 }
 
 #[test]
+fn an_answer_that_drips_is_a_failure() {
+    let apart = Duration::from_millis(5);
+    let server = TestServer::start(move |request, _| match request.path.as_str() {
+        "/small" => Reply::body(vec![7; 2_000]).dripping(apart),
+        _ => Reply::body(vec![7; 1 << 20]).dripping(apart),
+    });
+    let options = HttpOptions {
+        retries: 0,
+        read_timeout: Duration::from_millis(300),
+        ..Notes::default().options()
+    };
+    // Never silent for long, and yet too slow.
+    let http = Http::new(HttpOptions { slowest: 100_000, ..options.clone() });
+    for path in ["small", "large"] {
+        let error = http.get(&server.url(path)).fetch(2 << 20, &Silent).expect_err("is too slow");
+        assert_eq!(error.kind(), ErrorKind::Network);
+        let why = std::error::Error::source(&error).expect("is told").to_string();
+        assert!(why.starts_with("only ") && why.contains("bytes came in"), "{why}");
+    }
+}
+
+#[test]
+fn servers_that_ask_for_pauses_are_waited_for_so_long_and_no_longer() {
+    let server = TestServer::start(|_, _| Reply::status(503).header("retry-after", "31536000"));
+    let notes = Notes::default();
+    let http = Http::new(HttpOptions { longest_wait: Duration::from_secs(50), ..notes.options() });
+    let error = get(&http, &server, "a").expect_err("never answers");
+    assert_eq!((notes.pauses(), server.requests().len()), (Vec::new(), 1));
+    assert!(error.hints()[0].contains("50 s"), "{error:?}");
+}
+
+#[test]
+fn so_many_requests_are_sent_and_no_more() {
+    let server = TestServer::start(|_, _| Reply::body("fine"));
+    let http = Http::new(HttpOptions { most_requests: 3, ..Notes::default().options() });
+    for _ in 0..3 {
+        get(&http, &server, "a").expect("is one of three");
+    }
+    let error = get(&http, &server, "a").expect_err("is the fourth");
+    assert_eq!((error.kind(), server.requests().len()), (ErrorKind::Refused, 3));
+    assert!(error.to_string().contains("3 requests"), "{error}");
+}
+
+#[test]
 fn a_large_answer_comes_piece_by_piece_and_never_ends_early() {
     let body: Vec<u8> = (0..1_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
     let (whole, part) = (body.clone(), body.clone());
