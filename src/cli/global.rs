@@ -37,6 +37,9 @@ pub(crate) struct Global {
     /// Stop choosing versions after N steps, not after 1,000,000
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u64).range(1..))]
     patience: Option<u64>,
+    /// Ask for no more than N packages [default: 100000]
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
+    most: Option<u32>,
     /// Allow plain http:// to other machines
     #[arg(long, global = true)]
     pub(crate) allow_insecure: bool,
@@ -130,6 +133,7 @@ impl Global {
             yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
+            most: self.most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
             repeated: self.repeated(),
         })
     }
@@ -146,6 +150,7 @@ impl Global {
             ("--resolution", self.resolution.clone()),
             ("--exclude-newer", self.exclude_newer.clone()),
             ("--patience", self.patience.map(|steps| steps.to_string())),
+            ("--most", self.most.map(|most| most.to_string())),
         ];
         let valued = valued.into_iter().filter(|(_, value)| value.is_some());
         valued.chain(self.allow_insecure.then_some(("--allow-insecure", None))).collect()

@@ -41,6 +41,13 @@ pub(crate) enum PackageError {
         why: &'static str,
         remedy: &'static str,
     },
+    #[error("more than {most} packages were asked for; the last of them was `{id}`{way}")]
+    TooMany {
+        id: PackageId,
+        most: usize,
+        /// What led there, in words.
+        way: String,
+    },
     #[error(transparent)]
     Other(#[from] Arc<PackageError>),
     #[error(transparent)]
@@ -58,6 +65,8 @@ pub enum Cause<'error> {
     Package,
     /// The cache cannot be read.
     Cache,
+    /// More packages were asked for than a run may ask for; says so, and what led there.
+    TooMany(String),
 }
 
 /// Why something is not known.
@@ -83,6 +92,7 @@ impl PackageError {
             }
             Self::Route(_) => Cause::Route,
             Self::Cache(_) => Cause::Cache,
+            Self::TooMany { .. } => Cause::TooMany(self.to_string()),
             Self::Other(error) => error.cause(),
             Self::Unavailable(error) => cause(error),
             _ => Cause::Package,

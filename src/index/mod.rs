@@ -10,6 +10,7 @@ mod cache;
 mod error;
 mod hints;
 mod known;
+mod limit;
 mod package;
 mod pool;
 mod providers;
@@ -45,6 +46,7 @@ use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::Registry;
 
 pub use self::error::{Cause, cause};
+pub use self::limit::MOST_PACKAGES;
 pub use self::routes::{Providers, Route, RouteError};
 pub use self::similar::nearest;
 pub use self::universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
@@ -76,6 +78,8 @@ pub struct IndexOptions {
     pub now: i64,
     /// How many questions are asked at once.
     pub jobs: usize,
+    /// How many packages may be asked for, as [`MOST_PACKAGES`].
+    pub most: usize,
     /// Receives waits and warnings.
     pub progress: Arc<dyn Progress>,
     /// Is told how many packages have answered, of how many that were asked about.
@@ -107,6 +111,8 @@ pub(crate) struct Shared {
     hints: Hints,
     known: Known,
     uses_installed: AtomicBool,
+    /// Why nobody is asked any more.
+    first_too_many: OnceLock<Arc<PackageError>>,
 }
 
 /// A registry's cache, opened when it is first needed.
@@ -148,6 +154,7 @@ impl Index {
             hints: Hints::default(),
             known: Known::default(),
             uses_installed: AtomicBool::new(false),
+            first_too_many: OnceLock::new(),
         });
         Self { pool: Pool::new(Arc::clone(&shared), jobs), shared }
     }
@@ -411,8 +418,12 @@ impl Shared {
         };
         let result = slot.get_or_init(|| {
             let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+            if asked > self.options.most {
+                return Err(self.too_many(id));
+            }
             (self.options.answered)(self.answered.load(Ordering::Relaxed), asked);
-            let result = self.load(id).map(Arc::new).map_err(Arc::new);
+            let loaded = self.load(id).map(|package| package.at_turn(asked));
+            let result = loaded.map(Arc::new).map_err(Arc::new);
             let answered = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
             (self.options.answered)(answered, self.asked.load(Ordering::Relaxed));
             result

@@ -242,6 +242,11 @@ fn indent(lines: &[&str]) -> String {
 /// The error of something that could not be found out.
 pub(super) fn unavailable(session: &Session, error: Unavailable) -> CommandError {
     let (code, mut hints) = match cause(&error) {
+        Cause::TooMany(message) => {
+            return CommandError::new(Code::NoSolution, message)
+                .hint("a registry that makes packages up is never done: give up the dependency that leads there")
+                .hint("`--most N` lets a run ask for more packages, if all of these are wanted");
+        }
         Cause::Provider(provider) => (code_of(provider.kind()), provider.hints().to_vec()),
         Cause::Route => (Code::Reference, Vec::new()),
         Cause::Package => (Code::Manifest, Vec::new()),

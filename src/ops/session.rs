@@ -14,7 +14,7 @@ use mu_provider::http::{Http, HttpOptions};
 use crate::env::Environment;
 use crate::fs::{FileError, Lock, Sharing, create_private_folder};
 use crate::guard;
-use crate::index::{Index, IndexOptions, Providers};
+use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::credentials::Tokens;
 use crate::ops::{Code, CommandError, Events, Places, Stage, installed};
@@ -22,6 +22,9 @@ use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Version};
 use crate::store::Store;
 use crate::workspace::{Resolution, Workspace, find_root};
+
+/// How many requests a run may send for each package that it may ask for.
+const REQUESTS_OF_A_PACKAGE: usize = 10;
 
 /// What was asked for on the command line, for every operation.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +52,8 @@ pub struct Options {
     pub allow_insecure: bool,
     /// How many things are done at once; 0 means as many as is sensible.
     pub jobs: usize,
+    /// How many packages may be asked for, if not as many as usual.
+    pub most: Option<usize>,
     /// Flags of any command on which it depends what comes of it, with their values: commands to run next repeat them.
     pub repeated: Vec<(&'static str, Option<String>)>,
 }
@@ -338,6 +343,7 @@ impl Session {
                 || self.workspace.settings.minimum_release_age.is_some(),
             now: self.environment.now,
             jobs: self.question_jobs(),
+            most: self.most_packages(),
             progress: Arc::new(IndexProgress(events)),
             answered: Box::new(move |done, total| {
                 answered.progress(Stage::Resolving, done, total);
@@ -351,10 +357,16 @@ impl Session {
             Http::new(HttpOptions {
                 offline: self.options.offline,
                 ahead: self.network_jobs(),
+                most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
                 credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
                 ..HttpOptions::default()
             })
         }))
+    }
+
+    /// How many packages may be asked for.
+    fn most_packages(&self) -> usize {
+        self.options.most.unwrap_or(MOST_PACKAGES)
     }
 
     fn make_providers(&self) -> Providers {

@@ -1,6 +1,9 @@
 //! Hubs whose files make no sense, or too much of it: each ends with an error that is no crash, after a bounded number of
 //! requests.
 
+use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use serde_json::json;
+
 use crate::support::git::Origin;
 use crate::support::{Package, Sandbox, write};
 
@@ -67,5 +70,45 @@ fn a_repository_without_a_commit_is_not_found() {
         let run = sandbox.mu(&[command, &["--json"]].concat());
         assert!(!run.stderr.contains("panicked"), "{}", run.shown());
         run.fails_with("not-found");
+    }
+}
+
+/// A hub where each package needs two that nobody has asked for yet.
+fn endless() -> TestServer {
+    TestServer::start(|request: &Seen, _| {
+        let number = request.path.strip_prefix("/index/x/p");
+        let number = number.and_then(|rest| rest.strip_suffix(".jsonl")?.parse::<u64>().ok());
+        match (request.path.as_str(), number) {
+            ("/hub.json", _) => Reply::body(r#"{"hub": 1}"#),
+            (_, Some(number)) => {
+                let needs = [2 * number + 1, 2 * number + 2].map(|next| format!("x/p{next}"));
+                let line = json!({"name": format!("x/p{number}"), "version": "1.0.0", "dependencies": needs});
+                Reply::body(format!("{line}\n"))
+            }
+            _ => Reply::status(404),
+        }
+    })
+}
+
+#[test]
+fn a_hub_that_makes_packages_up_is_asked_for_so_many_and_no_more() {
+    for strategy in ["highest", "minimal"] {
+        let hub = endless();
+        let sandbox = Sandbox::with_dependencies(&["x/p0"]);
+        sandbox.hub_is_at(&hub.url("").to_string());
+        let flags = ["--most", "300", "--resolution", strategy];
+        let run = sandbox.mu(&[&["get"][..], &flags].concat()).fails();
+        assert!(hub.requests().len() <= 301, "{}", hub.requests().len());
+        let run = run.says(&[
+            "error: more than 300 packages were asked for; the last of them was `hub.mu.com/x/p",
+            "`, which `hub.mu.com/x/p",
+            "` requires",
+            "`--most N`",
+            "give up the dependency",
+        ]);
+        assert!(run.stderr.len() < 1_000, "{}", run.shown());
+        assert!(!sandbox.has("work/Mu.lock"));
+        let error = sandbox.mu(&[&["get", "--json"][..], &flags].concat());
+        error.fails_with("no-solution");
     }
 }

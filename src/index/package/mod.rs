@@ -44,6 +44,8 @@ pub(super) struct Package {
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
     /// Lines that were read ahead of need.
     ahead: Mutex<Vec<(Position, Arc<Release>)>>,
+    /// How many packages of this run were asked for before it, and itself.
+    order: usize,
 }
 
 /// A revision without a version tag that was looked into.
@@ -100,7 +102,13 @@ impl Package {
             declared: Mutex::default(),
             untagged: Mutex::default(),
             ahead: Mutex::default(),
+            order: 0,
         }
+    }
+
+    /// The same as the package that was asked for after `order` - 1 others.
+    pub(super) fn at_turn(self, order: usize) -> Self {
+        Self { order, ..self }
     }
 
     /// The package as the cache has it.
@@ -160,8 +168,13 @@ impl Package {
         &self.route
     }
 
-    fn id(&self) -> &PackageId {
+    pub(super) fn id(&self) -> &PackageId {
         self.releases.id()
+    }
+
+    /// How many packages of this run were asked for before it, and itself.
+    pub(super) fn order(&self) -> usize {
+        self.order
     }
 
     /// The folder of a package that is one on this machine.
@@ -436,6 +449,22 @@ impl Package {
         let own = shared.options.instead_of.get(self.id()).unwrap_or(self.id());
         let base = own.base();
         shared.known.requirements(&base, &references, &shared.wanted)
+    }
+
+    /// The packages that its versions require, as far as that can be told without asking anybody. Of versions whose lines
+    /// tell it no more than `left` are looked into, and taken from that.
+    pub(super) fn known_requirements(&self, shared: &Shared, left: &mut u32) -> Vec<PackageId> {
+        let slots: Vec<_> = lock(&self.requirements).values().cloned().collect();
+        let settled = slots.iter().filter_map(|slot| slot.get()?.as_ref().ok().cloned());
+        let looked_into = self.releases.len().min(*left);
+        *left -= looked_into;
+        let newest_first = (0..self.releases.len()).rev().take(looked_into as usize);
+        let plain = newest_first.filter_map(|position| self.plain(shared, position));
+        let mut ids = Vec::new();
+        for requirements in settled.chain(plain) {
+            ids.extend(requirements.iter().map(|requirement| requirement.id.clone()));
+        }
+        ids
     }
 
     /// What the manifest of a version says of it, if it was read, and says what the listing does not.
