@@ -112,3 +112,24 @@ fn a_hub_that_makes_packages_up_is_asked_for_so_many_and_no_more() {
         error.fails_with("no-solution");
     }
 }
+
+#[test]
+fn one_index_line_leads_to_few_requests() {
+    let sandbox = Sandbox::with_dependencies(&["a/many"]);
+    let hub = TestServer::start(|request: &Seen, _| match request.path.as_str() {
+        "/hub.json" => Reply::body(r#"{"hub": 1}"#),
+        "/index/a/many.jsonl" => {
+            let urls: Vec<String> = (0..3_000).map(|number| format!("gone/{number}.tgz")).collect();
+            let archive = format!("sha256:{}", "0".repeat(64));
+            let line =
+                json!({"name": "a/many", "version": "1.0.0", "archive": archive, "urls": urls});
+            Reply::body(format!("{line}\n"))
+        }
+        _ => Reply::status(404),
+    });
+    sandbox.hub_is_at(&hub.url("").to_string());
+    let run = sandbox.mu(&["get"]).fails();
+    let requests = hub.requests();
+    assert!(requests.len() < 20, "{} requests\n{}", requests.len(), run.shown());
+    assert!(run.stderr.len() < 4_000, "{}", run.shown());
+}

@@ -5,6 +5,7 @@ use std::error::Error as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use mu_provider::http::check_lead;
 use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 
 use crate::changes::Changes;
@@ -16,6 +17,12 @@ use crate::wire::{self, HUB_VERSION, HubFile};
 
 /// The longest `hub.json`, in bytes.
 pub(crate) const LONGEST_HUB_FILE: u64 = 1 << 20;
+
+/// How many of the places that an index line names for an archive are tried.
+const MOST_PLACES: usize = 10;
+
+/// The longest place that a hub names, in bytes.
+const LONGEST_PLACE: usize = 8 << 10;
 
 /// A hub whose `hub.json` has been looked for.
 #[derive(Debug)]
@@ -128,7 +135,17 @@ impl Root {
         release: &Release,
     ) -> Result<Vec<SafeUrl>, ProviderError> {
         if !release.urls.is_empty() {
-            return release.urls.iter().map(|place| below(&self.url, place)).collect();
+            let (mut places, mut refused) = (Vec::new(), None);
+            for place in release.urls.iter().take(MOST_PLACES) {
+                match below(&self.url, place) {
+                    Ok(place) => places.push(place),
+                    Err(error) => refused = refused.or(Some(error)),
+                }
+            }
+            return match refused {
+                Some(error) if places.is_empty() => Err(error),
+                _ => Ok(places),
+            };
         }
         let folder = match self.packs.get() {
             Some(folder) => folder,
@@ -157,8 +174,16 @@ pub(crate) fn version(bytes: &[u8]) -> Option<u64> {
     file.get("hub")?.as_u64()
 }
 
-/// The URL of `place` seen from `folder`, unless it leads from a hub to this machine's files, or holds a secret.
+/// The URL of `place` seen from `folder`, unless it leads from a hub to this machine's files, or nearer than the hub is, or
+/// holds a secret.
 pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderError> {
+    if place.len() > LONGEST_PLACE {
+        let text = format!(
+            "`{folder}` names a place in {} bytes, and a URL has at most {LONGEST_PLACE}",
+            place.len()
+        );
+        return Err(ProviderError::new(ErrorKind::Refused, text));
+    }
     let url = folder.join(place).map_err(|error| {
         let text = format!("`{folder}` names a place that is no URL");
         ProviderError::new(ErrorKind::Protocol, text).because(error)
@@ -173,6 +198,9 @@ pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderEr
     if escapes || brings_secret {
         let text = format!("`{url}` is refused: the hub at `{folder}` may not lead there");
         return Err(ProviderError::new(ErrorKind::Refused, text));
+    }
+    if folder.scheme() != "file" {
+        check_lead(folder, &url)?;
     }
     Ok(url)
 }
@@ -270,6 +298,14 @@ mod tests {
             ("https://h/hub/", "https://cdn/a.tgz", Some("https://cdn/a.tgz")),
             ("https://h/hub/", "file:///etc/passwd", None),
             ("https://h/hub/", "data:text/plain,x", None),
+            ("https://h/hub/", "http://h/hub/packs/a.tgz", None),
+            ("https://h/hub/", "http://127.0.0.1:8080/a.tgz", None),
+            ("https://h/hub/", "https://10.0.0.1/a.tgz", None),
+            (
+                "http://127.0.0.1:1/hub/",
+                "http://127.0.0.1:2/a.tgz",
+                Some("http://127.0.0.1:2/a.tgz"),
+            ),
             ("file:///srv/hub/", "packs/a.tgz", Some("file:///srv/hub/packs/a.tgz")),
             ("file:///srv/hub/", "../a.tgz", None),
             ("file:///srv/hub/", "/etc/passwd", None),

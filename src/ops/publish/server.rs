@@ -4,7 +4,7 @@
 //! writing too.
 
 use mu_hub::Published;
-use mu_provider::http::{Http, Method, Request, Response};
+use mu_provider::http::{Http, Method, Request, Response, check_lead};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Map, Value, json};
@@ -267,8 +267,10 @@ impl Server {
 }
 
 fn join(url: &SafeUrl, path: &str) -> Result<SafeUrl, CommandError> {
-    url.join(path).map_err(|error| {
+    let to = url.join(path).map_err(|error| {
         let text = format!("`{path}` of the hub at `{url}` leads nowhere");
-        ProviderError::new(ErrorKind::Protocol, text).because(error).into()
-    })
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
+    })?;
+    check_lead(url, &to)?;
+    Ok(to)
 }
