@@ -1,6 +1,8 @@
 //! Hubs whose files make no sense, or too much of it: each ends with an error that is no crash, after a bounded number of
 //! requests.
 
+use std::fs;
+
 use mu_provider::conformance::server::{Reply, Seen, TestServer};
 use serde_json::json;
 
@@ -132,4 +134,22 @@ fn one_index_line_leads_to_few_requests() {
     let requests = hub.requests();
     assert!(requests.len() < 20, "{} requests\n{}", requests.len(), run.shown());
     assert!(run.stderr.len() < 4_000, "{}", run.shown());
+}
+
+#[test]
+fn the_same_version_twice_with_other_content_is_refused() {
+    let sandbox = Sandbox::with_dependencies(&["a/b"]);
+    sandbox.publish(&[Package::new("a/b", "1.0.0"), Package::new("a/b", "1.1.0")]);
+    let index = sandbox.hub().index("a/b");
+    let lines = fs::read_to_string(&index).expect("was published");
+    let first = lines.lines().next().expect("has two");
+    // The same once more says nothing new.
+    fs::write(&index, format!("{lines}{first}\n")).expect("is ours");
+    sandbox.mu(&["resolve"]).ok();
+    let mut other: serde_json::Value = serde_json::from_str(first).expect("is JSON");
+    other["requires"] = json!(["x/v1/Y"]);
+    fs::write(&index, format!("{lines}{other}\n")).expect("is ours");
+    let error = sandbox.mu(&["update", "--json"]).fails_with("integrity");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains("line 3") && message.contains("line 1"), "{message}");
 }

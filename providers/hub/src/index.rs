@@ -3,9 +3,12 @@
 //! Most lines are never parsed by anybody, so no more is done here than to make sure that they can be.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::wire::ProvidersFile;
 
@@ -15,26 +18,40 @@ pub(crate) const LONGEST_FILE: u64 = 64 << 20;
 /// The longest line, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// What every line must have.
+/// What every line must have, and what else tells one version from another.
 #[derive(Deserialize)]
 struct Line<'line> {
     #[serde(borrow)]
     name: Cow<'line, str>,
     #[serde(borrow)]
     version: Cow<'line, str>,
+    #[serde(default)]
+    versioning: Value,
+    #[serde(default, rename = "appVersion")]
+    app_version: Value,
+}
+
+impl<'line> Line<'line> {
+    /// The version, with its app version where that is a part of it.
+    fn into_key(self) -> (Cow<'line, str>, Option<String>) {
+        let is_composite = self.versioning == "composite";
+        (self.version, is_composite.then(|| self.app_version.to_string()))
+    }
 }
 
 /// Checks the index file of `name`, which came from `url`.
 ///
 /// # Errors
 ///
-/// When a line is not JSON, too long, without a version, or about another package.
+/// When a line is not JSON, too long, without a version, about another package, or says something else of a version than one
+/// before it.
 pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
     let text = std::str::from_utf8(&bytes).map_err(|error| {
         let number = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
         broken(url, number, ErrorKind::Protocol, "is not UTF-8")
     })?;
     let mut has_empty_lines = false;
+    let mut versions: HashMap<_, (usize, &str)> = HashMap::new();
     for (index, line) in text.split_terminator('\n').enumerate() {
         let fail = |kind, what: &str| broken(url, index + 1, kind, what);
         if line.trim_ascii().is_empty() {
@@ -57,12 +74,29 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
         if parsed.version.is_empty() {
             return Err(fail(ErrorKind::Protocol, "has no version"));
         }
+        match versions.entry(parsed.into_key()) {
+            Entry::Vacant(entry) => drop(entry.insert((index + 1, line))),
+            Entry::Occupied(entry) => {
+                let (first, other) = entry.get();
+                if !is_same(line, other) {
+                    let what =
+                        format!("says something else of {} than line {first}", entry.key().0);
+                    return Err(fail(ErrorKind::Integrity, &what));
+                }
+            }
+        }
     }
     if has_empty_lines {
         let lines = text.split_terminator('\n').filter(|line| !line.trim_ascii().is_empty());
         return Ok(lines.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes());
     }
     Ok(bytes)
+}
+
+/// Whether two lines say the same, however it is written.
+fn is_same(one: &str, other: &str) -> bool {
+    let value = |line: &str| serde_json::from_str::<Value>(line).ok();
+    one == other || value(one).is_some_and(|one| value(other) == Some(one))
 }
 
 /// The packages that a list of providers, which came from `url`, names: a line for each, with its name alone.
@@ -110,6 +144,29 @@ mod tests {
             check_text(format!("\n{line}  \n{line}\n")),
             Ok([line, line].concat().into_bytes())
         );
+    }
+
+    #[test]
+    fn a_version_is_said_once_or_the_same_each_time() {
+        let check = |lines: &[&str]| {
+            let lines = lines
+                .iter()
+                .map(|line| format!("{{\"name\":\"a\",\"version\":\"1.0.0\"{line}}}\n"));
+            check_text(lines.collect::<String>())
+        };
+        check(&["", ""]).expect("is the same");
+        check(&[r#","x":1,"y":2"#, r#", "y": 2, "x": 1"#]).expect("is the same in other words");
+        let composite = |app: &str| format!(r#","versioning":"composite","appVersion":"{app}""#);
+        check(&[&composite("1.0"), &composite("2.0")]).expect("are two versions");
+        for lines in [
+            ["", r#","yanked":"why""#],
+            [r#","appVersion":"1.0""#, r#","appVersion":"2.0""#],
+            [&composite("1.0"), &format!("{},\"size\":1", composite("1.0"))],
+        ] {
+            let expected =
+                "line 2 of `https://h/index/a.jsonl` says something else of 1.0.0 than line 1";
+            assert_eq!(check(&lines), Err(expected.to_owned()), "{lines:?}");
+        }
     }
 
     #[test]
