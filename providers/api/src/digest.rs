@@ -12,10 +12,17 @@ use sha2::{Digest as _, Sha256};
 
 /// A text that is not a digest of the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a digest: expected {expected}")]
+#[error("`{}` is not a digest: expected {expected}", shown(text))]
 pub struct DigestError {
     text: String,
     expected: &'static str,
+}
+
+/// A text that is no digest, in one line that is no longer than a digest could be.
+fn shown(text: &str) -> String {
+    const LONGEST: usize = 80;
+    let shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(LONGEST).is_none() { shown } else { format!("{shown}…") }
 }
 
 /// The content digest of a package: `h1:` and the unpadded base64url of a SHA-256.

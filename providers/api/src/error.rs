@@ -30,6 +30,20 @@ pub enum ErrorKind {
     Io,
 }
 
+/// The longest message, in bytes.
+const LONGEST_MESSAGE: usize = 4 << 10;
+
+/// A message that is no longer than anybody reads.
+fn shortened(message: String) -> String {
+    if message.len() <= LONGEST_MESSAGE {
+        return message;
+    }
+    let begin = message.floor_char_boundary(LONGEST_MESSAGE * 3 / 4);
+    let end = message.ceil_char_boundary(message.len() - LONGEST_MESSAGE / 4);
+    let (begin, end) = (message.get(..begin), message.get(end..));
+    format!("{} … {}", begin.unwrap_or_default(), end.unwrap_or_default())
+}
+
 /// A failure of a provider: what was tried and where, the reason, and what to do next.
 #[derive(Debug)]
 pub struct ProviderError {
@@ -40,9 +54,10 @@ pub struct ProviderError {
 }
 
 impl ProviderError {
-    /// An error of `kind` with a message: lower case, no full stop, naming the URL or path.
+    /// An error of `kind` with a message: lower case, no full stop, naming the URL or path. Of a very long one the middle is
+    /// left out.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hints: Vec::new(), source: None }
+        Self { kind, message: shortened(message.into()), hints: Vec::new(), source: None }
     }
 
     /// Adds the reason.
@@ -96,5 +111,19 @@ impl ProviderError {
             self.source = Some(cause.to_string().into());
         }
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_nobody_would_read_is_cut_in_its_middle() {
+        let text =
+            |length: usize| ProviderError::new(ErrorKind::Protocol, "ä".repeat(length)).to_string();
+        assert_eq!(text(2_000), "ä".repeat(2_000));
+        let cut = text(900_000);
+        assert!(cut.len() < 5_000 && cut.contains("ä … ä"), "{} bytes", cut.len());
     }
 }
