@@ -32,6 +32,8 @@ pub struct Request<'http> {
     authorization: Authorization,
     insecure: bool,
     allowed: Vec<u16>,
+    /// The least that must come of the answer, if that is not what the client usually wants.
+    slowest: Option<u64>,
     /// What it sends.
     body: Vec<u8>,
 }
@@ -46,6 +48,7 @@ impl<'http> Request<'http> {
             authorization: Authorization::default(),
             insecure: false,
             allowed: Vec::new(),
+            slowest: None,
             body: Vec::new(),
         }
     }
@@ -75,6 +78,14 @@ impl<'http> Request<'http> {
     #[must_use]
     pub fn allow(mut self, status: u16) -> Self {
         self.allowed.push(status);
+        self
+    }
+
+    /// Takes an answer however slowly it comes, as long as it is never silent for long: for a protocol in which a server
+    /// that works says so now and then, and which has limits of its own.
+    #[must_use]
+    pub fn at_any_pace(mut self) -> Self {
+        self.slowest = Some(0);
         self
     }
 
@@ -225,7 +236,7 @@ impl<'http> Request<'http> {
         let mut patience = Patience {
             head: options.read_timeout,
             body: options.read_timeout,
-            slowest: options.slowest,
+            slowest: self.slowest.unwrap_or(options.slowest),
         };
         if !self.body.is_empty() {
             patience.head += Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);

@@ -150,6 +150,9 @@ fn an_answer_that_drips_is_a_failure() {
         let why = std::error::Error::source(&error).expect("is told").to_string();
         assert!(why.starts_with("only ") && why.contains("bytes came in"), "{why}");
     }
+    // Unless the protocol has limits of its own.
+    let request = http.get(&server.url("small")).at_any_pace();
+    assert_eq!(request.fetch(2 << 20, &Silent).expect("comes at last").len(), 2_000);
 }
 
 #[test]

@@ -153,6 +153,8 @@ impl Link for Connection {
             .header("content-type", "application/x-git-upload-pack-request")
             .header("accept", "application/x-git-upload-pack-result")
             .body(request)
+            // A server that prepares a large pack sends a few bytes now and then, and the pack has limits of its own.
+            .at_any_pace()
             .send(progress)?;
         if response.header("content-type") != Some("application/x-git-upload-pack-result") {
             let error = WireError::Malformed("its type is another");
