@@ -5,6 +5,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A file operation that failed.
 #[derive(Debug, thiserror::Error)]
@@ -57,27 +58,49 @@ const LARGEST: u64 = 128 << 20;
 ///
 /// When it cannot be read, is not a regular file, is larger than 128 MiB, or is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
-    String::from_utf8(read(path)?).map_err(|_| {
+    text(path, read(path)?)
+}
+
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String, FileError> {
+    String::from_utf8(bytes).map_err(|_| {
         let error = io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text");
         FileError::new("read", path, error)
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    open_regular(path).and_then(|file| read_whole(file, LARGEST)).at("read", path)
+/// Reads a file of UTF-8 text, and tells when it was last changed; `None` when it is not there.
+///
+/// # Errors
+///
+/// As [`read_text`], when it is there.
+pub fn read_dated_text_if_there(path: &Path) -> Result<Option<(String, SystemTime)>, FileError> {
+    let read = || {
+        let opened = open_with_metadata(path)?;
+        let changed = opened.1.modified()?;
+        Ok((read_whole(opened, LARGEST)?, changed))
+    };
+    match if_there(read().at("read", path))? {
+        Some((bytes, changed)) => Ok(Some((text(path, bytes)?, changed))),
+        None => Ok(None),
+    }
 }
 
-/// Reads an open file, if that is not larger than `most` bytes.
-fn read_whole(file: File, most: u64) -> io::Result<Vec<u8>> {
+fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    open_with_metadata(path).and_then(|opened| read_whole(opened, LARGEST)).at("read", path)
+}
+
+/// Reads an open file, if it has no more than `most` bytes.
+fn read_whole((file, metadata): (File, fs::Metadata), most: u64) -> io::Result<Vec<u8>> {
     let too_large = || {
         let problem = format!("it is larger than {} MiB", most >> 20);
         io::Error::new(io::ErrorKind::FileTooLarge, problem)
     };
-    let size = file.metadata()?.len();
+    let size = metadata.len();
     if size > most {
         return Err(too_large());
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    // One byte of room is left, so that its end is found without asking how much more there is.
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     // A file may grow while it is read.
     io::Read::take(file, most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
@@ -89,6 +112,10 @@ fn read_whole(file: File, most: u64) -> io::Result<Vec<u8>> {
 ///
 /// When it is not there, or is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
+    Ok(open_with_metadata(path)?.0)
+}
+
+fn open_with_metadata(path: &Path) -> io::Result<(File, fs::Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -97,8 +124,9 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
     );
     let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        return Ok((file, metadata));
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }

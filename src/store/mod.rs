@@ -160,12 +160,11 @@ impl Store {
             return Ok(Some(added.clone()));
         }
         let path = self.list_path(digest);
-        let Some(text) = fs::read_text_if_there(&path)? else {
+        let Some((text, checked)) = fs::read_dated_text_if_there(&path)? else {
             return Ok(None);
         };
-        let checked = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
-        match (list::parse(&text, digest), checked) {
-            (Some((tree, called)), Ok(checked)) => Ok(Some(Stored {
+        match list::parse(&text, digest) {
+            Some((tree, called)) => Ok(Some(Stored {
                 digest: *digest,
                 folder: self.tree_path(digest),
                 tree: Arc::new(tree),
@@ -173,7 +172,7 @@ impl Store {
                 checked: Some(checked),
             })),
             // A list that was damaged is as good as none: the tree is fetched again.
-            _ => {
+            None => {
                 self.remove(digest)?;
                 Ok(None)
             }
