@@ -4,6 +4,9 @@
 //! change in it, two branches merge, the same selection gives the same bytes, and a mu that is too
 //! old says so instead of guessing. Which versions belong in it is decided by [`crate::select`].
 
+// A lock that a clone brings leads to no place that nobody looked at.
+#![deny(clippy::indexing_slicing)]
+
 mod read;
 mod write;
 
@@ -248,13 +251,13 @@ impl Lockfile {
     pub fn find(&self, id: &PackageId) -> impl Iterator<Item = &LockedPackage> {
         let start = self.packages.partition_point(|package| package.id < *id);
         let id = id.clone();
-        self.packages[start..].iter().take_while(move |package| package.id == id)
+        self.packages.iter().skip(start).take_while(move |package| package.id == id)
     }
 
     /// What took the place of a package, if something did.
     pub fn replacement(&self, id: &PackageId) -> Option<&ReplacedPackage> {
         let found = self.replaced.binary_search_by(|replaced| replaced.id.cmp(id)).ok()?;
-        Some(&self.replaced[found])
+        self.replaced.get(found)
     }
 
     /// The id of the package that is used for `id`.

@@ -340,8 +340,9 @@ fn list(text: &str) -> Option<Vec<String>> {
             Some(quoted) => quoted.find('"')? + 2,
             None => rest.find(", ").unwrap_or(rest.len()),
         };
-        items.push(scalar(&rest[..end])?);
-        rest = &rest[end..];
+        let (item, others) = rest.split_at_checked(end)?;
+        items.push(scalar(item)?);
+        rest = others;
         if !rest.is_empty() {
             rest = rest.strip_prefix(", ").filter(|rest| !rest.is_empty())?;
         }
@@ -350,6 +351,7 @@ fn list(text: &str) -> Option<Vec<String>> {
 }
 
 /// The bytes that a value without quotes does not hold.
+#[expect(clippy::indexing_slicing, reason = "a byte is a place among 256")]
 const IS_SPECIAL: [bool; 256] = {
     let (mut special, mut rest) = ([false; 256], b" \"'[]{},&*!|>%`".as_slice());
     while let [byte, tail @ ..] = rest {
@@ -366,6 +368,8 @@ fn scalar(text: &str) -> Option<String> {
         return (!inner.contains(['\\', '"'])).then(|| inner.to_owned());
     }
     let plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text.bytes().any(|byte| IS_SPECIAL[usize::from(byte)]);
+        && !text
+            .bytes()
+            .any(|byte| IS_SPECIAL.get(usize::from(byte)).is_none_or(|is_special| *is_special));
     plain.then(|| text.to_owned())
 }
