@@ -2,6 +2,7 @@
 
 mod held;
 mod mistake;
+mod order;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -106,11 +107,6 @@ impl Package {
         }
     }
 
-    /// The same as the package that was asked for after `order` - 1 others.
-    pub(super) fn at_turn(self, order: usize) -> Self {
-        Self { order, ..self }
-    }
-
     /// The package as the cache has it.
     pub(super) fn remembered(id: &PackageId, route: Route, record: Record) -> Self {
         Self { is_remembered: true, ..Self::new(id, route, record) }
@@ -172,11 +168,6 @@ impl Package {
         self.releases.id()
     }
 
-    /// How many packages of this run were asked for before it, and itself.
-    pub(super) fn order(&self) -> usize {
-        self.order
-    }
-
     /// The folder of a package that is one on this machine.
     fn folder(&self) -> Option<PathBuf> {
         let is_folder = self.route.provider.name() == "path";
@@ -232,8 +223,11 @@ impl Package {
 
     /// The version at `position`, for messages; empty for a tag or branch that is none.
     fn label(&self, position: Position) -> String {
-        let is_version = position < self.releases.len();
-        is_version.then(|| self.releases.version(position).to_string()).unwrap_or_default()
+        if position < self.releases.len() {
+            self.releases.version(position).to_string()
+        } else {
+            String::new()
+        }
     }
 
     /// What a commit, tag, branch or `tip` names.
@@ -449,22 +443,6 @@ impl Package {
         let own = shared.options.instead_of.get(self.id()).unwrap_or(self.id());
         let base = own.base();
         shared.known.requirements(&base, &references, &shared.wanted)
-    }
-
-    /// The packages that its versions require, as far as that can be told without asking anybody. Of versions whose lines
-    /// tell it no more than `left` are looked into, and taken from that.
-    pub(super) fn known_requirements(&self, shared: &Shared, left: &mut u32) -> Vec<PackageId> {
-        let slots: Vec<_> = lock(&self.requirements).values().cloned().collect();
-        let settled = slots.iter().filter_map(|slot| slot.get()?.as_ref().ok().cloned());
-        let looked_into = self.releases.len().min(*left);
-        *left -= looked_into;
-        let newest_first = (0..self.releases.len()).rev().take(looked_into as usize);
-        let plain = newest_first.filter_map(|position| self.plain(shared, position));
-        let mut ids = Vec::new();
-        for requirements in settled.chain(plain) {
-            ids.extend(requirements.iter().map(|requirement| requirement.id.clone()));
-        }
-        ids
     }
 
     /// What the manifest of a version says of it, if it was read, and says what the listing does not.
