@@ -4,6 +4,7 @@
 //! Only plain references are remembered: a name of several segments, with or without a base, which lead where their id
 //! leads. Whatever says more, or makes no sense, is left to whoever reads references one by one.
 
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
@@ -70,9 +71,13 @@ impl Known {
                     packages.len() - 1
                 }
             };
-            let requirement = requirements
-                .entry((package, spec))
-                .or_insert_with(|| packages[package].requirement(&specs.all[spec], wanted));
+            let requirement = match requirements.entry((package, spec)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    let spec = specs.all.get(spec)?;
+                    unknown.insert(packages.get_mut(package)?.requirement(spec, wanted))
+                }
+            };
             all.push(Arc::clone(requirement));
         }
         Some(all.into())

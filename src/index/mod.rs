@@ -5,6 +5,9 @@
 //! threads want it; what will be wanted soon is fetched ahead by a small pool. Which version to choose
 //! is not decided here.
 
+// What registries say, and what lies in the cache, leads to no place that nobody looked at.
+#![deny(clippy::indexing_slicing)]
+
 mod ahead;
 mod cache;
 mod error;

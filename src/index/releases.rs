@@ -45,6 +45,7 @@ impl Versions {
         }
     }
 
+    #[expect(clippy::indexing_slicing, reason = "whoever has a position has it of this package")]
     fn get(&self, at: usize) -> Version {
         match self {
             Self::Plain(numbers) => {
@@ -292,7 +293,7 @@ impl Releases {
     /// What only some versions have.
     pub fn details(&self, position: Position) -> Option<&Details> {
         let found = self.details.binary_search_by_key(&position, |(at, _)| *at).ok()?;
-        Some(&self.details[found].1)
+        self.details.get(found).map(|(_, details)| &**details)
     }
 
     /// What only some versions have, of those that have it, ascending.
@@ -303,7 +304,7 @@ impl Releases {
     /// The app version at `position`: of a composite version its first part.
     pub fn app_version(&self, position: Position) -> Option<&str> {
         let composite = match &self.versions {
-            Versions::Any(versions) => versions[position as usize].app(),
+            Versions::Any(versions) => versions.get(position as usize).and_then(Version::app),
             Versions::Plain(_) => None,
         };
         composite.or_else(|| self.details(position)?.app_version.as_deref())

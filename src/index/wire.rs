@@ -17,7 +17,7 @@ use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, 
 pub(super) fn heads(found: &Found) -> Vec<Head> {
     let mut sorted: Vec<(Option<Version>, Head)> = line_ranges(&found.lines)
         .filter_map(|range| {
-            let release: Release = serde_json::from_slice(&found.lines[range.clone()]).ok()?;
+            let release: Release = serde_json::from_slice(found.lines.get(range.clone())?).ok()?;
             let version = version_of(&release, found.location.lenient);
             let head = Head {
                 version: label(version.as_ref()),

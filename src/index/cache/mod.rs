@@ -94,20 +94,20 @@ impl Cache {
     pub(super) fn times(&self, name: &str) -> Option<(i64, u32)> {
         let latest = self.records.get(name)?;
         // Both kinds of records begin with them.
-        let frame = &self.frames[latest.checked.unwrap_or(latest.whole)];
-        Reader::new(&self.bytes[frame.near.clone()]).times()
+        let frame = self.frames.get(latest.checked.unwrap_or(latest.whole))?;
+        Reader::new(self.bytes.get(frame.near.clone())?).times()
     }
 
     /// What was last said about the package `name`.
     pub(super) fn find(&self, name: &str) -> Option<Record> {
         let latest = self.records.get(name)?;
-        let frame = &self.frames[latest.whole];
+        let frame = self.frames.get(latest.whole)?;
         let far = Far::File(Arc::clone(self.file.as_ref()?), frame.far, frame.far_length);
         let mut record = layout::decode(&self.bytes, frame.near.clone(), far, &self.root)?;
         if let Some(checked) = latest.checked {
-            let near = self.frames[checked].near.clone();
+            let near = self.frames.get(checked)?.near.clone();
             (record.checked, record.max_age, record.validator) =
-                layout::decode_unchanged(&self.bytes[near])?;
+                layout::decode_unchanged(self.bytes.get(near)?)?;
         }
         Some(record)
     }
@@ -194,7 +194,7 @@ fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
     }
     let mut sizes: FxHashMap<&str, u64> = FxHashMap::default();
     for (name, latest) in present.latest() {
-        let frame = &present.frames[latest.whole];
+        let Some(frame) = present.frames.get(latest.whole) else { continue };
         sizes.insert(name, frame.near.len() as u64 + u64::from(frame.far_length));
     }
     let mut whole = present.end;
@@ -221,13 +221,11 @@ fn keep<'parts>(
     latest.retain(|(name, _)| !replaced.contains(name));
     latest.sort_unstable_by_key(|(name, _)| *name);
     for (name, Latest { whole, checked }) in latest {
-        let whole = &present.frames[whole];
+        let Some((whole, near)) = present.part(whole) else { continue };
         let mut far = vec![0; whole.far_length as usize];
         fs::read_at(file, whole.far, &mut far)?;
-        let near = &present.bytes[whole.near.clone()];
         segment.push(Part { kind: WHOLE, name, near, far: Cow::Owned(far) });
-        if let Some(checked) = checked {
-            let near = &present.bytes[present.frames[checked].near.clone()];
+        if let Some((_, near)) = checked.and_then(|checked| present.part(checked)) {
             segment.push(Part { kind: CHECKED, name, near, far: Cow::Borrowed(&[]) });
         }
     }
@@ -245,7 +243,8 @@ fn file_name(provider: &str, root: &SafeUrl) -> String {
             })
             .collect();
     let hash = mu_provider::FileDigest::from_bytes(hash.into()).to_string();
-    format!("{provider}-{host}-{}.index", &hash[..16])
+    let (begin, _) = hash.split_at(16);
+    format!("{provider}-{host}-{begin}.index")
 }
 
 #[cfg(test)]

@@ -100,22 +100,27 @@ impl Near {
     fn read_frames(&mut self, start: usize, far: &Range<u64>) -> Option<()> {
         let mut at = start;
         while at < self.bytes.len() {
-            let head: &[u8] = self.bytes.get(at..at.checked_add(FRAME_HEAD)?)?;
-            let number = |at: usize| head[at..at + 4].try_into().map(u32::from_le_bytes).ok();
-            let end = at.checked_add(4)?.checked_add(number(0)? as usize)?;
-            let name = at + FRAME_HEAD..(at + FRAME_HEAD).checked_add(number(5)? as usize)?;
-            let far_length = number(13)?;
+            let mut head: &[u8] = self.bytes.get(at..at.checked_add(FRAME_HEAD)?)?;
+            let rest = number_at(&mut head)?;
+            let kind = *head.split_off_first()?;
+            let name = number_at(&mut head)?;
+            let (far_start, far_length) = (number_at(&mut head)?, number_at(&mut head)?);
+            let end = at.checked_add(4)?.checked_add(rest as usize)?;
+            let name = at + FRAME_HEAD..(at + FRAME_HEAD).checked_add(name as usize)?;
             let frame = Frame {
-                kind: head[4],
+                kind,
                 near: name.end..end,
                 name,
-                far: far.start + u64::from(number(9)?),
+                far: far.start + u64::from(far_start),
                 far_length,
             };
             let is_whole = frame.near.start <= end
                 && end <= self.bytes.len()
                 && frame.far + u64::from(far_length) <= far.end
-                && std::str::from_utf8(&self.bytes[frame.name.clone()]).is_ok();
+                && self
+                    .bytes
+                    .get(frame.name.clone())
+                    .is_some_and(|name| std::str::from_utf8(name).is_ok());
             if !is_whole {
                 return None;
             }
@@ -127,7 +132,14 @@ impl Near {
 
     /// The name of a frame.
     pub(super) fn name(&self, frame: &Frame) -> &str {
-        std::str::from_utf8(&self.bytes[frame.name.clone()]).unwrap_or_default()
+        let name = self.bytes.get(frame.name.clone()).unwrap_or_default();
+        std::str::from_utf8(name).unwrap_or_default()
+    }
+
+    /// A frame, and what its near part holds.
+    pub(super) fn part(&self, index: usize) -> Option<(&Frame, &[u8])> {
+        let frame = self.frames.get(index)?;
+        Some((frame, self.bytes.get(frame.near.clone())?))
     }
 
     /// The frames that say something still: of each name the last whole record, and the last that says that nothing
@@ -152,6 +164,13 @@ impl Near {
 pub(super) struct Latest {
     pub(super) whole: usize,
     pub(super) checked: Option<usize>,
+}
+
+/// The number that `bytes` begin with, which is taken from them.
+fn number_at(bytes: &mut &[u8]) -> Option<u32> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_le_bytes(*number))
 }
 
 fn lengths(head: [u8; SEGMENT_HEAD]) -> [u64; 2] {

@@ -289,7 +289,7 @@ impl<'bytes> Reader<'bytes> {
     }
 
     fn rest(&self) -> &'bytes [u8] {
-        &self.bytes[self.at..]
+        self.bytes.get(self.at..).unwrap_or_default()
     }
 
     fn take(&mut self, count: usize) -> Option<&'bytes [u8]> {
