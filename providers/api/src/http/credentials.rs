@@ -136,7 +136,7 @@ fn decoded(text: &str) -> String {
         match hex.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
             Some(byte) if *first == b'%' => {
                 bytes.push(byte);
-                rest = &tail[2..];
+                rest = tail.get(2..).unwrap_or_default();
             }
             _ => {
                 bytes.push(*first);

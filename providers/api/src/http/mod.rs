@@ -5,6 +5,9 @@
 //! held against the same rules. What can pass by itself (a refused connection, a 503) is tried again.
 //! No registry's protocol is known here, and nothing connects before the first request.
 
+// What comes from others leads to no place that nobody looked at.
+#![deny(clippy::indexing_slicing)]
+
 mod credentials;
 mod exchange;
 mod request;

@@ -118,7 +118,8 @@ impl Read for Response {
             }
         }
         let count = self.rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&self.rest.split_to(count));
+        let (room, _) = buffer.split_at_mut(count);
+        room.copy_from_slice(&self.rest.split_to(count));
         Ok(count)
     }
 }

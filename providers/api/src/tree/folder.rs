@@ -211,7 +211,7 @@ mod by_descriptor {
         while !content.is_empty() {
             match retry_on_intr(|| rustix::io::write(&file, content))? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
-                count => content = &content[count..],
+                count => content = content.get(count..).unwrap_or_default(),
             }
         }
         Ok(())

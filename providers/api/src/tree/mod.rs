@@ -1,5 +1,8 @@
 //! The files of a package: what its digest is over, and how they get to the disk.
 
+// What comes from others leads to no place that nobody looked at.
+#![deny(clippy::indexing_slicing)]
+
 mod error;
 mod folder;
 mod path;

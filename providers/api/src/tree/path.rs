@@ -194,8 +194,7 @@ fn is_device(segment: &str) -> bool {
 
 /// `C:` and its like, which are absolute on Windows.
 fn is_drive(segment: &str) -> bool {
-    let bytes = segment.as_bytes();
-    bytes.len() >= 2 && bytes[1] == b':' && bytes[0].is_ascii_alphabetic()
+    matches!(segment.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
 /// Code points that HFS+ leaves out when it compares names.

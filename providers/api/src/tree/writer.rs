@@ -164,6 +164,10 @@ impl TreeWriter {
             };
             size += count as u64;
             self.account(count as u64)?;
+            #[expect(
+                clippy::indexing_slicing,
+                reason = "a reader reads no more than it has room for"
+            )]
             let chunk = &self.buffer[..count];
             hash.update(chunk);
             file.write_all(chunk).map_err(|source| self.unwritable(path, source))?;
