@@ -79,7 +79,7 @@ impl HubProvider {
             _ => '-',
         };
         let host: String = url.host_and_port().chars().map(plain).collect();
-        self.options.catalogs.join(format!("{host}-{}.jsonl", &hash[..16]))
+        self.options.catalogs.join(format!("{host}-{}.jsonl", hash.split_at(16).0))
     }
 }
 

@@ -224,6 +224,10 @@ impl Download<'_> {
                 Ok(count) => count,
                 Err(error) => return Err(Failure::broken_off(&error, response.url())),
             };
+            #[expect(
+                clippy::indexing_slicing,
+                reason = "an answer reads no more than there is room for"
+            )]
             partial.append(&buffer[..count])?;
             self.progress.bytes(partial.length(), total);
             if partial.length() > wanted.size.unwrap_or(wanted.limit) {
@@ -332,6 +336,7 @@ fn read_file(url: &SafeUrl, wanted: Wanted) -> Result<Archive, ProviderError> {
     Ok(Archive::File(file, size))
 }
 
+#[expect(clippy::indexing_slicing, reason = "a file reads no more than there is room for")]
 fn hash(mut file: &File) -> io::Result<[u8; 32]> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 << 10];

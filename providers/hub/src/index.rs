@@ -47,7 +47,8 @@ impl<'line> Line<'line> {
 /// before it.
 pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
     let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let number = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        let fine = bytes.iter().take(error.valid_up_to());
+        let number = 1 + fine.filter(|byte| **byte == b'\n').count();
         broken(url, number, ErrorKind::Protocol, "is not UTF-8")
     })?;
     let mut has_empty_lines = false;

@@ -23,9 +23,9 @@ impl Memory {
     /// What was kept: a line that tells whether it is still the same, and the file.
     pub(crate) fn read(&self) -> Option<(Validator, Vec<u8>)> {
         let bytes = fs::read(&self.0).ok()?;
-        let end = bytes.iter().position(|byte| *byte == b'\n')?;
-        let validator = Validator::parse(std::str::from_utf8(&bytes[..end]).ok()?);
-        Some((validator, bytes[end + 1..].to_vec()))
+        let mut parts = bytes.splitn(2, |byte| *byte == b'\n');
+        let (validator, file) = (parts.next()?, parts.next()?);
+        Some((Validator::parse(std::str::from_utf8(validator).ok()?), file.to_vec()))
     }
 
     /// Keeps a file, if there is a way to ask whether it is still the same.

@@ -63,10 +63,8 @@ fn text(field: &[u8]) -> &[u8] {
 fn number(field: &[u8]) -> Option<u64> {
     if let [0x80, rest @ ..] = field {
         let (high, low) = rest.split_at(rest.len().saturating_sub(8));
-        let start = 8_usize.saturating_sub(low.len());
-        let mut bytes = [0; 8];
-        bytes[start..].copy_from_slice(low);
-        return high.iter().all(|byte| *byte == 0).then(|| u64::from_be_bytes(bytes));
+        let number = low.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        return high.iter().all(|byte| *byte == 0).then_some(number);
     }
     let digits = text(field).trim_ascii();
     digits.iter().try_fold(0_u64, |number, digit| match digit {

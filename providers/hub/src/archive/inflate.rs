@@ -24,6 +24,10 @@ pub(super) struct Inflate {
 
 impl Inflate {
     /// Inflates one gzip member that is all of `archive`, and says itself that it is `size` bytes.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the memory was made long enough, and no more of it is written"
+    )]
     pub(super) fn whole(&mut self, archive: &[u8], size: usize) -> Result<&[u8], ArchiveError> {
         // One byte more, so that whatever is longer is seen.
         if self.memory.len() <= size {

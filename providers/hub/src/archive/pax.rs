@@ -79,13 +79,15 @@ fn for_each(
     const MALFORMED: &str = "its extended header is malformed";
     while !records.is_empty() {
         let space = records.iter().position(|byte| *byte == b' ').ok_or(MALFORMED)?;
-        let digits = std::str::from_utf8(&records[..space]).map_err(|_| MALFORMED)?;
-        let length: usize = digits.parse().map_err(|_| MALFORMED)?;
-        let record = records.get(space + 1..length).ok_or(MALFORMED)?;
+        let digits = records.get(..space).and_then(|digits| std::str::from_utf8(digits).ok());
+        let length: usize = digits.ok_or(MALFORMED)?.parse().map_err(|_| MALFORMED)?;
+        let (record, others) = records.split_at_checked(length).ok_or(MALFORMED)?;
+        let record = record.get(space + 1..).ok_or(MALFORMED)?;
         let record = record.strip_suffix(b"\n").ok_or(MALFORMED)?;
-        let equals = record.iter().position(|byte| *byte == b'=').ok_or(MALFORMED)?;
-        take(&record[..equals], &record[equals + 1..])?;
-        records = &records[length..];
+        let mut parts = record.splitn(2, |byte| *byte == b'=');
+        let (key, value) = parts.next().zip(parts.next()).ok_or(MALFORMED)?;
+        take(key, value)?;
+        records = others;
     }
     Ok(())
 }

@@ -181,7 +181,9 @@ impl<R: Source> Archive<'_, R> {
     fn skip_padding(&mut self, size: u64) -> Result<(), ArchiveError> {
         let over = usize::try_from(size % BLOCK as u64).expect("is less than a block");
         if over > 0 && self.reader.next_bytes((BLOCK - over) as u64).is_none() {
-            self.reader.read_exact(&mut [0; BLOCK][over..])?;
+            let mut block = [0; BLOCK];
+            let (_, padding) = block.split_at_mut(over);
+            self.reader.read_exact(padding)?;
         }
         Ok(())
     }
@@ -195,9 +197,10 @@ impl<R: Source> Archive<'_, R> {
         }
         let mut padding = [0; 8 << 10];
         loop {
-            match self.reader.read(&mut padding)? {
-                0 => return Ok(()),
-                count if is_zero(&padding[..count]) => self.account(count as u64)?,
+            let count = self.reader.read(&mut padding)?;
+            match padding.get(..count) {
+                Some([]) => return Ok(()),
+                Some(padding) if is_zero(padding) => self.account(count as u64)?,
                 _ => return Err(ArchiveError::Trailing),
             }
         }
@@ -220,7 +223,8 @@ impl<R: Read> Read for Content<'_, R> {
         if want == 0 {
             return Ok(0);
         }
-        match self.reader.read(&mut buffer[..want])? {
+        let (room, _) = buffer.split_at_mut(want);
+        match self.reader.read(room)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             count => {
                 self.left -= count as u64;

@@ -122,7 +122,8 @@ impl<R: Read> Read for Exactly<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
         let length = buffer.len().min(CHUNK).min(most);
-        self.content.read_exact(&mut buffer[..length]).map_err(|error| match error.kind() {
+        let (room, _) = buffer.split_at_mut(length);
+        self.content.read_exact(room).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => changed(),
             _ => error,
         })?;
