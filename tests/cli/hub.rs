@@ -117,7 +117,10 @@ fn another_machine_gets_the_same_from_the_lock_alone() {
     sandbox.set("MU_CACHE_DIR", &cache);
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
     sandbox.mu(&["get", "--locked"]).ok().says(&["60 fetched"]);
-    let asked = nginx.log().split_off(before);
+    // The last lines of the first run may come late.
+    let mut asked = nginx.log().split_off(before);
+    asked.sort();
+    asked.dedup();
     // No index is read for what a lock names.
     assert_eq!(count(&asked, "/packs/", " 200"), 60);
     assert_eq!(count(&asked, "/index/", ""), 0, "{asked:#?}");
