@@ -93,7 +93,8 @@ impl Globs {
             let is_particular = !pattern.negated && !pattern.matches(&[]);
             is_particular && !paths.iter().any(|path| pattern.matches(path))
         };
-        (0..self.patterns.len()).filter(|index| is_idle(&self.patterns[*index])).collect()
+        let patterns = self.patterns.iter().enumerate();
+        patterns.filter(|(_, pattern)| is_idle(pattern)).map(|(index, _)| index).collect()
     }
 
     /// Whether the path itself is chosen. The empty path is the folder that the patterns are about.
@@ -107,7 +108,8 @@ impl Globs {
     pub fn covers(&self, path: &str) -> bool {
         let segments = split(path);
         let covers = |pattern: &&Pattern| {
-            (1..=segments.len()).any(|length| pattern.matches(&segments[..length]))
+            (1..=segments.len())
+                .any(|length| pattern.matches(segments.get(..length).unwrap_or_default()))
         };
         self.patterns.iter().rev().find(covers).is_some_and(|pattern| !pattern.negated)
     }
@@ -121,13 +123,13 @@ impl Globs {
 
 impl Pattern {
     fn matches(&self, path: &[&str]) -> bool {
-        self.alternatives.iter().any(|segments| reachable(segments, path)[segments.len()])
+        self.alternatives.iter().any(|segments| reachable(segments, path).last() == Some(&true))
     }
 
     fn may_match_below(&self, path: &[&str]) -> bool {
         self.alternatives.iter().any(|segments| {
             let reachable = reachable(segments, path);
-            reachable[..segments.len()].contains(&true)
+            reachable.iter().take(segments.len()).any(|is_reachable| *is_reachable)
         })
     }
 }
@@ -137,6 +139,7 @@ fn split(path: &str) -> Vec<&str> {
 }
 
 /// For each number of leading pattern segments, whether they can match all of `path`.
+#[expect(clippy::indexing_slicing, reason = "there is a state more than there are segments")]
 fn reachable(segments: &[Segment], path: &[&str]) -> Vec<bool> {
     let close = |states: &mut Vec<bool>| {
         for (index, segment) in segments.iter().enumerate() {
@@ -174,7 +177,7 @@ fn segment_matches(tokens: &[Token], name: &str) -> bool {
                 last_run = Some((token, at));
                 token += 1;
             }
-            Some(one) if one.takes(name[at]) => {
+            Some(one) if name.get(at).is_some_and(|character| one.takes(*character)) => {
                 token += 1;
                 at += 1;
             }
@@ -186,7 +189,7 @@ fn segment_matches(tokens: &[Token], name: &str) -> bool {
             }
         }
     }
-    tokens[token..].iter().all(|token| *token == Token::AnyRun)
+    tokens.iter().skip(token).all(|token| *token == Token::AnyRun)
 }
 
 impl Token {
@@ -228,8 +231,8 @@ fn expand(pattern: &str) -> Result<Vec<String>, Problem> {
     };
     cuts.push(close);
     let mut expanded = Vec::new();
-    for pair in cuts.windows(2) {
-        let alternative = &pattern[pair[0] + 1..pair[1]];
+    for (before, after) in cuts.iter().zip(cuts.iter().skip(1)) {
+        let alternative = &pattern[before + 1..*after];
         let whole = format!("{}{alternative}{}", &pattern[..open], &pattern[close + 1..]);
         expanded.extend(expand(&whole)?);
         if expanded.len() > MAX_ALTERNATIVES {

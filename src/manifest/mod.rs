@@ -3,6 +3,8 @@
 //! [`Manifest`] is the domain type, [`source`] reads files with positions, [`edit`] changes their text.
 //! Nothing here knows of workspaces, and nothing looks further than one folder.
 
+#![deny(clippy::indexing_slicing)]
+
 mod capability;
 pub mod edit;
 mod glob;

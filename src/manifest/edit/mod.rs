@@ -211,7 +211,9 @@ impl Editor {
         wanted: &Requirement,
     ) -> Result<bool, EditError> {
         let mut expected = self.requirements(section)?;
-        expected[index] = wanted.clone();
+        if let Some(entry) = expected.get_mut(index) {
+            entry.clone_from(wanted);
+        }
         let mut text = self.text.clone();
         let unmarked = Requirement { indirect: old.indirect, ..wanted.clone() };
         if !check::says_the_same(old, &unmarked) {

@@ -166,7 +166,7 @@ impl std::error::Error for SourceError {}
 
 /// The line that the byte at `offset` stands in, counted from 1.
 pub fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// Words that may quote the file, as they may be shown.

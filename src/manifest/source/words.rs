@@ -66,6 +66,10 @@ fn folded(word: &str) -> Vec<char> {
 }
 
 /// Edits that turn one word into the other; two neighbours swapped count as one.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the table has a row and a column more than the words have characters"
+)]
 fn distance(left: &[char], right: &[char]) -> usize {
     let width = right.len() + 1;
     let mut rows = vec![0; (left.len() + 1) * width];

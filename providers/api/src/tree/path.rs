@@ -19,7 +19,7 @@ pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path 
         return Err(refuse("it is an absolute path"));
     }
     // Nearly all paths are ASCII, which needs no decoding.
-    let is_odd_byte = |byte: u8| byte < 0x80 && ODD[usize::from(byte)];
+    let is_odd_byte = |byte: u8| ODD.get(usize::from(byte)).is_some_and(|is_odd| *is_odd);
     if path.bytes().any(is_odd_byte) || !path.is_ascii() && path.chars().any(is_invisible) {
         return Err(refuse(why_odd(path)));
     }
@@ -59,6 +59,7 @@ pub(super) fn check_length(length: usize, limits: &Limits) -> Result<(), TreeErr
 }
 
 /// ASCII characters that no path may have: those that control a terminal, and those that Windows gives a meaning.
+#[expect(clippy::indexing_slicing, reason = "it is computed while the program is built")]
 const ODD: [bool; 128] = {
     let mut odd = [false; 128];
     let mut byte = 0;

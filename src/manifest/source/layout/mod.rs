@@ -54,6 +54,10 @@ impl<'d> Collection<'d> {
     }
 
     /// The value of entry `index`.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "whoever has the number of an entry has it of this one"
+    )]
     pub(crate) fn value(self, index: usize) -> &'d Node<'d> {
         match &self.node.kind {
             Kind::List { items, .. } => &items[index],
@@ -240,13 +244,12 @@ impl<'d> Patch<'d> {
         key: &str,
         value: New,
     ) -> Result<(), SourceError> {
-        let index = table.entries().iter().position(|entry| entry.key == key);
-        match (index, &value) {
-            (Some(index), New::Text(text)) if !table.value(index).is_null() => {
+        let found = table.entries().iter().enumerate().find(|(_, entry)| entry.key == key);
+        match (found, &value) {
+            (Some((index, _)), New::Text(text)) if !table.value(index).is_null() => {
                 self.replace_text(table, index, text)
             }
-            (Some(index), _) => {
-                let entry = &table.entries()[index];
+            (Some((_, entry)), _) => {
                 let colon = self.document.after_colon(entry)?;
                 let rendered = value.render(self.manner(table.is_flow(), Style::Plain));
                 self.replace(colon..entry.value.span.end.max(colon), format!(" {rendered}"));
