@@ -28,6 +28,14 @@ pub struct Environment {
     pub variables: BTreeMap<String, String>,
 }
 
+/// What mu keeps in its cache.
+pub const IN_CACHE: &[&str] =
+    &["catalogs", "downloads", "git", "hub-staging", "index", "packs", "store"];
+
+/// What is in `~/.mu`.
+pub const IN_HOME: &[&str] =
+    &["Mu.lock", "config.yaml", "credentials.json", "credentials.lock", "packs"];
+
 /// The process does not say where it is.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {

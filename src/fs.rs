@@ -289,18 +289,20 @@ pub fn create_folder(path: &Path) -> Result<(), FileError> {
     fs::create_dir_all(path).at("make the folder", path)
 }
 
-/// Makes a folder, and those above it, that nobody but its owner can enter; takes others' rights from one that is there.
+/// Makes a folder, and those above it, that nobody but its owner can enter. From one that is there others' rights are
+/// taken if it holds nothing but what is `known` in it: a folder that is somebody else's, too, stays as it is.
 ///
 /// # Errors
 ///
-/// When it cannot be made. That the rights of a folder that is there cannot be changed is no error: it may be another user's
-/// on purpose.
-pub fn create_private_folder(path: &Path) -> Result<(), FileError> {
+/// When it cannot be made. That the rights of a folder that is there cannot be changed is no error.
+pub fn create_private_folder(path: &Path, known: &[&str]) -> Result<(), FileError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
         if let Ok(metadata) = fs::metadata(path) {
-            if metadata.is_dir() && metadata.permissions().mode() & 0o077 != 0 {
+            // Nobody's private folder is sticky.
+            let is_open = metadata.permissions().mode() & 0o1077;
+            if metadata.is_dir() && (1..0o1000).contains(&is_open) && holds_only(path, known) {
                 let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
             }
             return Ok(());
@@ -314,7 +316,18 @@ pub fn create_private_folder(path: &Path) -> Result<(), FileError> {
         }
     }
     #[cfg(not(unix))]
-    create_folder(path)
+    {
+        let _ = known;
+        create_folder(path)
+    }
+}
+
+#[cfg(unix)]
+fn holds_only(folder: &Path, known: &[&str]) -> bool {
+    let is_known = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| known.iter().any(|name| entry.file_name() == *name))
+    };
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(is_known))
 }
 
 /// Removes a folder with all that is in it; one that is not there is fine.
@@ -570,10 +583,20 @@ mod tests {
         }
         let private = folder.path().join("a/private");
         for _ in 0..2 {
-            create_private_folder(&private).expect("makes");
+            create_private_folder(&private, &["own"]).expect("makes");
             assert_eq!(mode(&private), 0o700);
+            write_atomic(&private.join("own"), b"").expect("writes");
             fs::set_permissions(&private, fs::Permissions::from_mode(0o755)).expect("sets");
         }
+        // What is not mu's alone stays open to those who use it, too.
+        write_atomic(&private.join("other"), b"").expect("writes");
+        create_private_folder(&private, &["own"]).expect("is there");
+        assert_eq!(mode(&private), 0o755);
+        let shared = folder.path().join("shared");
+        fs::create_dir(&shared).expect("makes");
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).expect("sets");
+        create_private_folder(&shared, &["own"]).expect("is there");
+        assert_eq!(fs::metadata(&shared).expect("is there").permissions().mode() & 0o7777, 0o1777);
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), &link).expect("links");
         assert!(Lock::try_acquire(&link, Sharing::Exclusive).is_err());

@@ -22,7 +22,7 @@ pub fn add(
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     let text = set_registry(&path, &text, prefix, registry)?;
     if global {
-        fs::create_private_folder(&session.environment.mu_home)?;
+        fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;
     }
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)

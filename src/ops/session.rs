@@ -263,7 +263,7 @@ impl Session {
 
     /// Keeps other processes from pruning the store while the returned lock lives; waits for one that does.
     pub(crate) fn use_store(&self) -> Result<Lock, FileError> {
-        create_private_folder(&self.environment.cache)?;
+        create_private_folder(&self.environment.cache, crate::env::IN_CACHE)?;
         self.store.lock(Sharing::Shared, &mut || {
             self.events.waiting("another mu process is pruning the store");
         })
@@ -316,7 +316,7 @@ impl Session {
 
     fn make_index(&self) -> Index {
         // That it cannot be made is said by whoever writes into it.
-        let _ = create_private_folder(&self.environment.cache);
+        let _ = create_private_folder(&self.environment.cache, crate::env::IN_CACHE);
         let places = self.places.clone();
         let defaults = self.defaults();
         let root = &self.workspace.root;

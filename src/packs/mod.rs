@@ -241,7 +241,7 @@ impl PacksFolder {
             }
             None => {
                 if let Some(home) = self.folder.parent() {
-                    fs::create_private_folder(home)?;
+                    fs::create_private_folder(home, crate::env::IN_HOME)?;
                 }
                 fs::create_folder(&self.folder)?;
                 Ok(Folder::open(&self.folder).at("open the folder", &self.folder)?)

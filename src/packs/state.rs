@@ -200,7 +200,7 @@ impl PacksFolder {
         // Mu's own of earlier, or what a checkout wants to be taken for that.
         fs::remove_file(&self.own_folder().join("state.json"))?;
         let Some(path) = self.state_path() else { return Ok(()) };
-        fs::create_private_folder(&self.cache)?;
+        fs::create_private_folder(&self.cache, crate::env::IN_CACHE)?;
         fs::write_atomic(&path, state.print(&self.folder).as_bytes())
     }
 

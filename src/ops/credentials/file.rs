@@ -53,7 +53,7 @@ pub(super) fn change(
     home: &Path,
     change: impl FnOnce(&mut BTreeMap<String, Secret>) -> bool,
 ) -> Result<(), CommandError> {
-    fs::create_private_folder(home)?;
+    fs::create_private_folder(home, crate::env::IN_HOME)?;
     let _lock = Lock::acquire(&home.join("credentials.lock"), Sharing::Exclusive, &mut || {})?;
     let mut tokens = read(home)?;
     if !change(&mut tokens) {
