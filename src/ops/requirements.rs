@@ -54,7 +54,7 @@ pub struct Requirements {
     pub asked: Vec<Asked>,
     /// Packages of the workspace that are asked for by their folder.
     pub by_folder: BTreeMap<PackageId, Local>,
-    /// The references that belong into the lock's `extra`.
+    /// The references that belong in the lock's `extra`.
     pub extra: Vec<String>,
     /// The question what would be that these come from, if they do.
     pub question: Option<Box<WhatIf>>,

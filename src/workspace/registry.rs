@@ -129,8 +129,8 @@ pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
         .map_err(|error| Problem::new(format!("this is no URL: {error}")).help(help))?;
     if url.may_hold_secret() {
         let what = match url.as_url().password() {
-            Some(_) => "a password does not belong into this file",
-            None => "a user name in a URL may be a token, which does not belong into this file",
+            Some(_) => "a password does not belong in this file",
+            None => "a user name in a URL may be a token, which does not belong in this file",
         };
         let host = url.host_and_port();
         let variable = or_variable(&host);

@@ -234,7 +234,7 @@ fn wrong_settings_are_pointed_at() {
     check_wrong(
         file,
         "registries: {a.co/: 'https://u:p@a.co/'}",
-        "1:21: a password does not belong into this file",
+        "1:21: a password does not belong in this file",
     );
     check_wrong(
         file,

@@ -161,7 +161,7 @@ fn secrets_in_urls_are_refused_and_never_shown() {
             .write(".mu/workspace.yaml", &format!("registries:\n  acme.co/: \"{url}\" # ours\n"));
     };
     for (url, said) in [
-        ("https://ada:hunter2@h.example/", "a password does not belong into this file"),
+        ("https://ada:hunter2@h.example/", "a password does not belong in this file"),
         ("https://hunter2@h.example/", "may be a token"),
         ("git+https://hunter2@h.example/a.git", "may be a token"),
         ("https://h.example/?sig=hunter2", "no `?`"),

@@ -13,7 +13,7 @@ use super::WireError;
 const LEAST_RATE: u64 = 10;
 const WINDOW: Duration = Duration::from_secs(30);
 
-/// How long everything together may take that is not a pack. A server that looks for what belongs into a large pack
+/// How long everything together may take that is not a pack. A server that looks for what belongs in a large pack
 /// sends next to nothing meanwhile, and takes minutes for the largest repositories.
 const LONGEST: Duration = Duration::from_secs(600);
 
