@@ -13,6 +13,7 @@ use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
 use crate::packs::install::{Wanted, first_from, from, holds};
 use crate::packs::state::{Pack, State};
+use crate::packs::vendored::Record;
 use crate::packs::{PacksError, PacksFolder, is_below};
 
 /// Takes note of wanted packs that are in place, and are the right ones.
@@ -26,8 +27,9 @@ pub(super) fn adopt(
     wanted: &[Wanted],
 ) -> Result<(), PacksError> {
     let mut folders = Folders::of(packs);
+    let record = packs.record()?;
     wanted.iter().try_for_each(|pack| match folders.at(&pack.place)? {
-        Some((folder, leaf)) => adopt_one(packs, state, pack, wanted, (folder, leaf)),
+        Some((folder, leaf)) => adopt_one(packs, state, pack, wanted, &record, (folder, leaf)),
         None => Ok(()),
     })
 }
@@ -41,6 +43,7 @@ fn adopt_one(
     state: &mut State,
     pack: &Wanted,
     wanted: &[Wanted],
+    record: &Record,
     (folder, leaf): (&Folder, &str),
 ) -> Result<(), PacksError> {
     if state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place) {
@@ -71,12 +74,8 @@ fn adopt_one(
         return Ok(());
     }
     let others = wanted.iter().map(|other| &other.place).chain(state.packs.keys());
-    let omitted = if packs.is_vendored() {
-        let places: Vec<&str> = wanted.iter().map(|other| &*other.place).collect();
-        packs.record()?.omitted(&pack.place, &pack.digest, &places)
-    } else {
-        Vec::new()
-    };
+    let places: Vec<&str> = wanted.iter().map(|other| &*other.place).collect();
+    let omitted = record.omitted(&pack.place, &pack.digest, &places);
     match packs.digest_of(&pack.place, others, &omitted, &pack.digest) {
         Ok(found) if found == pack.digest => {
             state.packs.insert(pack.place.clone(), Pack::new(pack, omitted));

@@ -243,9 +243,7 @@ impl Building<'_> {
         }
         state.pending.clear();
         state.link = Some(link);
-        if packs.is_vendored() {
-            packs.write_record(&state)?;
-        }
+        packs.write_record(&state)?;
         packs.write_state(&state)?;
         fs::remove_folder(staging.path()).map_err(PacksError::from)
     }

@@ -13,6 +13,7 @@
 //! packs/.gitignore       packs are not committed, unless they are vendored
 //! packs/vendored.json    packs are committed; there only if they are
 //! packs/.mu/lock         held by the run that changes packs
+//! packs/.mu/partial.json what packs leave out that make room for others
 //! packs/.mu/staging/     packs on their way
 //! CACHE/packs/HEX.json   what mu installed in one packs folder
 //! ```

@@ -31,7 +31,7 @@ impl PacksFolder {
             known => known.unwrap_or_default(),
         };
         let (before, locked) = (state.packs.clone(), locked());
-        let record = if is_vendored { self.record()? } else { Default::default() };
+        let record = self.record()?;
         let places: Vec<&str> = locked.iter().map(|pack| &*pack.place).collect();
         let mut folders = Folders::of(self);
         for pack in &locked {

@@ -6,7 +6,7 @@
 //! out.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mu_provider::{Digest, Entry};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ use crate::packs::state::{entries, lines};
 use crate::packs::{PacksError, PacksFolder, State, Wanted, is_below};
 
 const FILE: &str = "vendored.json";
+
+/// The same record of packs that are not vendored, among what mu keeps for itself: there if a pack leaves something out.
+const PARTIAL: &str = "partial.json";
 
 /// The newest format this program writes and reads.
 const FORMAT: u32 = 2;
@@ -89,7 +92,7 @@ impl PacksFolder {
         let mut state = self.state()?;
         state.pending.extend(state.packs.keys().cloned());
         self.write_state(&state)?;
-        self.write_record(&state)?;
+        Self::write_record_at(&self.record_path(), &state)?;
         Ok(self.write_gitignore()?)
     }
 
@@ -119,13 +122,13 @@ impl PacksFolder {
         }
     }
 
-    /// What is known of vendored packs; a damaged record knows nothing.
+    /// What packs leave out; a damaged record knows nothing.
     ///
     /// # Errors
     ///
     /// When it cannot be read, or a newer mu wrote it.
     pub fn record(&self) -> Result<Record, PacksError> {
-        let path = self.record_path();
+        let path = if self.is_vendored() { self.record_path() } else { self.partial_path() };
         let Some(text) = fs::read_text_if_there(&path)? else { return Ok(Record::default()) };
         let Ok(file) = serde_json::from_str::<RecordFile>(&text) else {
             return Ok(Record::default());
@@ -140,8 +143,18 @@ impl PacksFolder {
         Ok(Record(parts.collect()))
     }
 
-    /// Writes what a checkout cannot tell of the packs in `state`.
+    /// Writes what nobody could tell of the packs in `state` who has only them and the lock.
     pub(super) fn write_record(&self, state: &State) -> Result<(), FileError> {
+        if self.is_vendored() {
+            return Self::write_record_at(&self.record_path(), state);
+        }
+        if state.packs.values().all(|pack| pack.omitted.is_empty()) {
+            return fs::remove_file(&self.partial_path());
+        }
+        Self::write_record_at(&self.partial_path(), state)
+    }
+
+    fn write_record_at(path: &Path, state: &State) -> Result<(), FileError> {
         let partial = state.packs.iter().filter(|(_, pack)| !pack.omitted.is_empty());
         let partial = partial.map(|(place, pack)| {
             let line = PartLine { digest: pack.digest.to_string(), omitted: lines(&pack.omitted) };
@@ -152,7 +165,7 @@ impl PacksFolder {
         let mut text =
             serde_json::to_string_pretty(&file).expect("strings and numbers always serialise");
         text.push('\n');
-        fs::write_atomic(&self.record_path(), text.as_bytes())
+        fs::write_atomic(path, text.as_bytes())
     }
 
     /// Says what of the packs folder is committed.
@@ -167,5 +180,9 @@ impl PacksFolder {
 
     fn record_path(&self) -> PathBuf {
         self.path().join(FILE)
+    }
+
+    fn partial_path(&self) -> PathBuf {
+        self.own_folder().join(PARTIAL)
     }
 }

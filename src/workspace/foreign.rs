@@ -43,7 +43,7 @@ pub enum ForeignError {
 }
 
 /// What mu reads or writes by its name in a workspace's root, and whether it is a folder.
-const KNOWN: [(&str, bool); 9] = [
+const KNOWN: [(&str, bool); 10] = [
     (".mu", true),
     (".mu/workspace.yaml", false),
     (".mu/packs", true),
@@ -52,6 +52,7 @@ const KNOWN: [(&str, bool); 9] = [
     (".mu/packs/vendored.json", false),
     (".mu/packs/.mu", true),
     (".mu/packs/.mu/lock", false),
+    (".mu/packs/.mu/partial.json", false),
     ("Mu.lock", false),
 ];
 

@@ -472,7 +472,6 @@ fn a_record_of_vendored_packs_excuses_nothing() {
 #[test]
 fn a_cache_that_was_cleaned_costs_one_verification() {
     let sandbox = checkout();
-    sandbox.offer("aws: ".replace(": ", " 1.0.0:").as_str());
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["list"]).ok().does_not_say(&["not installed"]);
@@ -483,6 +482,14 @@ fn a_cache_that_was_cleaned_costs_one_verification() {
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["remove", "aws/ec2"]).ok();
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com"));
+    // So is a pack that makes room for another one inside of it.
+    let files = Package::new("aws", "1.0.0").file("vpc/own.txt", "its own").file("top.txt", "t");
+    sandbox.publish(&[files]);
+    sandbox.mu(&["add", "aws", "aws/vpc"]).ok();
+    sandbox.mu(&["cache", "clean"]).ok();
+    sandbox.mu(&["get", "--offline"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["remove", "aws", "aws/vpc"]).ok();
+    assert!(!sandbox.has("work/.mu/packs/.mu/partial.json"));
     // A pack that changed meanwhile is not taken for what it was.
     sandbox.mu(&["add", "aws/ec2"]).ok();
     sandbox.mu(&["cache", "clean"]).ok();
