@@ -328,14 +328,15 @@ impl Database {
                     break Err(ReceiveError::Refused(refuse(&text)));
                 }
                 progress.bytes(done, None);
-                let written = indexer.write_all(&buffer[..count]).map_err(|error| match error
-                    .downcast::<git2::Error>(
-                ) {
-                    Ok(error) => broken(error),
-                    Err(error) => ReceiveError::Refused(cannot_write(&self.folder, error)),
+                let piece = buffer.get(..count).unwrap_or_default();
+                let written = indexer.write_all(piece).map_err(|error| {
+                    match error.downcast::<git2::Error>() {
+                        Ok(error) => broken(error),
+                        Err(error) => ReceiveError::Refused(cannot_write(&self.folder, error)),
+                    }
                 });
                 // Whoever looks through it gave up if nobody takes it.
-                if written.is_err() || sender.send(buffer[..count].to_vec()).is_err() {
+                if written.is_err() || sender.send(piece.to_vec()).is_err() {
                     break written;
                 }
             };

@@ -22,14 +22,12 @@ impl Submodules {
                 continue;
             }
             let (key, value) = line.split_once('=').unwrap_or((line, ""));
-            let slot = match key.trim().to_ascii_lowercase().as_str() {
-                "path" => 0,
-                "url" => 1,
-                _ => continue,
-            };
-            if let Some(name) = &section {
-                let entry = sections.entry(String::clone(name)).or_default();
-                entry[slot] = Some(unquote(value.trim()));
+            let Some(name) = &section else { continue };
+            let [path, url] = sections.entry(String::clone(name)).or_default();
+            match key.trim().to_ascii_lowercase().as_str() {
+                "path" => *path = Some(unquote(value.trim())),
+                "url" => *url = Some(unquote(value.trim())),
+                _ => {}
             }
         }
         let pairs = sections.into_values().filter_map(|[path, url]| {

@@ -17,6 +17,8 @@
 //! Nothing is ever checked out, and no code of a repository runs. What a release depends on is not
 //! known here, nor is what its manifest says.
 
+#![deny(clippy::indexing_slicing)]
+
 mod commit;
 mod database;
 mod dates;

@@ -168,7 +168,7 @@ impl PackScan {
         let mut found = None;
         if let Some(sizes) = delta {
             let were_known = sizes.known == 2;
-            sizes.read(&self.buffer[..made])?;
+            sizes.read(self.buffer.get(..made).unwrap_or_default())?;
             if sizes.known == 2 && !were_known {
                 found = Some(sizes.sizes);
                 grown += sizes.sizes[1];
@@ -187,7 +187,7 @@ impl PackScan {
         if self.total > RATIO_MATTERS_ABOVE && self.total / self.received > RATIO {
             return Err(PackError::Ratio);
         }
-        Ok(&bytes[used..])
+        Ok(bytes.get(used..).unwrap_or_default())
     }
 
     fn next(&mut self) {
@@ -235,7 +235,7 @@ impl<R> Scanned<R> {
 impl<R: Read> Read for Scanned<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.scan.feed(&buffer[..count]).map_err(io::Error::other)?;
+        self.scan.feed(buffer.get(..count).unwrap_or_default()).map_err(io::Error::other)?;
         Ok(count)
     }
 }

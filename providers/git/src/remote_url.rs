@@ -318,7 +318,7 @@ fn decode(path: &str) -> String {
         match (first, digit(0), digit(1)) {
             (b'%', Some(high), Some(low)) => {
                 bytes.push(u8::try_from(high * 16 + low).expect("two hex digits fit a byte"));
-                rest = &after[2..];
+                rest = after.get(2..).unwrap_or_default();
             }
             _ => bytes.push(*first),
         }

@@ -118,14 +118,18 @@ fn parse_commit(data: &[u8]) -> Option<Oid> {
     Oid::from_str(std::str::from_utf8(line.strip_prefix(b"tree ")?).ok()?).ok()
 }
 
+/// What is before and what is behind the first `byte`.
+fn split_at_byte(data: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let (before, rest) = data.split_at_checked(data.iter().position(|one| *one == byte)?)?;
+    Some((before, rest.split_first()?.1))
+}
+
 /// The entries of a tree: `MODE NAME`, a zero byte, and 20 bytes of object name, again and again.
 fn parse_tree(mut data: &[u8]) -> Option<Vec<Entry>> {
     let mut entries = Vec::new();
     while !data.is_empty() {
-        let space = data.iter().position(|byte| *byte == b' ')?;
-        let (mode, rest) = (&data[..space], &data[space + 1..]);
-        let zero = rest.iter().position(|byte| *byte == 0)?;
-        let (name, rest) = (&rest[..zero], &rest[zero + 1..]);
+        let (mode, rest) = split_at_byte(data, b' ')?;
+        let (name, rest) = split_at_byte(rest, 0)?;
         let (oid, rest) = rest.split_at_checked(20)?;
         let entry =
             Entry { kind: kind(mode), name: name.to_vec(), oid: Oid::from_bytes(oid).ok()? };

@@ -33,7 +33,10 @@ pub(crate) fn printable_end(bytes: &[u8]) -> String {
     };
     match (lines.iter().rev().take_while(fits).count(), lines.last()) {
         (0, Some(last)) => last.chars().skip(last.chars().count() - LONGEST).collect(),
-        (count, _) => lines[lines.len() - count..].join("; "),
+        (count, _) => {
+            let last: Vec<String> = lines.iter().rev().take(count).rev().cloned().collect();
+            last.join("; ")
+        }
     }
 }
 

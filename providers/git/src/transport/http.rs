@@ -125,8 +125,7 @@ fn other_kind(remote: &RemoteUrl, response: Response) -> ProviderError {
     // Nothing is lost if the rest does not come.
     let _ = response.take(41).read_to_end(&mut start);
     let dumb = start.len() == 41
-        && start[40] == b'\t'
-        && start[..40].iter().all(|byte| byte.is_ascii_hexdigit());
+        && start.strip_suffix(b"\t").is_some_and(|oid| oid.iter().all(u8::is_ascii_hexdigit));
     if dumb {
         return ProviderError::new(
             ErrorKind::Protocol,

@@ -79,7 +79,7 @@ fn collect(mut words: ChildStderr) -> Receiver<Vec<u8>> {
         let mut kept = Vec::new();
         let mut buffer = [0; 1 << 10];
         while let Ok(count @ 1..) = words.read(&mut buffer) {
-            kept.extend_from_slice(&buffer[..count]);
+            kept.extend(buffer.iter().take(count));
             let surplus = kept.len().saturating_sub(KEPT);
             kept.drain(..surplus);
         }

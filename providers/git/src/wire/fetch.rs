@@ -239,8 +239,7 @@ impl<R: Read> Read for PackReader<'_, R> {
         if self.used == self.chunk.len() && !self.ended {
             self.next_chunk().map_err(io::Error::other)?;
         }
-        let count = buffer.len().min(self.chunk.len() - self.used);
-        buffer[..count].copy_from_slice(&self.chunk[self.used..self.used + count]);
+        let count = self.chunk.get(self.used..).unwrap_or_default().read(buffer)?;
         self.used += count;
         Ok(count)
     }

@@ -199,9 +199,11 @@ impl RefsBuilder {
 }
 
 fn split(line: &[u8]) -> Result<(Oid, &[u8]), WireError> {
-    let space = line.iter().position(|byte| *byte == b' ');
-    let space = space.ok_or(WireError::Malformed("a ref without a name"))?;
-    Ok((parse_oid(&line[..space])?, &line[space + 1..]))
+    let mut parts = line.splitn(2, |byte| *byte == b' ');
+    let (Some(oid), Some(name)) = (parts.next(), parts.next()) else {
+        return Err(WireError::Malformed("a ref without a name"));
+    };
+    Ok((parse_oid(oid)?, name))
 }
 
 pub(super) fn parse_oid(hex: &[u8]) -> Result<Oid, WireError> {
