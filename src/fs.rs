@@ -231,22 +231,21 @@ pub fn write_through_links(path: &Path, content: &[u8]) -> Result<(), FileError>
 /// When `content` cannot be read, the folder or the file cannot be written, or a symbolic link is there; what was there
 /// is then as it was.
 pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileError> {
-    let target = path;
-    if target.is_symlink() {
+    if path.is_symlink() {
         let problem = "it is a symbolic link, and what it leads to may be somebody else's";
         let error = io::Error::new(io::ErrorKind::InvalidInput, problem);
-        return Err(FileError::new("write", target, error));
+        return Err(FileError::new("write", path, error));
     }
-    let folder = target.parent().unwrap_or(Path::new("/"));
+    let folder = path.parent().unwrap_or(Path::new("/"));
     create_folder(folder)?;
     let mut staged = tempfile::Builder::new()
         .prefix(".mu-")
         .tempfile_in(folder)
         .at("write a file in", folder)?;
     io::copy(content, staged.as_file_mut()).at("write", staged.path())?;
-    let permissions = fs::metadata(target).map(|metadata| metadata.permissions());
-    set_permissions(staged.as_file(), permissions.ok()).at("write", target)?;
-    staged.persist(target).map_err(|error| FileError::new("write", target, error.error))?;
+    let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
+    set_permissions(staged.as_file(), permissions.ok()).at("write", path)?;
+    staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
     Ok(())
 }
 

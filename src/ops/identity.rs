@@ -4,8 +4,6 @@
 //! by a lock has its content pinned by the lock; there, name and version are compared. Repositories and folders were
 //! read themselves when they were chosen, and their names are theirs.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +13,6 @@ use mu_provider::{Listing, Release, Silent};
 use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
-use crate::manifest::source::MAX_BYTES;
 use crate::manifest::{Head, JSON_NAME, Manifest, ManifestError, YAML_NAME};
 use crate::ops::agreement::first_difference;
 use crate::ops::{Code, CommandError, Session};
@@ -219,12 +216,7 @@ pub(super) fn check_all(
     let failure = Mutex::new(None);
     let work = || {
         while let Some(content) = contents.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let text = match content.line {
-                Some(_) => None,
-                None => read(&content.folder.join(YAML_NAME)),
-            };
-            let content = Content { manifest: text.as_deref(), ..*content };
-            if let Err(error) = check(session, &content, &|| route(content.package)) {
+            if let Err(error) = check(session, content, &|| route(content.package)) {
                 next.store(contents.len(), Ordering::Relaxed);
                 lock(&failure).get_or_insert(error);
             }
@@ -238,14 +230,6 @@ pub(super) fn check_all(
         });
     }
     guard::into_inner(failure).map_or(Ok(()), Err)
-}
-
-/// A file that is no longer than a manifest may be.
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let most = u64::try_from(MAX_BYTES).expect("a megabyte fits");
-    File::open(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() <= MAX_BYTES).then_some(bytes)
 }
 
 /// The name and the version in a manifest with the lines `name: NAME` and `version: VERSION`, as nearly every manifest has

@@ -111,9 +111,13 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let root = root_of(scope, &environment);
+        if scope == Scope::Workspace {
+            check_root(&root, &environment)?;
+        }
         Self::open_at(&root, environment, options, scope, events)
     }
 
+    /// Opens what is at a root that was checked.
     fn open_at(
         root: &Path,
         environment: Environment,
@@ -122,10 +126,7 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let workspace = match scope {
-            Scope::Workspace => {
-                check_root(root, &environment)?;
-                Workspace::open(root, &environment.mu_home)?
-            }
+            Scope::Workspace => Workspace::open(root, &environment.mu_home)?,
             Scope::Global => global(&environment)?,
         };
         Ok(Self::new(environment, options, scope, events, workspace))
@@ -199,7 +200,7 @@ impl Session {
                 return Err(CommandError::new(Code::Usage, message)
                     .hint("use `--global`, or work in another folder"));
             }
-            // Before anything is made there; and again where it is opened, as for every command.
+            // Before anything is made there.
             check_root(&root, &environment)?;
         }
         let made = packs.missing_folders();
