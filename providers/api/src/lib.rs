@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod conformance;
 mod digest;
 mod error;
+pub mod fs;
 #[cfg(feature = "http")]
 pub mod http;
 mod location;
