@@ -24,7 +24,7 @@
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!
 //! The providers (`providers/hub`, `providers/git`, `providers/path`) are crates of their own. They know
-//! the protocol in `providers/api`, and nothing of this library. So is `hub/`, which writes hubs. `picture/` draws
+//! the protocol in `providers/api`, and nothing of this library. So is `crates/hub/`, which writes hubs. `crates/picture/` draws
 //! dependency graphs for both.
 //!
 //! # Files on disk
@@ -44,7 +44,7 @@
 //! | `CACHE/catalogs/` | `providers/hub` |
 //! | `CACHE/downloads/` | `providers/hub` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
-//! | `hub.json`, `index/`, `packs/` and the rest of a hub | `hub/`, the crate `mu-hub`; read by `providers/hub` |
+//! | `hub.json`, `index/`, `packs/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!
 //! `CACHE` is `$MU_CACHE_DIR`, or `mu` in the platform's cache folder. All of it can be deleted at any time.
 

@@ -20,9 +20,9 @@ pub(crate) mod git;
 #[expect(dead_code, reason = "the hub provider's own tests use the rest")]
 mod nginx;
 
-#[path = "../../hub/tests/hub/azurite.rs"]
+#[path = "../../crates/hub/tests/hub/azurite.rs"]
 mod azurite;
-#[path = "../../hub/tests/hub/google.rs"]
+#[path = "../../crates/hub/tests/hub/google.rs"]
 #[expect(dead_code, reason = "the hub's own tests use the rest")]
 mod google;
 

@@ -1,4 +1,4 @@
-//! An S3-compatible server, which `.ci/setup` builds: see `hub/tests/s3-server`.
+//! An S3-compatible server, which `.ci/setup` builds: see `crates/hub/tests/s3-server`.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

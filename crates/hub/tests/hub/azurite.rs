@@ -1,4 +1,4 @@
-//! Azurite, Microsoft's own emulator of Azure Blob Storage, which `.ci/setup` installs: see `hub/tests/azurite`.
+//! Azurite, Microsoft's own emulator of Azure Blob Storage, which `.ci/setup` installs: see `crates/hub/tests/azurite`.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -15,10 +15,10 @@ impl Azurite {
     /// Starts one with an empty container.
     pub(crate) fn start() -> Self {
         let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-        let project = folders.find(|folder| folder.join("hub/tests/azurite").is_dir());
+        let project = folders.find(|folder| folder.join("crates/hub/tests/azurite").is_dir());
         let project = project.expect("the tests are in the project");
         let mut command = Command::new("node");
-        command.arg(project.join("hub/tests/azurite/serve.js"));
+        command.arg(project.join("crates/hub/tests/azurite/serve.js"));
         command.arg(project.join("target/azurite/node_modules"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap_or_else(|error| {

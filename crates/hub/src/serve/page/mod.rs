@@ -4,7 +4,7 @@
 //! depends on it; `readme/` reads its readme, `relations.rs` knows who depends on whom,
 //! `graph.rs` draws it. `assets.rs` has style and script,
 //! `answer.rs` how pages are sent, `address.rs` and `target.rs` what references look like. The templates are in
-//! `hub/templates/`. Nothing here changes a hub.
+//! `crates/hub/templates/`. Nothing here changes a hub.
 //!
 //! All links are relative, so that the pages work wherever a proxy puts them.
 
