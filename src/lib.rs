@@ -10,8 +10,8 @@
 //! | --- | --- |
 //! | [`env`], [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
 //! | [`guard`] | mutexes whose owner panicked |
-//! | [`reference`] | texts that name packages, ids, versions, ranges; no I/O |
-//! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout |
+//! | [`reference`] | texts that name packages, ids, versions, ranges; no I/O; in the crate `mu-manifest` |
+//! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout; the crate `mu-manifest` |
 //! | [`workspace`] | the root, the settings, the workspace's own packages |
 //! | [`search`] | the eight places where a package may be |
 //! | [`index`] | from an id to its releases, over the providers; which provider serves what |
@@ -54,12 +54,12 @@ pub mod fs;
 pub mod guard;
 pub mod index;
 pub mod lock;
-pub mod manifest;
 pub mod ops;
 pub mod packs;
-pub mod reference;
 pub mod report;
 pub mod search;
 pub mod select;
 pub mod store;
 pub mod workspace;
+
+pub use mu_manifest::{self as manifest, reference};

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::read::{self, Kind};
 use super::{CONFIG_FILE, Registry, registry};
 use crate::manifest::edit::EditError;
+use crate::manifest::source::New;
 use crate::manifest::source::layout::{self, Collection, NewEntry, Patch};
-use crate::manifest::source::render::New;
 use crate::manifest::source::{Document, SourceError};
 
 const KEY: &str = "registries";

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{Collection, Patch};
-use crate::manifest::source::node::{Entry, Kind};
-use crate::manifest::source::{Document, SourceError};
+use crate::source::node::{Entry, Kind};
+use crate::source::{Document, SourceError};
 
 impl<'d> Patch<'d> {
     /// The text with all changes made; `None` if it is no longer well formed or lacks a comment that
@@ -35,7 +35,7 @@ impl<'d> Patch<'d> {
 
 impl Document<'_> {
     /// Whether another text of the same file says the same under every outermost key but one.
-    pub(crate) fn differs_only_in(&self, key: &str, other: &Document<'_>) -> bool {
+    pub fn differs_only_in(&self, key: &str, other: &Document<'_>) -> bool {
         let (left, right) = (self.others(key), other.others(key));
         let same = |(left, right): (&&Entry<'_>, &&Entry<'_>)| {
             left.key == right.key && left.value.means(&right.value)
@@ -58,7 +58,7 @@ impl Document<'_> {
 /// # Errors
 ///
 /// When the change itself fails; `Ok(None)` when its result would have lost something.
-pub(crate) fn change(
+pub fn change(
     path: &Path,
     text: &str,
     key: &str,

@@ -1,11 +1,11 @@
 //! One dependency as it is written: alone or in its long form, in a list or a map.
 
-use crate::manifest::Requirement;
-use crate::manifest::requirement::{INDIRECT_KEY, is_version_alone};
-use crate::manifest::source::SourceError;
-use crate::manifest::source::layout::{Collection, NewEntry, Patch};
-use crate::manifest::source::render::New;
+use crate::Requirement;
 use crate::reference::Reference;
+use crate::requirement::{INDIRECT_KEY, is_version_alone};
+use crate::source::SourceError;
+use crate::source::layout::{Collection, NewEntry, Patch};
+use crate::source::render::New;
 
 /// What is written where only a version can stand and none is asked for.
 const ANY_VERSION: &str = "latest";

@@ -155,7 +155,11 @@ fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
 }
 
 /// A name, or base and name: neither protocol nor version.
-pub(crate) fn unversioned(text: &str) -> Result<Reference, Problem> {
+///
+/// # Errors
+///
+/// When the text is not a reference, or says more.
+pub fn unversioned(text: &str) -> Result<Reference, Problem> {
     let expected = "expected a name such as `acmecorp/elk`, or base and name";
     let reference = Reference::parse(text).map_err(|error| Problem::from(error).help(expected))?;
     if let Some(at) = text.find('#') {
@@ -242,7 +246,11 @@ fn files(table: Table<'_>) -> Result<Globs, SourceError> {
 }
 
 /// A list of patterns.
-pub(crate) fn globs(value: Value<'_>) -> Result<Globs, SourceError> {
+///
+/// # Errors
+///
+/// When the value is not a list, or something in it is not a pattern.
+pub fn globs(value: Value<'_>) -> Result<Globs, SourceError> {
     let mut globs = Globs::default();
     for pattern in value.list()? {
         pattern.text()?.parse(|text| globs.push(text))?;
@@ -269,8 +277,12 @@ fn word(text: &Text<'_>) -> Result<String, SourceError> {
     Ok(word.to_owned())
 }
 
-/// The value that the text names.
-pub(crate) fn one_of<T: Copy>(
+/// The one of `values` whose name is the text.
+///
+/// # Errors
+///
+/// When it is none of them.
+pub fn one_of<T: Copy>(
     text: &Text<'_>,
     values: &[T],
     name: impl Fn(T) -> &'static str,

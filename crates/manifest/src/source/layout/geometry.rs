@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use crate::manifest::source::node::{Entry, Kind, Node};
-use crate::manifest::source::{Document, SourceError};
+use crate::source::node::{Entry, Kind, Node};
+use crate::source::{Document, SourceError};
 
 /// How far a list or map is indented below its key, if the file has no habit of its own.
 const STEP: &str = "  ";

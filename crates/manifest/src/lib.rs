@@ -1,7 +1,8 @@
 //! Manifests: what a package's `Mu.yaml` or `Mu.json` says, and changes to it that keep a person's layout.
 //!
-//! [`Manifest`] is the domain type, [`source`] reads files with positions, [`edit`] changes their text.
-//! Nothing here knows of workspaces, and nothing looks further than one folder.
+//! It is a crate of its own so that mu and a hub read them alike. [`reference`] has the texts that name packages, ids,
+//! versions and ranges, [`Manifest`] is the domain type, [`source`] reads files with positions, [`edit`] changes their
+//! text. Nothing here knows of workspaces, and nothing looks further than one folder.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -11,6 +12,7 @@ mod glob;
 mod locate;
 mod place;
 mod read;
+pub mod reference;
 mod release;
 mod requirement;
 #[allow(dead_code, reason = "only the shape of its types is used")]
@@ -22,21 +24,20 @@ use std::path::Path;
 
 pub use self::capability::{Capability, Constraint};
 pub use self::glob::Globs;
-pub use self::locate::{JSON_NAME, Loaded, ManifestError, YAML_NAME, misspelt};
-pub(crate) use self::locate::{manifest_name, misspelt_name, read_text_if_there};
-pub(crate) use self::place::error_at_dependency;
-pub(crate) use self::read::{globs, one_of, unversioned};
-pub use self::requirement::Requirement;
-pub(crate) use self::requirement::is_version_alone;
+pub use self::locate::{
+    JSON_NAME, Loaded, ManifestError, YAML_NAME, manifest_name, misspelt, misspelt_name,
+    read_text_if_there,
+};
+pub use self::place::error_at_dependency;
+pub use self::read::{globs, one_of, unversioned};
+use self::reference::{Version, VersionSpec};
+pub use self::requirement::{Requirement, is_version_alone};
 pub use self::schema::schema;
-#[cfg(test)]
-pub(crate) use self::schema::schema_has_keys;
-pub(crate) use self::source::render::quoted;
+pub use self::source::render::quoted;
 use self::source::{Document, SourceError};
 pub use self::types::{
     API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Warning,
 };
-use crate::reference::{Version, VersionSpec};
 
 impl Manifest {
     /// Reads `text`, the content of the manifest at `path`; `.json` is read as JSON, all else as YAML.

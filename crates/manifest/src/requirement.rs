@@ -276,7 +276,7 @@ impl<'d> Entry<'d> {
 /// Whether a value in the map form is a version alone: whatever names no place.
 ///
 /// A branch with a slash (`release/2024`) reads as a package; it needs the `#` of a reference.
-pub(crate) fn is_version_alone(text: &str) -> bool {
+pub fn is_version_alone(text: &str) -> bool {
     !text.contains(['#', '/', ':'])
 }
 

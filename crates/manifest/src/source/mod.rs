@@ -6,7 +6,7 @@
 mod conflict;
 mod error;
 mod json;
-pub(crate) mod layout;
+pub mod layout;
 mod node;
 pub(crate) mod render;
 mod value;
@@ -18,9 +18,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-pub(crate) use self::conflict::conflict;
+pub use self::conflict::conflict;
 pub use self::error::{SourceError, line_of};
 pub use self::node::Node;
+pub use self::render::New;
 pub use self::value::{Problem, Table, Text, Value};
 pub use self::words::{nearest, printable};
 

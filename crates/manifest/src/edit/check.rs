@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Section;
-use crate::manifest::source::{Document, SourceError};
-use crate::manifest::{Requirement, requirement};
+use crate::source::{Document, SourceError};
+use crate::{Requirement, requirement};
 
 /// The dependencies that a document says.
 pub(super) fn requirements(

@@ -87,7 +87,7 @@ impl Globs {
     }
 
     /// The places in the list of the patterns that choose none of `paths`, though they are to choose some in particular.
-    pub(crate) fn idle(&self, paths: &[&str]) -> Vec<usize> {
+    pub fn idle(&self, paths: &[&str]) -> Vec<usize> {
         let paths: Vec<Vec<&str>> = paths.iter().map(|path| split(path)).collect();
         let is_idle = |pattern: &Pattern| {
             let is_particular = !pattern.negated && !pattern.matches(&[]);

@@ -1,9 +1,9 @@
 //! Lists and maps whose entries stand on lines of their own.
 
 use super::{Collection, NewEntry, Patch, is_flow, is_list};
-use crate::manifest::source::SourceError;
-use crate::manifest::source::node::Style;
-use crate::manifest::source::render::render_key;
+use crate::source::SourceError;
+use crate::source::node::Style;
+use crate::source::render::render_key;
 
 impl<'d> Patch<'d> {
     /// Puts a line behind the last entry's.

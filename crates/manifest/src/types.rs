@@ -212,7 +212,8 @@ pub struct Warning {
 }
 
 impl Warning {
-    pub(crate) fn new(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
+    /// What is probably not meant, in the file or folder at `path`; `line` counts from 1.
+    pub fn new(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
         let message = message.into();
         let message = super::source::printable(&without_secrets(&message)).into_owned();
         Self { path: path.to_owned(), line, message }

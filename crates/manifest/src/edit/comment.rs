@@ -4,10 +4,10 @@
 //! entry also has a form as a key, for where no comment can stand.
 
 use super::{EditError, Editor, Section, entry, step};
-use crate::manifest::requirement::{INDIRECT, INDIRECT_KEY};
-use crate::manifest::source::Document;
-use crate::manifest::source::layout::{self, Collection, Patch};
 use crate::reference::Reference;
+use crate::requirement::{INDIRECT, INDIRECT_KEY};
+use crate::source::Document;
+use crate::source::layout::{self, Collection, Patch};
 
 use std::path::Path;
 

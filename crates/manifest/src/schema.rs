@@ -185,23 +185,21 @@ struct Build {
     outputs: Option<Vec<String>>,
 }
 
-/// Checks that a schema has, at `pointer`, the keys that are read, and no others.
-#[cfg(test)]
-pub(crate) fn schema_has_keys(schema: &Value, pointer: &str, keys: &[&str]) {
-    let properties = schema.pointer(pointer).and_then(Value::as_object);
-    let mut found: Vec<&str> =
-        properties.expect("is in the schema").keys().map(String::as_str).collect();
-    let mut keys = keys.to_vec();
-    found.sort_unstable();
-    keys.sort_unstable();
-    assert_eq!(found, keys, "{pointer}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{read, requirement};
-    use super::schema_has_keys as check;
     use super::*;
+
+    /// Checks that a schema has, at `pointer`, the keys that are read, and no others.
+    fn check(schema: &Value, pointer: &str, keys: &[&str]) {
+        let properties = schema.pointer(pointer).and_then(Value::as_object);
+        let mut found: Vec<&str> =
+            properties.expect("is in the schema").keys().map(String::as_str).collect();
+        let mut keys = keys.to_vec();
+        found.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(found, keys, "{pointer}");
+    }
 
     #[test]
     fn the_schema_has_the_keys_that_are_read() {

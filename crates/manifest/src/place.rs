@@ -7,7 +7,7 @@ use crate::reference::Reference;
 
 /// An error about the dependency that is written `reference` in the manifest (or index line) `text`, if it is found
 /// there. `path` tells the format.
-pub(crate) fn error_at_dependency(
+pub fn error_at_dependency(
     path: &Path,
     text: &str,
     reference: &str,

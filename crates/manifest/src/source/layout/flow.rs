@@ -1,8 +1,8 @@
 //! Lists and maps in brackets: YAML's on one line or several, and all of JSON's.
 
 use super::{Collection, Format, NewEntry, Patch};
-use crate::manifest::source::SourceError;
-use crate::manifest::source::node::Style;
+use crate::source::SourceError;
+use crate::source::node::Style;
 
 impl<'d> Patch<'d> {
     pub(super) fn push_to_flow(

@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn number(&mut self) -> Result<u64, Fault> {
         let start = self.at;
         let number = self.number_with_zeros()?;
-        if self.text.as_bytes()[start] == b'0' && self.at > start + 1 {
+        if self.text.as_bytes().get(start) == Some(&b'0') && self.at > start + 1 {
             return Err(Fault::new(start, NO_LEADING_ZERO));
         }
         Ok(number)

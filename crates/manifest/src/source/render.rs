@@ -9,9 +9,12 @@ use super::{Document, Format};
 
 /// A value that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum New {
+pub enum New {
+    /// A text.
     Text(String),
+    /// `true` or `false`.
     Flag(bool),
+    /// A map on one line.
     Table(Vec<(&'static str, New)>),
 }
 
@@ -86,7 +89,7 @@ fn reads_back(text: &str, flow: bool) -> bool {
 }
 
 /// A text in double quotes, as YAML and JSON both read it.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("text is always JSON")
 }
 

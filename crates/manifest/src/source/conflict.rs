@@ -12,7 +12,7 @@ use super::SourceError;
 const HELP: &str = "keep what should stand there, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
 
 /// The error of a file in which a merge left a conflict; `None` where there is none.
-pub(crate) fn conflict(path: &Path, text: &str) -> Option<SourceError> {
+pub fn conflict(path: &Path, text: &str) -> Option<SourceError> {
     let (begin, end) = (marker(text, "<<<<<<<"), marker(text, ">>>>>>>"));
     let message = "a merge left a conflict in this file";
     let error = |span| SourceError::new(path, text, span, message).help(HELP);

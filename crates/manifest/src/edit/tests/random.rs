@@ -5,9 +5,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{editor, path_of, requirement};
-use crate::manifest::edit::Section;
-use crate::manifest::source::Document;
-use crate::manifest::{Manifest, Requirement};
+use crate::edit::Section;
+use crate::source::Document;
+use crate::{Manifest, Requirement};
 
 /// Manifests as people write them: comments and empty lines anywhere, any quotes, either line ending.
 fn manifest() -> impl Strategy<Value = String> {

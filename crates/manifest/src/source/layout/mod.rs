@@ -11,7 +11,7 @@ mod geometry;
 
 use std::ops::Range;
 
-pub(crate) use self::check::change;
+pub use self::check::change;
 use self::geometry::{is_flow, is_list};
 use super::node::{Entry, Kind, Node, Style};
 use super::render::{Manner, New, render_key, render_text};
@@ -19,21 +19,23 @@ use super::{Document, Format, SourceError};
 
 /// Changes to one document, by places in its text as it was read.
 #[derive(Debug)]
-pub(crate) struct Patch<'d> {
+pub struct Patch<'d> {
     document: &'d Document<'d>,
     splices: Vec<(Range<usize>, String)>,
 }
 
 /// One more entry for a list, or with a key for a map.
 #[derive(Debug, Clone)]
-pub(crate) struct NewEntry {
-    pub(crate) key: Option<String>,
-    pub(crate) value: New,
+pub struct NewEntry {
+    /// Its key, in a map.
+    pub key: Option<String>,
+    /// Its value.
+    pub value: New,
 }
 
 /// A list or map in a document.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Collection<'d> {
+pub struct Collection<'d> {
     node: &'d Node<'d>,
     /// The key of the outermost map that it stands behind; `None` for what is deeper inside.
     key: Option<&'d Entry<'d>>,
@@ -43,13 +45,13 @@ pub(crate) struct Collection<'d> {
 
 impl<'d> Collection<'d> {
     /// The one under `key` of the outermost map, if the document has that key.
-    pub(crate) fn find(document: &'d Document<'d>, key: &str) -> Option<Self> {
+    pub fn find(document: &'d Document<'d>, key: &str) -> Option<Self> {
         let entry = document.node().entry(key)?;
         Some(Self { node: &entry.value, key: Some(entry), in_flow: is_flow(document.node()) })
     }
 
     /// The list or map that is entry `index` of this one.
-    pub(crate) fn inner(self, index: usize) -> Self {
+    pub fn inner(self, index: usize) -> Self {
         Self { node: self.value(index), key: None, in_flow: self.in_flow || is_flow(self.node) }
     }
 
@@ -80,12 +82,12 @@ impl<'d> Collection<'d> {
     }
 
     /// Whether this is a map.
-    pub(crate) fn is_table(self) -> bool {
+    pub fn is_table(self) -> bool {
         matches!(self.node.kind, Kind::Table { .. })
     }
 
     /// Whether its entries stand inside brackets.
-    pub(crate) fn is_flow(self) -> bool {
+    pub fn is_flow(self) -> bool {
         self.in_flow || is_flow(self.node)
     }
 
@@ -159,11 +161,11 @@ impl<'d> Patch<'d> {
     }
 
     /// Puts one more entry at the end of a list or map.
-    pub(crate) fn push(
-        &mut self,
-        collection: Collection<'d>,
-        new: &NewEntry,
-    ) -> Result<(), SourceError> {
+    ///
+    /// # Errors
+    ///
+    /// When its layout is not understood.
+    pub fn push(&mut self, collection: Collection<'d>, new: &NewEntry) -> Result<(), SourceError> {
         let node = collection.node;
         if let (Kind::Scalar { .. }, false) = (&node.kind, node.is_null()) {
             return Err(self.document.not_understood(node.span()));
@@ -178,7 +180,11 @@ impl<'d> Patch<'d> {
     }
 
     /// Puts a new key with a list or map of one entry at the end of the outermost map.
-    pub(crate) fn push_collection(&mut self, key: &str, new: &NewEntry) -> Result<(), SourceError> {
+    ///
+    /// # Errors
+    ///
+    /// When its layout is not understood.
+    pub fn push_collection(&mut self, key: &str, new: &NewEntry) -> Result<(), SourceError> {
         let root = self.document.node();
         match &root.kind {
             Kind::Table { flow: true, .. } => {
@@ -201,11 +207,11 @@ impl<'d> Patch<'d> {
     }
 
     /// Takes an entry out of a list or map; an emptied one stays as `[]` or `{}`.
-    pub(crate) fn take(
-        &mut self,
-        collection: Collection<'d>,
-        index: usize,
-    ) -> Result<(), SourceError> {
+    ///
+    /// # Errors
+    ///
+    /// When its layout is not understood.
+    pub fn take(&mut self, collection: Collection<'d>, index: usize) -> Result<(), SourceError> {
         if is_flow(collection.node) {
             self.take_from_flow(collection, index);
             return Ok(());
@@ -214,7 +220,11 @@ impl<'d> Patch<'d> {
     }
 
     /// Writes another text in place of the value of entry `index`, in the same quotes.
-    pub(crate) fn replace_text(
+    ///
+    /// # Errors
+    ///
+    /// When the value is not a text on one line.
+    pub fn replace_text(
         &mut self,
         collection: Collection<'d>,
         index: usize,
@@ -232,18 +242,17 @@ impl<'d> Patch<'d> {
     }
 
     /// Writes another value in place of that of entry `index`.
-    pub(crate) fn replace_value(&mut self, collection: Collection<'d>, index: usize, new: &New) {
+    pub fn replace_value(&mut self, collection: Collection<'d>, index: usize, new: &New) {
         let rendered = new.render(self.manner(collection.is_flow(), Style::Plain));
         self.replace(collection.value(index).span(), rendered);
     }
 
     /// Sets a key of a map: another value for one that is there, else one more entry.
-    pub(crate) fn set(
-        &mut self,
-        table: Collection<'d>,
-        key: &str,
-        value: New,
-    ) -> Result<(), SourceError> {
+    ///
+    /// # Errors
+    ///
+    /// When its layout is not understood.
+    pub fn set(&mut self, table: Collection<'d>, key: &str, value: New) -> Result<(), SourceError> {
         let found = table.entries().iter().enumerate().find(|(_, entry)| entry.key == key);
         match (found, &value) {
             (Some((index, _)), New::Text(text)) if !table.value(index).is_null() => {
@@ -263,7 +272,11 @@ impl<'d> Patch<'d> {
     }
 
     /// Takes a key out of a map, if it is there.
-    pub(crate) fn unset(&mut self, table: Collection<'d>, key: &str) -> Result<(), SourceError> {
+    ///
+    /// # Errors
+    ///
+    /// When its layout is not understood.
+    pub fn unset(&mut self, table: Collection<'d>, key: &str) -> Result<(), SourceError> {
         match table.entries().iter().position(|entry| entry.key == key) {
             Some(index) => self.take(table, index),
             None => Ok(()),

@@ -4,12 +4,11 @@
 //! listed only for the warning about a wrong spelling, and only where the caller asks for it.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::source::{MAX_BYTES, SourceError, too_large};
 use super::{Head, Manifest, Warning};
-use crate::fs::{AtPath as _, FileError};
 
 /// The name of a manifest in YAML.
 pub const YAML_NAME: &str = "Mu.yaml";
@@ -29,8 +28,13 @@ pub enum ManifestError {
         folder: PathBuf,
     },
     /// The file could not be read.
-    #[error(transparent)]
-    File(#[from] FileError),
+    #[error("cannot read `{}`", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
 }
 
 /// A manifest with the file it came from.
@@ -79,7 +83,7 @@ impl Manifest {
     ///
     /// When the file cannot be read, or it is wrong.
     pub fn load_file(path: &Path) -> Result<Loaded, ManifestError> {
-        let text = read_text(path, fs::File::open(path).at("read", path)?)?;
+        let text = read_text(path, open(path)?)?;
         let (manifest, warnings) = Self::parse(path, &text)?;
         Ok(Loaded { manifest, path: path.to_owned(), text, warnings })
     }
@@ -91,7 +95,7 @@ impl Manifest {
     /// When both forms are there, the file cannot be read, or what is read of it is wrong.
     pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
         let Some(path) = Self::locate(folder)? else { return Ok(None) };
-        let text = read_text(&path, fs::File::open(&path).at("read", &path)?)?;
+        let text = read_text(&path, open(&path)?)?;
         Ok(Some(Head::parse(&path, &text)?))
     }
 }
@@ -105,14 +109,14 @@ pub fn misspelt(folder: &Path) -> Option<Warning> {
 }
 
 /// The warning for a file called `name`, if that is a manifest's name in the wrong case or with `.yml`.
-pub(crate) fn misspelt_name(folder: &Path, name: &str) -> Option<Warning> {
+pub fn misspelt_name(folder: &Path, name: &str) -> Option<Warning> {
     let right = manifest_name(name).filter(|right| *right != name)?;
     let message = format!("`{name}` is not read as a manifest: its name must be `{right}`");
     Some(Warning::new(&folder.join(name), None, message))
 }
 
 /// The manifest's name that a file's name is, or was probably meant to be.
-pub(crate) fn manifest_name(name: &str) -> Option<&'static str> {
+pub fn manifest_name(name: &str) -> Option<&'static str> {
     let is = |spelling: &str| name.eq_ignore_ascii_case(spelling);
     if is(YAML_NAME) || is("Mu.yml") {
         return Some(YAML_NAME);
@@ -121,12 +125,24 @@ pub(crate) fn manifest_name(name: &str) -> Option<&'static str> {
 }
 
 /// Reads a file of text that is no larger than such files may be; `None` if there is none.
-pub(crate) fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> {
+///
+/// # Errors
+///
+/// When it is there and cannot be read, is larger, or is not UTF-8.
+pub fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
     match fs::File::open(path) {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
-        opened => read_text(path, opened.at("read", path)?).map(Some),
+        opened => read_text(path, opened.map_err(unreadable(path))?).map(Some),
     }
+}
+
+fn open(path: &Path) -> Result<fs::File, ManifestError> {
+    fs::File::open(path).map_err(unreadable(path))
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ManifestError {
+    |source| ManifestError::Unreadable { path: path.to_owned(), source }
 }
 
 fn read_text(path: &Path, file: fs::File) -> Result<String, ManifestError> {
@@ -134,7 +150,7 @@ fn read_text(path: &Path, file: fs::File) -> Result<String, ManifestError> {
     // One byte more than is allowed tells that there is too much.
     file.take(u64::try_from(MAX_BYTES).expect("a megabyte fits") + 1)
         .read_to_end(&mut bytes)
-        .at("read", path)?;
+        .map_err(unreadable(path))?;
     if bytes.len() > MAX_BYTES {
         return Err(SourceError::new(path, "", 0..0, too_large()).into());
     }
