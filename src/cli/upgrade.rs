@@ -3,9 +3,8 @@
 use clap::Args;
 
 use crate::cli::{Context, Ending, change};
-use crate::ops::update;
 use crate::ops::upgrade::upgrade;
-use crate::ops::{Code, CommandError, Scope};
+use crate::ops::{Code, CommandError, Scope, update};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

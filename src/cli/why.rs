@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::cli::{Context, Ending, Stop};
 use crate::ops::Scope;
-use crate::ops::graph::{Graph, Node, version_of};
-use crate::ops::update::find_used;
+use crate::ops::graph::{Graph, Node};
+use crate::ops::locked::{find_used, version_of};
 use crate::ops::why::{Reasons, why};
 use crate::reference::{Base, Reference};
 use crate::report::{FAINT, STRONG};

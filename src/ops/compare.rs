@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::ops::graph::version_of;
-use crate::ops::what_if::{WhatIf, what_if};
+use crate::ops::locked::version_of;
+use crate::ops::supposition::WhatIf;
+use crate::ops::what_if::what_if;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::PackageId;
 use crate::workspace::Resolution;

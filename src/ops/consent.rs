@@ -5,7 +5,7 @@
 
 use crate::index::Universe as _;
 use crate::lock::{Lockfile, ReplacedPackage};
-use crate::ops::resolve::Resolved;
+use crate::ops::resolved::Resolved;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::PackageId;
 

@@ -3,10 +3,8 @@
 //! What the new version is, the caller decides; how an entry is laid out stays as it was.
 
 use crate::manifest::edit::{Editor, Section};
-use crate::ops::get::id_of;
-use crate::ops::least;
-use crate::ops::member::Editing;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::editing::Editing;
+use crate::ops::{Code, CommandError, Session, least};
 use crate::reference::{PackageId, Reference, VersionSpec};
 
 /// A dependency of a manifest.
@@ -94,8 +92,8 @@ fn listed(
         let id = session.places.id_of(&reference, &defaults, &member.folder, &session.workspace);
         let mut is_named = false;
         for name in meant.names {
-            let names_it = entry.alias.as_ref() == Some(name)
-                || id_of(session, &Reference::parse(name)?) == id;
+            let names_it =
+                entry.alias.as_ref() == Some(name) || session.id_of(&Reference::parse(name)?) == id;
             if names_it {
                 is_named = true;
                 unseen.retain(|unseen| unseen != name);

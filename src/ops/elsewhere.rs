@@ -4,7 +4,7 @@
 //! same. Whoever sees a package at one of the eight places and does not get it is told why.
 
 use crate::lock::Lockfile;
-use crate::ops::which::search;
+use crate::ops::installed_packs::search_path;
 use crate::ops::{Scope, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::search::{Candidate, State, Wanted};
@@ -31,7 +31,8 @@ pub(super) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
         return vec![not_taken(id, &candidate)];
     }
     let wanted = Wanted { id: id.clone(), spec: VersionSpec::Latest, prereleases: true };
-    let Ok(found) = search(session).and_then(|search| Ok(search.find_package(&wanted)?)) else {
+    let Ok(found) = search_path(session).and_then(|search| Ok(search.find_package(&wanted)?))
+    else {
         return Vec::new();
     };
     if found.place.is_workspace() {

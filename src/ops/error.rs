@@ -329,3 +329,12 @@ impl From<SearchError> for CommandError {
         Self { hints, ..Self::from_error(Code::NotFound, error) }
     }
 }
+
+/// A word of a command line, in quotes where a shell would read it as something else.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/.-_:#^~@+=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

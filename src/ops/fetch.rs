@@ -17,7 +17,8 @@ use crate::manifest::{Manifest, YAML_NAME};
 use crate::ops::at_once::work_at_once;
 use crate::ops::events::CallProgress;
 use crate::ops::identity::{Content, check, check_all, is_checked, said_plainly};
-use crate::ops::resolve::Resolved;
+use crate::ops::outcome::Fetched;
+use crate::ops::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{Wanted, hash_folder};
 use crate::reference::PackageId;
@@ -27,22 +28,6 @@ use crate::workspace::MU_FOLDER;
 /// How many times as many packages are asked for ahead as may be on their way at once: so the next request is sent as soon as
 /// an answer is there, without waking a thread here.
 const AHEAD: usize = 6;
-
-/// How many packages were fetched, and how many were already there.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fetched {
-    /// Packages that came from a registry, repository or folder.
-    pub fetched: usize,
-    /// Packages whose content was on this machine.
-    pub reused: usize,
-}
-
-impl Fetched {
-    /// What two runs over the same packages did together.
-    pub(super) fn and(self, later: Self) -> Self {
-        Self { fetched: self.fetched + later.fetched, reused: later.reused }
-    }
-}
 
 /// Brings every package of `resolved` into the store, and fills in the digests that were not known.
 ///

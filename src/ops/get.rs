@@ -3,17 +3,15 @@
 
 use std::path::Path;
 
-use crate::index;
 use crate::manifest;
 use crate::manifest::edit::Section;
+use crate::ops::editing::Editing;
 use crate::ops::element::find_package;
-use crate::ops::least::{self, Idle, Plan, carry_out, conclude};
-use crate::ops::member::{self, Editing};
-use crate::ops::record::relative;
-use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements, print_extra, without};
+use crate::ops::least::{self, Idle, Plan, carry_out, conclude, update_everything, with_newest};
+use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra, without};
 use crate::ops::resolve::resolve;
-use crate::ops::update::update_everything;
-use crate::ops::{Code, CommandError, Outcome, Scope, Session};
+use crate::ops::source::relative;
+use crate::ops::{Code, CommandError, Outcome, Scope, Session, member};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Update;
 
@@ -135,12 +133,6 @@ fn get_noting(
     conclude(session, plan, Update::Everything, request.dry_run)
 }
 
-/// The id that a reference of the command line means.
-pub fn id_of(session: &Session, reference: &Reference) -> PackageId {
-    let from = &session.environment.current;
-    session.places.id_of(reference, &session.defaults(), from, &session.workspace)
-}
-
 /// A local folder of the command line as it is seen from `from`, where its reference will stand.
 fn seen_from(
     session: &Session,
@@ -185,7 +177,7 @@ fn with_versions(
     let needs = |dependency: &manifest::Requirement| {
         dependency.reference.version().is_none()
             && dependency.reference.local().is_none()
-            && session.places.member_of(&id_of(session, &dependency.reference)).is_none()
+            && session.places.member_of(&session.id_of(&dependency.reference)).is_none()
     };
     if !dependencies.iter().any(needs) {
         return Ok(dependencies);
@@ -210,7 +202,7 @@ fn with_versions(
     // What is given with a version takes the place of what the manifest says.
     let given = dependencies.iter().filter(|dependency| dependency.reference.version().is_some());
     let given: Vec<PackageId> =
-        given.map(|dependency| id_of(session, &dependency.reference)).collect();
+        given.map(|dependency| session.id_of(&dependency.reference)).collect();
     requirements.asked.retain(|asked| {
         asked.line.is_none() || asked.by != by || !given.contains(&asked.requirement.id)
     });
@@ -227,38 +219,11 @@ fn with_versions(
             if !needs(&dependency) {
                 return dependency;
             }
-            let version = versions(&id_of(session, &dependency.reference));
+            let version = versions(&session.id_of(&dependency.reference));
             let reference = dependency.reference.with_version(version);
             manifest::Requirement { reference, ..dependency }
         })
         .collect())
-}
-
-/// A dependency that begins at the newest version that fits.
-pub(super) fn with_newest(
-    session: &Session,
-    extra: &[String],
-    dependency: manifest::Requirement,
-    by: &str,
-) -> Result<manifest::Requirement, CommandError> {
-    let id = id_of(session, &dependency.reference);
-    let requirement = index::Requirement {
-        prerelease: dependency.prerelease,
-        channel: dependency.channel.clone(),
-        app_version: dependency.app_version.clone(),
-        ..index::Requirement::new(id, VersionSpec::Latest)
-    };
-    let wish = Asked {
-        by: by.to_owned(),
-        reference: dependency.reference.clone(),
-        from: session.environment.current.clone(),
-        requirement,
-        line: None,
-        indirect: false,
-    };
-    let version = least::newest(session, extra, &wish)?;
-    let reference = dependency.reference.with_version(version);
-    Ok(manifest::Requirement { reference, ..dependency })
 }
 
 /// Whether there is anything here that `get` without references could install.

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::lock::{Lockfile, Requested};
+use crate::ops::locked::version_of;
 use crate::ops::requirements::{COMMAND_LINE, Requirements};
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
@@ -241,15 +242,5 @@ impl Graph {
         let edges = self.vertices[from].edges.iter().filter(|edge| edge.to == to);
         let asked: Vec<&str> = edges.map(|edge| edge.spec.as_str()).collect();
         asked.join(" and ")
-    }
-}
-
-/// A locked package's version for people: with its commit where the version says nothing.
-pub fn version_of(package: &LockedPackage) -> String {
-    match &package.commit {
-        Some(commit) if package.version == "0.0.0" || package.reference.is_some() => {
-            format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
-        }
-        _ => package.version.clone(),
     }
 }

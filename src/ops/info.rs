@@ -14,7 +14,7 @@ use crate::manifest::Manifest;
 use crate::ops::failure::unavailable;
 use crate::ops::filter::VersionFilter;
 use crate::ops::published::{Published, published};
-use crate::ops::record::source_of;
+use crate::ops::source::source_of;
 use crate::ops::versions::{ListedVersion, Listing, is_usable, of_manifest};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};

@@ -4,12 +4,16 @@
 //! where the selection would come out lower without. The lock is made from them, and adds nothing.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::index::Universe;
+use crate::index::{self, Universe};
+use crate::lock::Lockfile;
+use crate::manifest;
+use crate::ops::editing::Editing;
 use crate::ops::failure::failed;
-use crate::ops::member::Editing;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::resolve::{Resolved, ask, ask_installed_too, is_settled, request, resolve};
+use crate::ops::resolve::{ask, ask_installed_too, is_settled, request, resolve};
+use crate::ops::resolved::Resolved;
 use crate::ops::rewrite::{Lists, rewrite};
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -191,6 +195,57 @@ pub(super) fn newest(
     wishing(session, &requirements, &Update::Nothing, Some(wish), |universe, request| {
         Minimal.newest(universe, request, &wish.requirement)
     })
+}
+
+/// Moves everything to the newest that is asked for, by the minimal strategy.
+pub(crate) fn update_everything(
+    session: &mut Session,
+    plan: &mut Plan,
+) -> Result<(), CommandError> {
+    tidy(session, plan, Idle::Go)?;
+    step(session, plan, &Update::Everything, None, |universe, request| {
+        Minimal.update_everything(universe, request)
+    })?;
+    Ok(())
+}
+
+/// What is in use according to the manifests, or to the lock where they contradict themselves.
+pub(crate) fn current(session: &Session, extra: &[String]) -> Result<Arc<Lockfile>, CommandError> {
+    let requirements = Requirements::collect(session, extra.to_vec())?;
+    match resolve(session, &requirements, Update::Nothing) {
+        Ok(resolved) => Ok(resolved.lock),
+        Err(error) => match session.lockfile()? {
+            Some(lock) if error.code == Code::NoSolution => Ok(lock),
+            _ => Err(error),
+        },
+    }
+}
+
+/// A dependency that begins at the newest version that fits.
+pub(crate) fn with_newest(
+    session: &Session,
+    extra: &[String],
+    dependency: manifest::Requirement,
+    by: &str,
+) -> Result<manifest::Requirement, CommandError> {
+    let id = session.id_of(&dependency.reference);
+    let requirement = index::Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..index::Requirement::new(id, VersionSpec::Latest)
+    };
+    let wish = Asked {
+        by: by.to_owned(),
+        reference: dependency.reference.clone(),
+        from: session.environment.current.clone(),
+        requirement,
+        line: None,
+        indirect: false,
+    };
+    let version = newest(session, extra, &wish)?;
+    let reference = dependency.reference.with_version(version);
+    Ok(manifest::Requirement { reference, ..dependency })
 }
 
 /// Asks the minimal strategy about requirements.

@@ -5,8 +5,7 @@
 use mu_provider::SafeUrl;
 use mu_provider::http::{Secret, token_variable};
 
-use crate::ops::credentials;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, credentials};
 use crate::reference::Base;
 
 pub use crate::ops::credentials::Stored;

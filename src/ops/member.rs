@@ -1,11 +1,8 @@
 //! Which manifest a command edits, and edits that are carried out only when all else has worked.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::fs;
 use crate::manifest::Manifest;
-use crate::manifest::edit::{EditError, Editor};
-use crate::ops::sync::Edit;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 use crate::workspace::Workspace;
@@ -93,49 +90,4 @@ fn names(session: &Session) -> String {
         .map(|member| format!("`{}`", member.manifest.name))
         .collect();
     names.join(", ")
-}
-
-/// Manifests that were changed in memory, and not yet on disk.
-#[derive(Debug, Default)]
-pub(super) struct Editing {
-    edits: Vec<Edit>,
-}
-
-impl Editing {
-    /// Changes the text of a member's manifest, and what the session knows of it; says whether it did.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be read, or the change cannot be made in it.
-    pub(super) fn change(
-        &mut self,
-        session: &mut Session,
-        index: usize,
-        change: impl FnOnce(&mut Editor) -> Result<bool, EditError>,
-    ) -> Result<bool, CommandError> {
-        let defaults = session.defaults();
-        let member = &mut session.workspace.members[index];
-        let path: PathBuf = member.manifest_path.clone();
-        let known = self.edits.iter().position(|edit| edit.path == path);
-        let text = match known {
-            Some(known) => self.edits[known].text.clone(),
-            None => fs::read_text(&path)?,
-        };
-        let mut editor = Editor::new(&path, text, &defaults);
-        if !change(&mut editor)? {
-            return Ok(false);
-        }
-        let text = editor.into_text();
-        (member.manifest, _) = Manifest::parse(&path, &text)?;
-        match known {
-            Some(known) => self.edits[known].text = text,
-            None => self.edits.push(Edit { path, text }),
-        }
-        Ok(true)
-    }
-
-    /// The edits, for when all else has worked.
-    pub(super) fn into_edits(self) -> Vec<Edit> {
-        self.edits
-    }
 }

@@ -6,10 +6,12 @@
 mod agreement;
 mod at_once;
 pub mod care;
+mod ceiling;
 pub mod compare;
 mod consent;
 mod credentials;
 mod dependencies;
+mod editing;
 mod element;
 mod elsewhere;
 pub mod error;
@@ -25,17 +27,21 @@ mod identity;
 pub mod info;
 pub mod init;
 mod installed;
+pub mod installed_packs;
 mod least;
+pub mod locked;
 mod locked_universe;
 pub mod login;
 mod member;
 #[cfg(feature = "publish")]
 pub mod mirror;
+mod not_asked_for;
 mod outcome;
 pub mod outdated;
 #[cfg(feature = "hub")]
 pub mod pack;
 pub mod pin;
+mod pins;
 mod places;
 mod providers;
 #[cfg(feature = "publish")]
@@ -46,12 +52,15 @@ pub mod registry;
 pub mod remove;
 pub mod requirements;
 pub mod resolve;
+mod resolved;
 mod rewrite;
 mod rules;
 pub mod search;
 mod session;
+mod source;
 pub mod status;
 mod supposed;
+pub mod supposition;
 pub mod sync;
 #[cfg(feature = "publish")]
 pub mod tag;

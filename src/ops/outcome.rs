@@ -7,12 +7,26 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::lock::{LockedPackage, Lockfile, Requested};
-use crate::ops::fetch::Fetched;
-use crate::ops::requirements::Requirements;
-use crate::ops::update::is_move;
+use crate::ops::requirements::{Requirements, is_move};
 use crate::reference::PackageId;
 use crate::select::{Because, Lowered};
 use crate::workspace::Resolution;
+
+/// How many packages were fetched, and how many were already there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Packages that came from a registry, repository or folder.
+    pub fetched: usize,
+    /// Packages whose content was on this machine.
+    pub reused: usize,
+}
+
+impl Fetched {
+    /// What two runs over the same packages did together.
+    pub(crate) fn and(self, later: Self) -> Self {
+        Self { fetched: self.fetched + later.fetched, reused: later.reused }
+    }
+}
 
 /// The answer of `get`, `add`, `update`, `remove` and `resolve`.
 #[derive(Debug, Clone, Default)]

@@ -9,17 +9,13 @@ use std::collections::BTreeSet;
 use crate::index::{Candidate, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
+use crate::ops::editing::Editing;
 use crate::ops::least::{self, Idle, Plan, carry_out};
-use crate::ops::member::Editing;
+use crate::ops::pins::{MARK, NOTHING, pin_of};
 use crate::ops::requirements::Requirements;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Update, beginning_at};
-
-/// What the comment behind a pinned entry begins with.
-pub(super) const MARK: &str = "pinned from";
-/// What the comment says where no version was written.
-pub(super) const NOTHING: &str = "no version";
 
 /// What to pin, and how.
 #[derive(Debug, Clone, Default)]
@@ -128,17 +124,6 @@ fn change(
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let plan = Plan { editing, extra, ..Plan::default() };
     carry_out(session, plan, Update::Nothing, Idle::Stay, request.dry_run)
-}
-
-/// The pin for what is locked: its version, or its commit where that says more.
-pub(super) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSpec, CommandError> {
-    let names_version = package.commit.is_none()
-        || (!commits && package.reference.is_none() && package.version != "0.0.0");
-    let text = match &package.commit {
-        Some(commit) if !names_version => commit,
-        _ => &package.version,
-    };
-    Ok(VersionSpec::parse(text)?)
 }
 
 /// What is compatible with a pin that nobody remembers the time before.

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use crate::index::Universe as _;
 use crate::index::releases::Releases;
 use crate::ops::element::find_package;
-use crate::ops::elsewhere;
 use crate::ops::failure::unavailable;
-use crate::ops::get::id_of;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, elsewhere};
 use crate::reference::{PackageId, Reference};
 
 /// A package, and what its registry has of it.
@@ -38,7 +36,7 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
         }
         None => find_package(session, &reference, &mut notes)?,
     };
-    let id = id_of(session, &reference);
+    let id = session.id_of(&reference);
     let index = session.index();
     index.declare(&id, &reference, &session.environment.current);
     let releases = index.published(&id).map_err(|error| unavailable(session, error))?;

@@ -1,18 +1,17 @@
 //! From a selection to a lock: old entries for what did not move, new ones for what did.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
-use mu_provider::{DigestError, ErrorKind, ProviderError, Release, SafeUrl, secrets_in};
+use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
 use rustc_hash::FxHashMap;
 
 use crate::index::{Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::ops::failure::unavailable;
-use crate::ops::requirements::{OVERRIDES, Requirements, is_overridden_alike, overrides};
-use crate::ops::resolve::Resolved;
-use crate::ops::update::is_move;
+use crate::ops::requirements::{OVERRIDES, Requirements, is_move, is_overridden_alike, overrides};
+use crate::ops::resolved::Resolved;
+use crate::ops::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
@@ -275,39 +274,6 @@ fn new_entry(
         package.archive = Some(text.parse().map_err(|error| wrong("an archive's digest", error))?);
     }
     Ok(package)
-}
-
-/// Where what comes from `route` comes from, as the lock says it.
-pub(super) fn source_of(session: &Session, route: &Route) -> Source {
-    let provider = route.provider.name();
-    Source::new(provider, place_of(&session.lock_folder(), provider, &route.location.root))
-}
-
-/// Where a registry or repository is, for the lock: what is in the workspace itself is written relative to
-/// it, so that the lock holds in every checkout; folders that are packages always are.
-fn place_of(from: &Path, provider: &str, root: &SafeUrl) -> String {
-    let Ok(folder) = root.as_url().to_file_path() else {
-        return root.to_string();
-    };
-    if provider == Source::FOLDER {
-        return relative(from, &folder);
-    }
-    if !folder.starts_with(from) {
-        return root.to_string();
-    }
-    let slash = if root.as_url().path().ends_with('/') { "/" } else { "" };
-    format!("./{}{slash}", relative(from, &folder))
-}
-
-/// `folder` as seen from `from`, with `/` between names.
-pub(super) fn relative(from: &Path, folder: &Path) -> String {
-    let from: Vec<_> = from.components().collect();
-    let to: Vec<_> = folder.components().collect();
-    let common = from.iter().zip(&to).take_while(|(left, right)| left == right).count();
-    let up = std::iter::repeat_n("..".to_owned(), from.len() - common);
-    let down = to[common..].iter().map(|part| part.as_os_str().to_string_lossy().into_owned());
-    let parts: Vec<String> = up.chain(down).collect();
-    if parts.is_empty() { ".".to_owned() } else { parts.join("/") }
 }
 
 fn describe(session: &Session, warning: &Warning) -> String {

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::lock::LockedPackage;
 use crate::manifest::edit::Section;
-use crate::ops::get::id_of;
+use crate::ops::editing::Editing;
 use crate::ops::least::{Idle, Plan, carry_out};
-use crate::ops::member::{self, Editing};
+use crate::ops::locked::find_locked;
+use crate::ops::not_asked_for::{needed, not_asked_for};
 use crate::ops::requirements::without;
-use crate::ops::update::find_locked;
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::{CommandError, Outcome, Session, member};
 use crate::reference::{PackageId, Reference};
 use crate::select::Update;
 
@@ -37,7 +36,7 @@ pub fn remove(
     for text in texts {
         let reference = Reference::parse(text)?;
         let id = find_locked(session, &previous, &reference)
-            .unwrap_or_else(|_| id_of(session, &reference));
+            .unwrap_or_else(|_| session.id_of(&reference));
         let mut was_there = false;
         for &index in &targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
@@ -70,17 +69,6 @@ pub fn remove(
     Ok(outcome)
 }
 
-/// Who still asks for a package, as a sentence.
-fn needed(package: &LockedPackage) -> Option<String> {
-    let by: Vec<String> =
-        package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
-    match &by[..] {
-        [] => None,
-        [one] => Some(format!("{one} needs it")),
-        [most @ .., last] => Some(format!("{} and {last} need it", most.join(", "))),
-    }
-}
-
 /// The reference of the dependency that `text` means: by its local name, or by the package it names.
 fn find(
     session: &Session,
@@ -107,39 +95,4 @@ fn find(
             dependency.alias.as_deref() == Some(text) || id == *wanted
         })
         .map(|dependency| dependency.reference.clone()))
-}
-
-/// That nothing asks for what `text` names, and what is meant instead, perhaps.
-pub(super) fn not_asked_for(
-    session: &Session,
-    text: &str,
-    id: &PackageId,
-    extra: &[String],
-) -> CommandError {
-    let error = CommandError::new(Code::NotFound, format!("nothing here asks for `{text}`"));
-    let locked = session.lockfile().ok().flatten().unwrap_or_default();
-    if let Some(package) = locked.find(id).next() {
-        return match needed(package) {
-            Some(needed) => error.hint(format!("it is installed because {needed}")),
-            None => error,
-        };
-    }
-    if let Some(replaced) = locked.replacement(id) {
-        return error.hint(format!("`{}` is used for it, and nothing is left of it", replaced.by));
-    }
-    let known: Vec<String> = session
-        .workspace
-        .members
-        .iter()
-        .flat_map(|member| {
-            member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
-        })
-        .map(|dependency| dependency.reference.to_string())
-        .chain(extra.iter().cloned())
-        .collect();
-    let names = known.iter().map(|text| text.split('#').next().unwrap_or(text));
-    match crate::manifest::source::nearest(text, names) {
-        Some(name) => error.hint(format!("did you mean `{name}`?")),
-        None => error,
-    }
 }

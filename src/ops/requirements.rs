@@ -8,7 +8,7 @@ use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
-use crate::ops::what_if::WhatIf;
+use crate::ops::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 use crate::select::{CAPABILITY, Local, Root};
@@ -21,6 +21,17 @@ pub const ADD: &str = "mu add";
 
 /// Who asks for the references in the settings' `overrides`.
 pub const OVERRIDES: &str = "overrides";
+
+/// Who asks for the version in `mu update PKG#VERSION`; never recorded in a lock.
+pub const UPDATE: &str = "mu update";
+
+/// The same of `mu downgrade`.
+pub const DOWNGRADE: &str = "mu downgrade";
+
+/// Whether it is a command that asks, only for this once.
+pub fn is_move(by: &str) -> bool {
+    [UPDATE, DOWNGRADE].contains(&by)
+}
 
 /// One thing that a root asks for.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,15 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mu_provider::Release;
-use rustc_hash::FxHashMap;
-
-use crate::index::{Requirement as IndexRequirement, Route, Universe};
+use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::failure::failed;
 use crate::ops::locked_universe::LockedUniverse;
 use crate::ops::record::{record, unsatisfied};
 use crate::ops::requirements::{Requirements, overrides, replaced_by_own};
+use crate::ops::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
@@ -22,28 +20,6 @@ use crate::select::{
     OwnCapabilities, Request, Selection, Settings, Strategy, Update,
 };
 use crate::workspace::{Cutoff, Resolution};
-
-/// A lock that fits the requirements, and how to fetch what is new in it.
-#[derive(Debug, Default)]
-pub struct Resolved {
-    /// The lock as it should be.
-    pub lock: Arc<Lockfile>,
-    /// The lock as it was.
-    pub previous: Arc<Lockfile>,
-    /// Where the packages are that were asked for in this run, by their place in `lock.packages`.
-    pub releases: FxHashMap<usize, (Arc<Route>, Arc<Release>)>,
-    /// What the user should know.
-    pub warnings: Vec<String>,
-    /// The versions that packages move over, step by step.
-    pub ways: BTreeMap<PackageId, Vec<String>>,
-}
-
-impl Resolved {
-    /// Whether the lock on disk is already the right one.
-    pub fn is_unchanged(&self) -> bool {
-        self.lock == self.previous
-    }
-}
 
 /// Finds the lock that `requirements` need.
 ///

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::index::Requirement;
 use crate::manifest;
 use crate::manifest::edit::Section;
-use crate::ops::member::Editing;
+use crate::ops::editing::Editing;
 use crate::ops::requirements::{Asked, Requirements, print_extra};
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};

@@ -9,7 +9,7 @@ use crate::index::{Route, RouteError};
 use crate::lock::Source;
 use crate::ops::events::CallProgress;
 use crate::ops::filter::{Sieve, VersionFilter};
-use crate::ops::record::source_of;
+use crate::ops::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 

@@ -19,7 +19,7 @@ use crate::lock::Lockfile;
 use crate::ops::credentials::Tokens;
 use crate::ops::{Code, CommandError, Events, Places, Stage, installed};
 use crate::packs::PacksFolder;
-use crate::reference::{Defaults, PackageId, Version};
+use crate::reference::{Defaults, PackageId, Reference, Version};
 use crate::store::Store;
 use crate::workspace::{Resolution, Workspace, find_root};
 
@@ -273,6 +273,11 @@ impl Session {
     /// What references without a base mean.
     pub fn defaults(&self) -> Defaults {
         self.workspace.defaults()
+    }
+
+    /// The id that a reference of the command line means.
+    pub fn id_of(&self, reference: &Reference) -> PackageId {
+        self.places.id_of(reference, &self.defaults(), &self.environment.current, &self.workspace)
     }
 
     /// What a package is called in references here: without a base where that is the default one.

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::ops::elsewhere;
+use crate::ops::installed_packs::{named, wanted};
 use crate::ops::requirements::Requirements;
-use crate::ops::sync::{named, wanted};
-use crate::ops::{CommandError, Session};
+use crate::ops::{CommandError, Session, elsewhere};
 use crate::packs::Wanted;
 
 /// How a workspace stands.

@@ -3,9 +3,9 @@
 //! `mu resolve` writes nothing, so neither do its ways out, as far as a supposition can stand for a change.
 
 use crate::ops::Session;
-use crate::ops::get::id_of;
-use crate::ops::ways_out::{ANY_AGE, LEAST, narrowing, quoted, repeated};
-use crate::ops::what_if::WhatIf;
+use crate::ops::error::quoted;
+use crate::ops::supposition::WhatIf;
+use crate::ops::ways_out::{ANY_AGE, LEAST, narrowing, repeated};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Resolution;
@@ -41,7 +41,7 @@ impl Supposed<'_> {
         let session = self.session;
         let names = |id: &PackageId, text: &str| {
             let reference = Reference::parse(text);
-            reference.is_ok_and(|reference| id_of(session, &reference) == *id)
+            reference.is_ok_and(|reference| session.id_of(&reference) == *id)
         };
         let (other, short) = (&mut self.question, self.short);
         Some(match way_out {

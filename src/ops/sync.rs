@@ -4,33 +4,24 @@
 //! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::fs;
 use crate::guard;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
-use crate::ops::consent;
-use crate::ops::elsewhere;
-use crate::ops::fetch::{self, Fetched, Fetching, fetch};
+use crate::ops::editing::Edit;
+use crate::ops::fetch::{self, Fetching, fetch};
+use crate::ops::installed_packs::{folder_of, kept, named, place, wanted};
+use crate::ops::outcome::Fetched;
 use crate::ops::requirements::Requirements;
-use crate::ops::resolve::{Resolved, resolve};
-use crate::ops::{Code, CommandError, Outcome, Session, Stage};
+use crate::ops::resolve::resolve;
+use crate::ops::resolved::Resolved;
+use crate::ops::{Code, CommandError, Outcome, Session, Stage, consent, elsewhere};
 use crate::packs::{Building, Installation, PacksError, Wanted};
-use crate::reference::PackageId;
 use crate::select::Update;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
-
-/// A file and what it should hold when all else has worked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
-    /// The file.
-    pub path: PathBuf,
-    /// Its new text.
-    pub text: String,
-}
 
 /// Carries out a change, or only says what it would be.
 ///
@@ -205,32 +196,6 @@ fn fetch_and_build(
     Ok(brought?.counts)
 }
 
-/// The packs that a lock wants, with their places in its packages.
-pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
-    lock.packages.iter().enumerate().filter_map(|(index, package)| {
-        let digest = package.digest?;
-        let place = place(lock, index);
-        Some((
-            index,
-            Wanted { place, id: package.id.to_string(), version: package.version.clone(), digest },
-        ))
-    })
-}
-
-/// The packs of replaced packages that may still be there.
-fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
-    let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
-    kept.filter_map(|kept| {
-        let (place, id) = (folder_of(&kept.id), kept.id.to_string());
-        Some(Wanted { place, id, version: kept.version.clone(), digest: kept.digest? })
-    })
-}
-
-/// All packs that a lock names, by which a packs folder that nobody knows is recognized.
-pub fn named(lock: &Lockfile) -> Vec<Wanted> {
-    wanted(lock).map(|(_, wanted)| wanted).chain(kept(lock)).collect()
-}
-
 /// The packs that should be there, and those of replaced packages that still are.
 fn packs_of(session: &Session, lock: &Lockfile) -> Result<Vec<Wanted>, CommandError> {
     let mut all: Vec<Wanted> = wanted(lock).map(|(_, wanted)| wanted).collect();
@@ -255,35 +220,4 @@ fn lost(session: &Session, lock: &Lockfile, made: &[Wanted]) -> BTreeSet<String>
         })
         .map(|(place, _)| place)
         .collect()
-}
-
-/// Where a locked package's pack is, below the packs folder: all but the highest of several majors
-/// have theirs in the name.
-fn place(lock: &Lockfile, index: usize) -> String {
-    let package = &lock.packages[index];
-    let place = folder_of(&package.id);
-    // Packages come sorted by id.
-    let is_other = |index: usize| lock.packages.get(index).is_some_and(|one| one.id == package.id);
-    if !is_other(index.wrapping_sub(1)) && !is_other(index + 1) {
-        return place;
-    }
-    let mut others = lock.find(&package.id).filter(|other| other.version != package.version);
-    let Some(first) = others.next() else { return place };
-    let version = package.parsed_version();
-    match &version {
-        Some(own) if !others.chain([first]).all(|other| other.parsed_version() < version) => {
-            format!("{place}@{}", own.major())
-        }
-        _ => place,
-    }
-}
-
-/// The folder of a package below a packs folder: `hub.mu.com/aws/ec2`, `localhost+8080/a`.
-pub fn folder_of(id: &PackageId) -> String {
-    let (base, _) = id.as_str().split_at(id.as_str().len() - id.name_str().len());
-    // Ports and addresses alone have what a folder is not named by.
-    if base.contains(':') {
-        return [&id.base().folder_name(), "/", id.name_str()].concat();
-    }
-    id.as_str().to_owned()
 }

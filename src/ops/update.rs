@@ -1,30 +1,18 @@
 //! `update`: moves versions, up or down, within what the manifests ask for.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use crate::index::Requirement;
-use crate::lock::{LockedPackage, Lockfile};
-use crate::manifest::source::nearest;
-use crate::ops::get::id_of;
-use crate::ops::least::{self, Idle, Plan, conclude, step};
+use crate::lock::LockedPackage;
+use crate::ops::least::{self, Plan, conclude, step};
+use crate::ops::least::{current, update_everything};
+use crate::ops::locked::find_used;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::resolve::resolve;
+use crate::ops::requirements::{DOWNGRADE, UPDATE};
 use crate::ops::sync::sync;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Minimal, Update};
-
-/// Who asks for the version in `mu update PKG#VERSION`; never recorded in a lock.
-pub const UPDATE: &str = "mu update";
-
-/// The same of `mu downgrade`.
-pub const DOWNGRADE: &str = "mu downgrade";
-
-/// Whether it is a command that asks, only for this once.
-pub fn is_move(by: &str) -> bool {
-    [UPDATE, DOWNGRADE].contains(&by)
-}
 
 /// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`).
 ///
@@ -130,18 +118,6 @@ fn update_least(
     conclude(session, plan, update, dry_run)
 }
 
-/// Moves everything to the newest that is asked for, by the minimal strategy.
-pub(super) fn update_everything(
-    session: &mut Session,
-    plan: &mut Plan,
-) -> Result<(), CommandError> {
-    least::tidy(session, plan, Idle::Go)?;
-    step(session, plan, &Update::Everything, None, |universe, request| {
-        Minimal.update_everything(universe, request)
-    })?;
-    Ok(())
-}
-
 /// Moves packages to older versions.
 ///
 /// # Errors
@@ -167,85 +143,4 @@ pub fn downgrade(
         }
     }
     run(session, DOWNGRADE, texts, dry_run)
-}
-
-/// What is in use according to the manifests, or to the lock where they contradict themselves.
-pub(super) fn current(session: &Session, extra: &[String]) -> Result<Arc<Lockfile>, CommandError> {
-    let requirements = Requirements::collect(session, extra.to_vec())?;
-    match resolve(session, &requirements, Update::Nothing) {
-        Ok(resolved) => Ok(resolved.lock),
-        Err(error) => match session.lockfile()? {
-            Some(lock) if error.code == Code::NoSolution => Ok(lock),
-            _ => Err(error),
-        },
-    }
-}
-
-/// The package that is used for the one that a reference means, as [`find_locked`] finds it.
-///
-/// # Errors
-///
-/// When none is meant, or several are.
-pub fn find_used(
-    session: &Session,
-    lock: &Lockfile,
-    reference: &Reference,
-) -> Result<PackageId, CommandError> {
-    let id = find_locked(session, lock, reference)?;
-    let used = lock.used_for(&id);
-    if *used != id {
-        session.events.warning(&format!("`{id}` was replaced by `{used}`, which this is about"));
-    }
-    Ok(used.clone())
-}
-
-/// The locked package that a reference means: by its id, or by a name that only one has.
-///
-/// # Errors
-///
-/// When none is meant, or several are.
-pub fn find_locked(
-    session: &Session,
-    lock: &Lockfile,
-    reference: &Reference,
-) -> Result<PackageId, CommandError> {
-    let id = id_of(session, reference);
-    if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
-        return Ok(id);
-    }
-    let name = reference.name().as_str();
-    // `localhost/…`, as mu prints what is on this machine, does not read as base and name.
-    let printed = lock.packages.iter().find(|package| package.id.as_str() == name);
-    if let Some(package) = printed.filter(|_| reference.base().is_none()) {
-        return Ok(package.id.clone());
-    }
-    let mut meant: Vec<&PackageId> = lock
-        .packages
-        .iter()
-        .map(|package| &package.id)
-        .chain(lock.replaced.iter().map(|replaced| &replaced.id))
-        .filter(|id| {
-            reference.base().is_none()
-                && (id.name_str() == name || id.name_str().ends_with(&format!("/{name}")))
-        })
-        .collect();
-    meant.dedup();
-    match &meant[..] {
-        [one] => Ok((*one).clone()),
-        [] => {
-            let error = CommandError::new(Code::NotFound, format!("`{id}` is not installed here"));
-            // What they have in common before the name makes no two of them alike.
-            let ids = || lock.packages.iter().map(|package| &package.id);
-            let like = nearest(id.name_str(), ids().map(PackageId::name_str));
-            let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
-            Err(match like {
-                Some(id) => error.hint(format!("did you mean `{id}`?")),
-                None => error.hint("`mu list` shows what is"),
-            })
-        }
-        several => {
-            let names: Vec<String> = several.iter().map(|id| format!("`{id}`")).collect();
-            Err(CommandError::new(Code::Usage, format!("`{name}` could be {}", names.join(" or "))))
-        }
-    }
 }

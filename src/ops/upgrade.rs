@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
 use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
-use crate::ops::least::{self, Plan, conclude};
-use crate::ops::member::Editing;
-use crate::ops::pin::MARK;
+use crate::ops::editing::Editing;
+use crate::ops::least::{self, Plan, conclude, current};
+use crate::ops::pins::MARK;
 use crate::ops::requirements::Requirements;
 use crate::ops::resolve::resolve;
 use crate::ops::rewrite::{Lists, rewrite};
 use crate::ops::sync::sync;
-use crate::ops::update::current;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Minimal, Update, beginning_at};

@@ -5,9 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::fs::{AtPath as _, FileError};
+use crate::ops::installed_packs::named;
 use crate::ops::requirements::Requirements;
 use crate::ops::rules::{OF_GIT, Rules};
-use crate::ops::sync::{named, sync};
+use crate::ops::sync::sync;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::select::Update;
 use crate::workspace::MU_FOLDER;

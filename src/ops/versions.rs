@@ -9,7 +9,7 @@ use crate::manifest::{API_VERSION, Manifest};
 use crate::ops::failure::unavailable;
 use crate::ops::filter::{Sieve, VersionFilter};
 use crate::ops::published::{Published, published};
-use crate::ops::record::source_of;
+use crate::ops::source::source_of;
 use crate::ops::{CommandError, Session};
 use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 

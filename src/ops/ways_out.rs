@@ -10,12 +10,10 @@ use crate::fs;
 use crate::index::Requirement;
 use crate::manifest::edit::{Editor, Section};
 use crate::manifest::{self, Manifest};
-use crate::ops::member;
-use crate::ops::pin::{MARK, NOTHING};
-use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements};
-use crate::ops::supposed;
-use crate::ops::update::is_move;
-use crate::ops::{CommandError, Scope, Session};
+use crate::ops::error::quoted;
+use crate::ops::pins::{MARK, NOTHING};
+use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements, is_move};
+use crate::ops::{CommandError, Scope, Session, member, supposed};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Ask, WayOut};
 
@@ -520,15 +518,6 @@ impl Command {
         let references = self.references.iter().map(|text| format!(" {}", quoted(text)));
         format!("{}{}{}", self.front, references.collect::<String>(), self.back)
     }
-}
-
-/// A word of a command line, in quotes where a shell would read it as something else.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/.-_:#^~@+=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What narrows a requirement besides its version, as the lock has it.

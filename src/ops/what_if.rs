@@ -4,42 +4,15 @@ use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Source};
 use crate::manifest;
-use crate::ops::elsewhere;
-use crate::ops::get::{id_of, with_newest};
-use crate::ops::least;
-use crate::ops::remove::not_asked_for;
+use crate::ops::least::{self, with_newest};
+use crate::ops::not_asked_for::not_asked_for;
 use crate::ops::requirements::{Requirements, without};
 use crate::ops::resolve::resolve_from;
-use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::ops::supposition::{REFERENCE, WITH, WhatIf};
+use crate::ops::{Code, CommandError, Outcome, Session, elsewhere};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::Update;
 use crate::workspace::Exclusion;
-
-/// What to suppose.
-#[derive(Debug, Clone, Default)]
-pub struct WhatIf {
-    /// What is asked for, instead of what the workspace asks for; nothing means what it does.
-    pub references: Vec<String>,
-    /// What is asked for, too.
-    pub with: Vec<String>,
-    /// Packages that nobody asks for.
-    pub without: Vec<String>,
-    /// Versions that are installed.
-    pub installed: Vec<String>,
-    /// Facts of the runtime, `NAME=VALUE`.
-    pub runtime: Vec<String>,
-    /// Versions never to pick.
-    pub exclude: Vec<String>,
-    /// Only versions in this channel, of the references given here.
-    pub channel: Option<String>,
-    /// Only versions of this app version, of the references given here.
-    pub app_version: Option<String>,
-    /// Whether prereleases will do, for the references given here.
-    pub prereleases: bool,
-    /// Whether [`Outcome::requirements`] are to be what the minimal strategy would write, which takes another selection;
-    /// else they are what was asked for.
-    pub tidies: bool,
-}
 
 /// Chooses versions under the suppositions.
 ///
@@ -60,7 +33,7 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     }
     for text in &request.exclude {
         let reference = Reference::parse(text)?;
-        let id = id_of(session, &reference);
+        let id = session.id_of(&reference);
         let versions = reference.version().cloned();
         session.workspace.settings.exclude.push(Exclusion { id, versions });
     }
@@ -73,7 +46,7 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     let given = request.references.iter().map(|text| (REFERENCE, text));
     for (by, text) in given.chain(request.with.iter().map(|text| (WITH, text))) {
         let reference = Reference::parse(text)?;
-        let id = id_of(session, &reference);
+        let id = session.id_of(&reference);
         extra = without(session, &extra, &id);
         if request.with.contains(text) {
             drop_requirements(session, &id);
@@ -81,7 +54,7 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
         supposed_too.push((by, id, reference));
     }
     for text in &request.without {
-        let id = id_of(session, &Reference::parse(text)?);
+        let id = session.id_of(&Reference::parse(text)?);
         let rest = without(session, &extra, &id);
         if !drop_requirements(session, &id) && rest.len() == extra.len() {
             return Err(not_asked_for(session, text, &id, &extra));
@@ -121,12 +94,6 @@ pub fn what_if(session: &mut Session, request: &WhatIf) -> Result<Outcome, Comma
     Ok(Outcome { dry_run: true, requirements, ..outcome })
 }
 
-/// Who asks for the references that stand instead of the workspace's own requirements.
-pub const REFERENCE: &str = "mu resolve";
-
-/// Who asks for the references that are added.
-pub const WITH: &str = "mu resolve --with";
-
 /// Takes a package out of what the manifests ask for, as far as this run goes; says whether it was there.
 fn drop_requirements(session: &mut Session, id: &PackageId) -> bool {
     let defaults = session.defaults();
@@ -150,7 +117,7 @@ fn suppose_installed(
     text: &str,
 ) -> Result<(), CommandError> {
     let reference = Reference::parse(text)?;
-    let id = id_of(session, &reference);
+    let id = session.id_of(&reference);
     let Some(VersionSpec::Pin(pin)) = reference.version() else {
         return Err(CommandError::new(
             Code::Usage,

@@ -1,17 +1,11 @@
 //! `which`: where a reference leads.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use crate::lock::Lockfile;
+use crate::ops::error::quoted;
 use crate::ops::failure::misplaced;
-use crate::ops::sync::wanted;
-use crate::ops::ways_out::quoted;
+use crate::ops::installed_packs::search_path;
 use crate::ops::{Code, CommandError, Session};
-use crate::packs::PacksFolder;
 use crate::reference::Reference;
-use crate::search::{Candidate, Found, Installed, Note, SearchError, SearchPath, Wanted};
+use crate::search::{Candidate, Found, Note, SearchError, Wanted};
 
 /// The eight places that a reference may lead to, and where it leads.
 #[derive(Debug)]
@@ -49,7 +43,7 @@ pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
     {
         wanted.id = found.id.clone();
     }
-    let candidates = search(session)?.candidates(&wanted).map_err(CommandError::from)?;
+    let candidates = search_path(session)?.candidates(&wanted).map_err(CommandError::from)?;
     // The places are told already.
     let found = found.map_err(|error| {
         let hints = error.hints_besides_places();
@@ -69,7 +63,7 @@ fn find(
     if let Some(found) = replacing_member(session, wanted)? {
         return Ok(Ok(found));
     }
-    Ok(search(session)?.find(wanted))
+    Ok(search_path(session)?.find(wanted))
 }
 
 /// The error of a reference that leads nowhere, with what can be done about it.
@@ -133,37 +127,6 @@ fn replacing_member(session: &Session, wanted: &Wanted) -> Result<Option<Found>,
 
 fn wanted_by(session: &Session, reference: &Reference) -> Wanted {
     let mut wanted = Wanted::new(reference, &session.defaults());
-    wanted.id = crate::ops::get::id_of(session, reference);
+    wanted.id = session.id_of(reference);
     wanted
-}
-
-/// The search path, with what the locks know of installed packs.
-pub(super) fn search(session: &Session) -> Result<SearchPath, CommandError> {
-    let mut installed = BTreeMap::new();
-    let mut replaced = BTreeMap::new();
-    let home = &session.environment.mu_home;
-    let global = PacksFolder::of_user(home, &session.environment.cache);
-    let global = (Lockfile::read(home)?.map(Arc::new), global);
-    for (lock, packs) in [global, (session.lockfile()?, session.packs())] {
-        let Some(lock) = lock else { continue };
-        installed.extend(known(&lock, &packs));
-        let pairs = lock.replaced.iter().map(|replaced| (replaced.id.clone(), replaced.by.clone()));
-        replaced.extend(pairs);
-    }
-    let search = session.places.search().clone();
-    Ok(search.with_installed(installed).with_replaced(replaced))
-}
-
-fn known(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> {
-    wanted(lock)
-        .map(|(index, wanted)| {
-            let package = &lock.packages[index];
-            let installed = Installed {
-                version: package.parsed_version(),
-                commit: package.commit.clone(),
-                reference: package.reference.clone(),
-            };
-            (packs.pack_path(&wanted.place), installed)
-        })
-        .collect()
 }

@@ -4,11 +4,12 @@
 
 use crate::index::{Requirement, Unavailable};
 use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::ceiling::{asking, look};
 use crate::ops::requirements::{OVERRIDES, Requirements};
 use crate::ops::resolve::request;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
-use crate::select::{Asking, Ceiling, Local, Newer, Request, Update};
+use crate::select::{Newer, Update};
 use crate::workspace::Resolution;
 
 /// Why a package has its version.
@@ -76,37 +77,6 @@ pub fn why(
     let packages = packages.collect();
     session.save_index();
     Ok(packages)
-}
-
-/// Who asks for a locked package, and how.
-pub(super) fn asking(package: &LockedPackage) -> Vec<Asking> {
-    let requested = package.requested.iter().filter(|requested| &*requested.by != OVERRIDES);
-    requested
-        .filter_map(|requested| {
-            let requirement = Requirement::parse(package.id.clone(), &requested.spec)?;
-            Some((requested.by.to_string(), requirement))
-        })
-        .collect()
-}
-
-/// Looks at what could be chosen, and again where a fetched package turned out to ask for one of the workspace's own.
-pub(super) fn look<T>(
-    session: &Session,
-    request: &Request,
-    mut ask: impl FnMut(&mut Ceiling<'_>) -> Result<T, Unavailable>,
-) -> Result<T, Unavailable> {
-    let mut request = request.clone();
-    loop {
-        let result = ask(&mut Ceiling::new(session.index(), &request));
-        let known = request.local.len();
-        for id in session.index().take_met_local() {
-            let version = session.places.member_of(&id).and_then(|member| member.version.clone());
-            request.local.entry(id).or_insert(Local { version });
-        }
-        if request.local.len() == known {
-            return result;
-        }
-    }
 }
 
 /// An error with all its causes, in one line.

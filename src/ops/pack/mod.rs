@@ -22,7 +22,7 @@ use self::lock::Part;
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
-use crate::ops::pin::pin_of;
+use crate::ops::pins::pin_of;
 use crate::ops::{Code, CommandError, Session, member};
 
 /// What every gzip'd file begins with.

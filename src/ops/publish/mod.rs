@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use self::check::Siblings;
 pub(crate) use self::target::{Target, Upload};
 use crate::lock::Lockfile;
+use crate::ops::error::quoted;
 use crate::ops::pack::{self, Making, Packed, index_line};
-use crate::ops::ways_out::quoted;
 use crate::ops::{Code, CommandError, Session, member};
 use crate::reference::PackageId;
 

@@ -1,0 +1,99 @@
+//! The packs that a lock wants, where they are, and the search path that knows of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::lock::Lockfile;
+use crate::ops::{CommandError, Session};
+use crate::packs::{PacksFolder, Wanted};
+use crate::reference::PackageId;
+use crate::search::{Installed, SearchPath};
+
+/// The packs that a lock wants, with their places in its packages.
+pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
+    lock.packages.iter().enumerate().filter_map(|(index, package)| {
+        let digest = package.digest?;
+        let place = place(lock, index);
+        Some((
+            index,
+            Wanted { place, id: package.id.to_string(), version: package.version.clone(), digest },
+        ))
+    })
+}
+
+/// The packs of replaced packages that may still be there.
+pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
+    let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
+    kept.filter_map(|kept| {
+        let (place, id) = (folder_of(&kept.id), kept.id.to_string());
+        Some(Wanted { place, id, version: kept.version.clone(), digest: kept.digest? })
+    })
+}
+
+/// All packs that a lock names, by which a packs folder that nobody knows is recognized.
+pub fn named(lock: &Lockfile) -> Vec<Wanted> {
+    wanted(lock).map(|(_, wanted)| wanted).chain(kept(lock)).collect()
+}
+
+/// Where a locked package's pack is, below the packs folder: all but the highest of several majors
+/// have theirs in the name.
+pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
+    let package = &lock.packages[index];
+    let place = folder_of(&package.id);
+    // Packages come sorted by id.
+    let is_other = |index: usize| lock.packages.get(index).is_some_and(|one| one.id == package.id);
+    if !is_other(index.wrapping_sub(1)) && !is_other(index + 1) {
+        return place;
+    }
+    let mut others = lock.find(&package.id).filter(|other| other.version != package.version);
+    let Some(first) = others.next() else { return place };
+    let version = package.parsed_version();
+    match &version {
+        Some(own) if !others.chain([first]).all(|other| other.parsed_version() < version) => {
+            format!("{place}@{}", own.major())
+        }
+        _ => place,
+    }
+}
+
+/// The folder of a package below a packs folder: `hub.mu.com/aws/ec2`, `localhost+8080/a`.
+pub fn folder_of(id: &PackageId) -> String {
+    let (base, _) = id.as_str().split_at(id.as_str().len() - id.name_str().len());
+    // Ports and addresses alone have what a folder is not named by.
+    if base.contains(':') {
+        return [&id.base().folder_name(), "/", id.name_str()].concat();
+    }
+    id.as_str().to_owned()
+}
+
+/// The search path, with what the locks know of installed packs.
+pub(crate) fn search_path(session: &Session) -> Result<SearchPath, CommandError> {
+    let mut known = BTreeMap::new();
+    let mut replaced = BTreeMap::new();
+    let home = &session.environment.mu_home;
+    let global = PacksFolder::of_user(home, &session.environment.cache);
+    let global = (Lockfile::read(home)?.map(Arc::new), global);
+    for (lock, packs) in [global, (session.lockfile()?, session.packs())] {
+        let Some(lock) = lock else { continue };
+        known.extend(installed(&lock, &packs));
+        let pairs = lock.replaced.iter().map(|replaced| (replaced.id.clone(), replaced.by.clone()));
+        replaced.extend(pairs);
+    }
+    let search = session.places.search().clone();
+    Ok(search.with_installed(known).with_replaced(replaced))
+}
+
+fn installed(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> {
+    wanted(lock)
+        .map(|(index, wanted)| {
+            let package = &lock.packages[index];
+            let installed = Installed {
+                version: package.parsed_version(),
+                commit: package.commit.clone(),
+                reference: package.reference.clone(),
+            };
+            (packs.pack_path(&wanted.place), installed)
+        })
+        .collect()
+}

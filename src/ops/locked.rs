@@ -1,0 +1,85 @@
+//! Which locked package a reference of the command line means, and how its version is told.
+
+use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest::source::nearest;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference};
+
+/// The package that is used for the one that a reference means, as [`find_locked`] finds it.
+///
+/// # Errors
+///
+/// When none is meant, or several are.
+pub fn find_used(
+    session: &Session,
+    lock: &Lockfile,
+    reference: &Reference,
+) -> Result<PackageId, CommandError> {
+    let id = find_locked(session, lock, reference)?;
+    let used = lock.used_for(&id);
+    if *used != id {
+        session.events.warning(&format!("`{id}` was replaced by `{used}`, which this is about"));
+    }
+    Ok(used.clone())
+}
+
+/// The locked package that a reference means: by its id, or by a name that only one has.
+///
+/// # Errors
+///
+/// When none is meant, or several are.
+pub fn find_locked(
+    session: &Session,
+    lock: &Lockfile,
+    reference: &Reference,
+) -> Result<PackageId, CommandError> {
+    let id = session.id_of(reference);
+    if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
+        return Ok(id);
+    }
+    let name = reference.name().as_str();
+    // `localhost/…`, as mu prints what is on this machine, does not read as base and name.
+    let printed = lock.packages.iter().find(|package| package.id.as_str() == name);
+    if let Some(package) = printed.filter(|_| reference.base().is_none()) {
+        return Ok(package.id.clone());
+    }
+    let mut meant: Vec<&PackageId> = lock
+        .packages
+        .iter()
+        .map(|package| &package.id)
+        .chain(lock.replaced.iter().map(|replaced| &replaced.id))
+        .filter(|id| {
+            reference.base().is_none()
+                && (id.name_str() == name || id.name_str().ends_with(&format!("/{name}")))
+        })
+        .collect();
+    meant.dedup();
+    match &meant[..] {
+        [one] => Ok((*one).clone()),
+        [] => {
+            let error = CommandError::new(Code::NotFound, format!("`{id}` is not installed here"));
+            // What they have in common before the name makes no two of them alike.
+            let ids = || lock.packages.iter().map(|package| &package.id);
+            let like = nearest(id.name_str(), ids().map(PackageId::name_str));
+            let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
+            Err(match like {
+                Some(id) => error.hint(format!("did you mean `{id}`?")),
+                None => error.hint("`mu list` shows what is"),
+            })
+        }
+        several => {
+            let names: Vec<String> = several.iter().map(|id| format!("`{id}`")).collect();
+            Err(CommandError::new(Code::Usage, format!("`{name}` could be {}", names.join(" or "))))
+        }
+    }
+}
+
+/// A locked package's version for people: with its commit where the version says nothing.
+pub fn version_of(package: &LockedPackage) -> String {
+    match &package.commit {
+        Some(commit) if package.version == "0.0.0" || package.reference.is_some() => {
+            format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
+        }
+        _ => package.version.clone(),
+    }
+}

@@ -1,0 +1,51 @@
+//! Who still asks for a package, and the error about one that nothing asks for.
+
+use crate::lock::LockedPackage;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
+
+/// Who still asks for a package, as a sentence.
+pub(crate) fn needed(package: &LockedPackage) -> Option<String> {
+    let by: Vec<String> =
+        package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
+    match &by[..] {
+        [] => None,
+        [one] => Some(format!("{one} needs it")),
+        [most @ .., last] => Some(format!("{} and {last} need it", most.join(", "))),
+    }
+}
+
+/// That nothing asks for what `text` names, and what is meant instead, perhaps.
+pub(crate) fn not_asked_for(
+    session: &Session,
+    text: &str,
+    id: &PackageId,
+    extra: &[String],
+) -> CommandError {
+    let error = CommandError::new(Code::NotFound, format!("nothing here asks for `{text}`"));
+    let locked = session.lockfile().ok().flatten().unwrap_or_default();
+    if let Some(package) = locked.find(id).next() {
+        return match needed(package) {
+            Some(needed) => error.hint(format!("it is installed because {needed}")),
+            None => error,
+        };
+    }
+    if let Some(replaced) = locked.replacement(id) {
+        return error.hint(format!("`{}` is used for it, and nothing is left of it", replaced.by));
+    }
+    let known: Vec<String> = session
+        .workspace
+        .members
+        .iter()
+        .flat_map(|member| {
+            member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
+        })
+        .map(|dependency| dependency.reference.to_string())
+        .chain(extra.iter().cloned())
+        .collect();
+    let names = known.iter().map(|text| text.split('#').next().unwrap_or(text));
+    match crate::manifest::source::nearest(text, names) {
+        Some(name) => error.hint(format!("did you mean `{name}`?")),
+        None => error,
+    }
+}
