@@ -19,7 +19,7 @@
 //! | [`lock`] | `Mu.lock` |
 //! | [`store`] | every tree that was fetched, once, under the digest of its content |
 //! | [`packs`] | what is installed, and the transaction that changes it |
-//! | [`ops`] | one verb a file: everything that a command does |
+//! | [`ops`] | everything that a command does: one verb a file, above five floors that they share |
 //! | [`report`] | how things look: colour, progress, tables, errors, JSON |
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use crate::cli::{Context, Ending};
-use crate::ops::care;
+use crate::ops::cache;
 use crate::report::{FAINT, count, size};
 use crate::store::Store;
 
@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
         Command::Dir if is_json => context.json(&json!({ "path": cache.display().to_string() }))?,
         Command::Dir => context.line(&cache.display().to_string())?,
         Command::Size => {
-            let parts = care::cache_size(cache)?.parts;
+            let parts = cache::cache_size(cache)?.parts;
             let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
             if is_json {
                 let parts: serde_json::Map<_, _> =
@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             context.line(&format!("{:<10} {}", "total", size(total)))?;
         }
         Command::Prune => {
-            let pruned = care::prune(&store, cache, &*context.shell)?;
+            let pruned = cache::prune(&store, cache, &*context.shell)?;
             if is_json {
                 context.json(&json!({ "removed": pruned.trees, "bytes": pruned.bytes }))?;
                 return Ok(0);
@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             ))?;
         }
         Command::Clean => {
-            care::clean(&store, cache, &*context.shell)?;
+            cache::clean(&store, cache, &*context.shell)?;
             if is_json {
                 context.json(&json!({ "path": cache.display().to_string() }))?;
                 return Ok(0);

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::{Context, Ending};
-use crate::ops::care::doctor;
+use crate::ops::cache::doctor;
 use crate::report::{BAD, FAINT, GOOD};
 
 #[derive(Debug, Args)]

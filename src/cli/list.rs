@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::cli::{Context, Ending};
 use crate::lock::LockedPackage;
 use crate::ops::Scope;
-use crate::ops::installed_packs::{folder_of, named, wanted};
-use crate::ops::locked::version_of;
+use crate::ops::session::installed_packs::{folder_of, named, wanted};
+use crate::ops::session::locked::version_of;
 use crate::packs::Wanted;
 use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
 

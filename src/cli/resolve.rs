@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::cli::get::Narrowing;
 use crate::cli::{Context, Ending, change};
-use crate::ops::compare::{Comparison, compare};
-use crate::ops::locked::version_of;
-use crate::ops::supposition::WhatIf;
+use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::session::locked::version_of;
+use crate::ops::what_if::compare::{Comparison, compare};
 use crate::ops::what_if::what_if;
 use crate::ops::{CommandError, Outcome, Scope};
 use crate::report::{FAINT, NOTICE, STRONG, Table, count, error_json};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::graph::{Edge, Graph, Node};
-use crate::ops::locked::find_used;
+use crate::ops::session::locked::find_used;
 use crate::reference::Reference;
 use crate::report::{FAINT, STRONG};
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::graph::{Graph, Node};
-use crate::ops::locked::{find_used, version_of};
+use crate::ops::session::locked::{find_used, version_of};
 use crate::ops::why::{Reasons, why};
 use crate::reference::{Base, Reference};
 use crate::report::{FAINT, STRONG};

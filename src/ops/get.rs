@@ -5,13 +5,16 @@ use std::path::Path;
 
 use crate::manifest;
 use crate::manifest::edit::Section;
-use crate::ops::editing::Editing;
-use crate::ops::element::find_package;
-use crate::ops::least::{self, Idle, Plan, carry_out, conclude, update_everything, with_newest};
+use crate::ops::apply::element::find_package;
+use crate::ops::apply::least::{
+    self, Idle, Plan, carry_out, conclude, update_everything, with_newest,
+};
+use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra, without};
-use crate::ops::resolve::resolve;
-use crate::ops::source::relative;
-use crate::ops::{Code, CommandError, Outcome, Scope, Session, member};
+use crate::ops::session::member;
+use crate::ops::session::source::relative;
+use crate::ops::solve::resolve::resolve;
+use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::Update;
 
@@ -47,7 +50,7 @@ pub struct Save {
 ///
 /// # Errors
 ///
-/// When a reference cannot be read or leads nowhere, and for all that [`crate::ops::sync::sync`] fails for.
+/// When a reference cannot be read or leads nowhere, and for all that [`crate::ops::apply::install::install`] fails for.
 pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, CommandError> {
     let mut notes = Vec::new();
     get_noting(session, request, &mut notes).map_err(|error| match error.code {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::lock::{Lockfile, Requested};
-use crate::ops::locked::version_of;
 use crate::ops::requirements::{COMMAND_LINE, Requirements};
+use crate::ops::session::locked::version_of;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 

@@ -5,10 +5,11 @@
 use mu_provider::SafeUrl;
 use mu_provider::http::{Secret, token_variable};
 
-use crate::ops::{Code, CommandError, Session, credentials};
+use crate::ops::session::credentials;
+use crate::ops::{Code, CommandError, Session};
 use crate::reference::Base;
 
-pub use crate::ops::credentials::Stored;
+pub use crate::ops::session::credentials::Stored;
 
 /// A host that a token is for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::ceiling::{asking, look};
-use crate::ops::failure::unavailable;
-use crate::ops::least::resolve_newest;
+use crate::ops::apply::least::resolve_newest;
+use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::Requirements;
-use crate::ops::resolve::request;
+use crate::ops::solve::ceiling::{asking, look};
+use crate::ops::solve::resolve::request;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::{Asking, Obstacle, Request, Update};

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use crate::index::{Candidate, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
-use crate::ops::editing::Editing;
-use crate::ops::least::{self, Idle, Plan, carry_out};
-use crate::ops::pins::{MARK, NOTHING, pin_of};
+use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
+use crate::ops::apply::least::{self, Idle, Plan, carry_out};
 use crate::ops::requirements::Requirements;
+use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::pins::{MARK, NOTHING, pin_of};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Update, beginning_at};
@@ -32,7 +32,7 @@ pub struct PinRequest {
 ///
 /// # Errors
 ///
-/// When a package is no dependency or not locked, and for all that [`crate::ops::sync::sync`] fails for.
+/// When a package is no dependency or not locked, and for all that [`crate::ops::apply::install::install`] fails for.
 pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let branches = branches(session, &lock)?;
@@ -91,7 +91,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
 ///
 /// # Errors
 ///
-/// When a package is no dependency, and for all that [`crate::ops::sync::sync`] fails for.
+/// When a package is no dependency, and for all that [`crate::ops::apply::install::install`] fails for.
 pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let keeps_version = least::is_in_force(session);

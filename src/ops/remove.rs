@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::manifest::edit::Section;
-use crate::ops::editing::Editing;
-use crate::ops::least::{Idle, Plan, carry_out};
-use crate::ops::locked::find_locked;
-use crate::ops::not_asked_for::{needed, not_asked_for};
+use crate::ops::apply::least::{Idle, Plan, carry_out};
+use crate::ops::explain::not_asked_for::{needed, not_asked_for};
+use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::without;
-use crate::ops::{CommandError, Outcome, Session, member};
+use crate::ops::session::locked::find_locked;
+use crate::ops::session::member;
+use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::Update;
 
@@ -19,7 +20,7 @@ use crate::select::Update;
 ///
 /// # Errors
 ///
-/// When nothing asks for one of them, and for all that [`crate::ops::sync::sync`] fails for.
+/// When nothing asks for one of them, and for all that [`crate::ops::apply::install::install`] fails for.
 pub fn remove(
     session: &mut Session,
     texts: &[String],

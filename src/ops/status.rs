@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::ops::installed_packs::{named, wanted};
+use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
-use crate::ops::{CommandError, Session, elsewhere};
+use crate::ops::session::installed_packs::{named, wanted};
+use crate::ops::{CommandError, Session};
 use crate::packs::Wanted;
 
 /// How a workspace stands.
@@ -42,7 +43,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let state = packs.recognized(|| named(&lock))?;
     let missing = packs.missing(&state, &locked).into_iter();
     let missing = missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
-    for warning in elsewhere::left_out(session, &lock) {
+    for warning in other_places::left_out(session, &lock) {
         session.events.warning(&warning);
     }
     let mut placed: Vec<(String, String)> = requirements

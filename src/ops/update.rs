@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::index::Requirement;
 use crate::lock::LockedPackage;
-use crate::ops::least::{self, Plan, conclude, step};
-use crate::ops::least::{current, update_everything};
-use crate::ops::locked::find_used;
-use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::requirements::{DOWNGRADE, UPDATE};
-use crate::ops::sync::sync;
+use crate::ops::apply::install::install;
+use crate::ops::apply::least::{self, Plan, conclude, current, step, update_everything};
+use crate::ops::requirements::{Asked, DOWNGRADE, Requirements, UPDATE};
+use crate::ops::session::locked::find_used;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Minimal, Update};
@@ -18,7 +16,7 @@ use crate::select::{Minimal, Update};
 ///
 /// # Errors
 ///
-/// When one of them is not locked, and for all that [`sync`] fails for.
+/// When one of them is not locked, and for all that [`install`] fails for.
 pub fn update(
     session: &mut Session,
     texts: &[String],
@@ -49,7 +47,7 @@ fn run(
         moving.insert(id);
     }
     let update = if texts.is_empty() { Update::Everything } else { Update::Packages(moving) };
-    sync(session, &requirements, update, &[], dry_run)
+    install(session, &requirements, update, &[], dry_run)
 }
 
 /// What `PKG#VERSION` on the command line asks for.

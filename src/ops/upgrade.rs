@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
-use crate::ops::dependencies::{self, Dependency, Meant, NewVersion};
-use crate::ops::editing::Editing;
-use crate::ops::least::{self, Plan, conclude, current};
-use crate::ops::pins::MARK;
+use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
+use crate::ops::apply::install::install;
+use crate::ops::apply::least::{self, Plan, conclude, current};
+use crate::ops::apply::rewrite::{Lists, rewrite};
 use crate::ops::requirements::Requirements;
-use crate::ops::resolve::resolve;
-use crate::ops::rewrite::{Lists, rewrite};
-use crate::ops::sync::sync;
+use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::pins::MARK;
+use crate::ops::solve::resolve::resolve;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Minimal, Update, beginning_at};
@@ -24,7 +24,7 @@ use crate::select::{Minimal, Update, beginning_at};
 ///
 /// # Errors
 ///
-/// When a name is of no dependency, no versions fit together, and for all that [`sync`] fails for.
+/// When a name is of no dependency, no versions fit together, and for all that [`install`] fails for.
 pub fn upgrade(
     session: &mut Session,
     names: &[String],
@@ -68,7 +68,7 @@ pub fn upgrade(
         Ok(Some(NewVersion { version: Some(version), note: dependency.note.clone() }))
     })?;
     let requirements = Requirements::collect(session, extra)?;
-    sync(session, &requirements, Update::Packages(open), &editing.into_edits(), dry_run)
+    install(session, &requirements, Update::Packages(open), &editing.into_edits(), dry_run)
 }
 
 /// The same by the minimal strategy: each goes to its newest release, and what they need follows only as far as it must.

@@ -5,10 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::fs::{AtPath as _, FileError};
-use crate::ops::installed_packs::named;
+use crate::ops::apply::ignore_rules::{OF_GIT, Rules};
+use crate::ops::apply::install::install;
 use crate::ops::requirements::Requirements;
-use crate::ops::rules::{OF_GIT, Rules};
-use crate::ops::sync::sync;
+use crate::ops::session::installed_packs::named;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::select::Update;
 use crate::workspace::MU_FOLDER;
@@ -17,7 +17,7 @@ use crate::workspace::MU_FOLDER;
 ///
 /// # Errors
 ///
-/// For all that [`sync`] fails for.
+/// For all that [`install`] fails for.
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = Requirements::collect(session, extra)?;
@@ -27,7 +27,7 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
         packs.recognize(|| named(&lock))?;
         packs.vendor()?;
     }
-    let outcome = sync(session, &requirements, Update::Nothing, &[], dry_run)?;
+    let outcome = install(session, &requirements, Update::Nothing, &[], dry_run)?;
     if !dry_run && let Some(file) = left_out(packs.path(), &session.workspace.root)? {
         session.events.warning(&format!(
             "`{}` would not be committed, because a .gitignore leaves it out; `git add --force` adds it",

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mu_provider::Digest;
 
 use crate::guard;
-use crate::ops::installed_packs::wanted;
+use crate::ops::session::installed_packs::wanted;
 use crate::ops::{CommandError, Session, Stage};
 use crate::packs::{HashError, hash_folder};
 

@@ -1,8 +1,8 @@
 //! `which`: where a reference leads.
 
-use crate::ops::error::quoted;
-use crate::ops::failure::misplaced;
-use crate::ops::installed_packs::search_path;
+use crate::ops::explain::failure::misplaced;
+use crate::ops::session::error::quoted;
+use crate::ops::session::installed_packs::search_path;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 use crate::search::{Candidate, Found, Note, SearchError, Wanted};

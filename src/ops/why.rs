@@ -4,9 +4,9 @@
 
 use crate::index::{Requirement, Unavailable};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::ceiling::{asking, look};
 use crate::ops::requirements::{OVERRIDES, Requirements};
-use crate::ops::resolve::request;
+use crate::ops::solve::ceiling::{asking, look};
+use crate::ops::solve::resolve::request;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::{Newer, Update};

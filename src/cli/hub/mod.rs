@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::cli::{Context, Ending};
-use crate::ops::{Code, CommandError, hub};
+use crate::ops::hub;
+use crate::ops::{Code, CommandError};
 use crate::report::{FAINT, count, size};
 
 /// Make and care for a hub, in a folder or a bucket

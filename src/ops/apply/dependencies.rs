@@ -1,0 +1,111 @@
+//! Changing the versions that the workspace's manifests ask for, entry by entry.
+//!
+//! What the new version is, the caller decides; how an entry is laid out stays as it was.
+
+use crate::manifest::edit::{Editor, Section};
+use crate::ops::apply::least;
+use crate::ops::requirements::editing::Editing;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference, VersionSpec};
+
+/// A dependency of a manifest.
+pub(crate) struct Dependency {
+    /// The package.
+    pub(crate) id: PackageId,
+    /// How it is written.
+    pub(crate) reference: Reference,
+    /// What the comment behind it says after the mark.
+    pub(crate) note: Option<String>,
+    /// Whether it was named, and is not only one of all.
+    pub(crate) is_named: bool,
+}
+
+/// What an entry should ask for.
+pub(crate) struct NewVersion {
+    /// The version, or none in particular.
+    pub(crate) version: Option<VersionSpec>,
+    /// What the comment behind it should say after the mark.
+    pub(crate) note: Option<String>,
+}
+
+/// Which entries are meant, and how comments behind them are marked.
+pub(crate) struct Meant<'a> {
+    /// Local names, names or ids; none means every entry.
+    pub(crate) names: &'a [String],
+    /// What a note in a comment begins with.
+    pub(crate) mark: &'a str,
+}
+
+/// Changes the entries that are meant as `decide` says.
+///
+/// # Errors
+///
+/// When a name is of no dependency, or a manifest cannot be changed.
+pub(crate) fn change(
+    session: &mut Session,
+    editing: &mut Editing,
+    meant: &Meant<'_>,
+    decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
+) -> Result<(), CommandError> {
+    let mut unseen: Vec<&str> = meant.names.iter().map(String::as_str).collect();
+    for index in 0..session.workspace.members.len() {
+        for section in [Section::Dependencies, Section::DevDependencies] {
+            for dependency in listed(session, index, section, meant, &mut unseen)? {
+                let Some(new) = decide(&dependency)? else { continue };
+                editing.change(session, index, |editor| {
+                    let changed =
+                        editor.set_version(section, &dependency.reference, new.version)?;
+                    let note = new.note.as_deref();
+                    editor.set_note(section, &dependency.reference, meant.mark, note)?;
+                    Ok(changed)
+                })?;
+            }
+        }
+    }
+    match unseen.first() {
+        None => Ok(()),
+        Some(name) => Err(CommandError::new(
+            Code::NotFound,
+            format!("no manifest of this workspace asks for `{name}`"),
+        )),
+    }
+}
+
+/// The entries of a section that are meant; takes their names out of `unseen`.
+fn listed(
+    session: &Session,
+    index: usize,
+    section: Section,
+    meant: &Meant<'_>,
+    unseen: &mut Vec<&str>,
+) -> Result<Vec<Dependency>, CommandError> {
+    let member = &session.workspace.members[index];
+    let defaults = session.defaults();
+    let text = crate::fs::read_text(&member.manifest_path)?;
+    let editor = Editor::new(&member.manifest_path, text, &defaults);
+    let entries = match section {
+        Section::Dependencies => &member.manifest.dependencies,
+        Section::DevDependencies => &member.manifest.dev_dependencies,
+    };
+    let mut dependencies = Vec::new();
+    for entry in entries {
+        let reference = entry.reference.clone();
+        let id = session.places.id_of(&reference, &defaults, &member.folder, &session.workspace);
+        let mut is_named = false;
+        for name in meant.names {
+            let names_it =
+                entry.alias.as_ref() == Some(name) || session.id_of(&Reference::parse(name)?) == id;
+            if names_it {
+                is_named = true;
+                unseen.retain(|unseen| unseen != name);
+            }
+        }
+        // What only others need is listed anew by the minimal strategy, whatever is written.
+        let is_free = !entry.indirect || !least::is_in_force(session);
+        if is_named || (meant.names.is_empty() && is_free) {
+            let note = editor.note(section, &reference, meant.mark)?;
+            dependencies.push(Dependency { id, reference, note, is_named });
+        }
+    }
+    Ok(dependencies)
+}

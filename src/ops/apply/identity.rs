@@ -1,0 +1,291 @@
+//! Whether what is in an archive of a hub is the package, and the version, that was chosen.
+//!
+//! What was chosen by an index line in this run has to agree with that line in all that selection used. What was chosen
+//! by a lock has its content pinned by the lock; there, name and version are compared. Repositories and folders were
+//! read themselves when they were chosen, and their names are theirs.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mu_provider::{Listing, Release, Silent};
+
+use crate::guard::{self, lock};
+use crate::index::Route;
+use crate::lock::LockedPackage;
+use crate::manifest::{Head, JSON_NAME, Manifest, ManifestError, YAML_NAME};
+use crate::ops::apply::index_agreement::first_difference;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{Reference, Version};
+
+/// The provider whose index says what is chosen.
+const HUB: &str = "hub";
+
+/// A package whose content is on this machine.
+pub(crate) struct Content<'a> {
+    /// What was chosen.
+    pub(crate) package: &'a LockedPackage,
+    /// The index line that it was chosen by, if that was in this run.
+    pub(crate) line: Option<&'a Release>,
+    /// The folder that holds its files.
+    pub(crate) folder: &'a Path,
+    /// The content of its `Mu.yaml`, if that is known.
+    pub(crate) manifest: Option<&'a [u8]>,
+}
+
+/// Whether a package's manifest has to be looked at.
+pub(crate) fn is_checked(package: &LockedPackage) -> bool {
+    package.source.provider == HUB
+}
+
+/// Checks that a package is what was chosen. `route` says where it comes from, which is asked for only if it must be.
+///
+/// # Errors
+///
+/// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
+pub(crate) fn check(
+    session: &Session,
+    content: &Content<'_>,
+    route: &dyn Fn() -> Result<Route, CommandError>,
+) -> Result<(), CommandError> {
+    if !is_checked(content.package) {
+        return Ok(());
+    }
+    let text = content.manifest.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    if text.is_none() {
+        content.check_kind()?;
+    }
+    match content.line {
+        None if content.is_plainly_it() => Ok(()),
+        None => match content.head(text).map_err(|error| content.unreadable(error))? {
+            Some(head) => {
+                content.check_name(session, head.name.as_ref(), route)?;
+                content.check_version(head.version.as_ref(), route)
+            }
+            None => Ok(()),
+        },
+        Some(line) => {
+            let Some(manifest) = content.load(text).map_err(|error| content.unreadable(error))?
+            else {
+                return Ok(());
+            };
+            content.check_name(session, Some(&manifest.name), route)?;
+            content.check_version(manifest.version.as_ref(), route)?;
+            match first_difference(&content.package.id, line, &manifest) {
+                None => Ok(()),
+                Some(difference) => {
+                    let text = format!(
+                        "is not what its index line says in {difference}, from {}",
+                        route()?.location.describe()
+                    );
+                    let details = serde_json::json!({
+                        "key": difference.key,
+                        "line": difference.line,
+                        "manifest": difference.manifest,
+                    });
+                    Err(content.refuse("the manifest in the archive", &text, details))
+                }
+            }
+        }
+    }
+}
+
+impl Content<'_> {
+    /// Whether the manifest says plainly that it is the package that was chosen.
+    fn is_plainly_it(&self) -> bool {
+        let said = self.manifest.and_then(said_plainly);
+        said == Some((self.package.id.name_str(), &self.package.version))
+    }
+
+    /// Refuses what has the name of a manifest and is a folder or a link: some would read one there, others none.
+    fn check_kind(&self) -> Result<(), CommandError> {
+        let is_odd = |name: &&str| {
+            let metadata = self.folder.join(name).symlink_metadata();
+            metadata.is_ok_and(|metadata| !metadata.is_file())
+        };
+        match [YAML_NAME, JSON_NAME].into_iter().find(is_odd) {
+            None => Ok(()),
+            Some(name) => {
+                let text = format!("has a `{name}` that is not a file");
+                Err(self.refuse("the archive", &text, serde_json::json!({})))
+            }
+        }
+    }
+
+    fn load(&self, text: Option<&str>) -> Result<Option<Manifest>, ManifestError> {
+        match text {
+            Some(text) => Ok(Some(Manifest::parse(&self.folder.join(YAML_NAME), text)?.0)),
+            None => Ok(Manifest::load(self.folder)?.map(|loaded| loaded.manifest)),
+        }
+    }
+
+    fn head(&self, text: Option<&str>) -> Result<Option<Head>, ManifestError> {
+        match text {
+            Some(text) => Ok(Some(Head::parse(&self.folder.join(YAML_NAME), text)?)),
+            None => Manifest::load_head(self.folder),
+        }
+    }
+
+    fn unreadable(&self, error: ManifestError) -> CommandError {
+        let what = format!("the manifest in the archive of `{}` cannot be read", self.package.id);
+        CommandError::from_error(Code::Integrity, error).while_doing(what)
+    }
+
+    /// Refuses a package that calls itself by another name: its archive was mixed up, or somebody wants it to be taken
+    /// for something else. With what base it calls itself does not matter: a mirror is found below another.
+    fn check_name(
+        &self,
+        session: &Session,
+        name: Option<&Reference>,
+        route: &dyn Fn() -> Result<Route, CommandError>,
+    ) -> Result<(), CommandError> {
+        let Some(name) = name.map(|name| name.name().as_str()) else { return Ok(()) };
+        if name == self.package.id.name_str() {
+            return Ok(());
+        }
+        let route = route()?;
+        let is_origin = |line: &Release| line.origin.as_deref() == Some(name);
+        let is_right = name == route.location.path
+            || match self.line {
+                Some(line) => is_origin(line),
+                None => self.listed(session, &route).is_some_and(|line| is_origin(&line)),
+            };
+        if is_right {
+            return Ok(());
+        }
+        let text = format!(
+            "holds a package that calls itself `{name}`, from {}",
+            route.location.describe()
+        );
+        Err(self.refuse("the archive", &text, serde_json::json!({ "key": "name" })))
+    }
+
+    fn check_version(
+        &self,
+        version: Option<&Version>,
+        route: &dyn Fn() -> Result<Route, CommandError>,
+    ) -> Result<(), CommandError> {
+        let Some(version) = version else { return Ok(()) };
+        let package = self.package;
+        if package.parsed_version().as_ref() == Some(version)
+            || version.to_string() == package.version
+        {
+            return Ok(());
+        }
+        let place = route()?.location.describe();
+        let text = format!("holds version {version}, from {place}");
+        Err(self.refuse("the archive", &text, serde_json::json!({ "key": "version" })))
+    }
+
+    /// What the index says of the version now, of which the lock says only what content it has.
+    fn listed(&self, session: &Session, route: &Route) -> Option<Release> {
+        if session.options.offline {
+            return None;
+        }
+        let listing = route.provider.list(&route.location, None, &Silent).ok()?;
+        let Listing::Found(found) = listing else { return None };
+        let digest = self.package.digest?.to_string();
+        let lines = found.lines.split(|byte| *byte == b'\n');
+        let mut releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+        releases.find(|line| line.digest.as_ref() == Some(&digest))
+    }
+
+    fn refuse(&self, what: &str, text: &str, mut details: serde_json::Value) -> CommandError {
+        let LockedPackage { id, version, .. } = self.package;
+        details["id"] = id.to_string().into();
+        details["version"] = version.as_str().into();
+        CommandError::new(Code::Integrity, format!("{what} of `{id}` {version} {text}"))
+            .hint("nothing was installed; whoever publishes the package must mend it")
+            .with_details(details)
+    }
+}
+
+/// Checks packages that need not be fetched: what a tree in the store was added as says nothing of what it is used as now.
+///
+/// # Errors
+///
+/// As [`check`].
+pub(crate) fn check_all(
+    session: &Session,
+    contents: &[Content<'_>],
+    route: &(dyn Fn(&LockedPackage) -> Result<Route, CommandError> + Sync),
+) -> Result<(), CommandError> {
+    /// So many are looked at in the time that it takes to start a thread.
+    const FEW: usize = 16;
+    let next = AtomicUsize::new(0);
+    let failure = Mutex::new(None);
+    let work = || {
+        while let Some(content) = contents.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = check(session, content, &|| route(content.package)) {
+                next.store(contents.len(), Ordering::Relaxed);
+                lock(&failure).get_or_insert(error);
+            }
+        }
+    };
+    if contents.len() <= FEW {
+        work();
+    } else {
+        std::thread::scope(|scope| {
+            (0..session.disk_jobs()).for_each(|_| drop(scope.spawn(work)));
+        });
+    }
+    guard::into_inner(failure).map_or(Ok(()), Err)
+}
+
+/// The name and the version in a manifest with the lines `name: NAME` and `version: VERSION`, as nearly every manifest has
+/// them: then it need not be read to know them. Whatever could make them mean something else, such as a text in quotes that
+/// goes over several lines, makes it be read.
+pub(crate) fn said_plainly(manifest: &[u8]) -> Option<(&str, &str)> {
+    let (mut name, mut version) = (None, None);
+    for line in std::str::from_utf8(manifest).ok()?.lines() {
+        if line.is_empty() || line.starts_with([' ', '#', '-']) && !line.starts_with("---") {
+            continue;
+        }
+        let (key, value) = line.split_once(':')?;
+        if !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            return None;
+        }
+        let said = match key {
+            "name" => &mut name,
+            "version" => &mut version,
+            "versioning" => return None,
+            _ => continue,
+        };
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte);
+        let value = value.trim();
+        if value.is_empty() || !value.bytes().all(is_plain) || said.replace(value).is_some() {
+            return None;
+        }
+    }
+    name.zip(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_certain_is_taken_without_reading_it() {
+        for (manifest, expected) in [
+            ("name: aws/ec2\nversion: 1.0.0\n", true),
+            (
+                "# ec2\n\nname: aws/ec2\nversion: 1.0.0\nlist:\n- a\n- b: c\nx-note: 'it: is'\n",
+                true,
+            ),
+            ("version: 1.0.0\n", false),
+            ("name: aws/ec2\n", false),
+            ("name: evil/x\nversion: 1.0.0\n", false),
+            ("name: aws/ec2\nversion: 2.0.0\n", false),
+            ("name: aws/ec2\nname: evil/x\nversion: 1.0.0\n", false),
+            ("name: aws/ec2\nversion: 1.0.0\nversioning: composite\nappVersion: 2\n", false),
+            ("x: \"\nname: aws/ec2\nversion: 1.0.0\n\"\n\"name\": evil/x\n", false),
+            ("{\nname: aws/ec2,\nversion: 1.0.0\n}", false),
+            ("---\nname: aws/ec2\nversion: 1.0.0\n", false),
+            ("? name\n: evil/x\nname: aws/ec2\nversion: 1.0.0\n", false),
+            ("<<: {name: evil/x}\nname: aws/ec2\nversion: 1.0.0\n", false),
+        ] {
+            let said = said_plainly(manifest.as_bytes());
+            assert_eq!(said == Some(("aws/ec2", "1.0.0")), expected, "{manifest}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Which files of a folder are left out: what `.gitignore` and `.muignore` say.
+//!
+//! Rules of one folder are for what is in it. Those of deeper folders count before those of outer ones,
+//! and in one folder `.muignore` before `.gitignore`, so that `!dist` brings back what Git should not
+//! have. Only files of the repository are read, never a person's own settings of Git: what is packed
+//! must not depend on whose machine it is.
+
+use std::path::{Path, PathBuf};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::fs::{self, FileError};
+
+/// The files that Git reads.
+pub(crate) const OF_GIT: &[&str] = &[".gitignore"];
+
+/// The files that `mu pack` reads, the ones that count first at the end.
+#[cfg(feature = "hub")]
+pub(crate) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
+
+/// The rules that hold in one folder, outermost first.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    names: &'static [&'static str],
+    folders: Vec<Gitignore>,
+}
+
+impl Rules {
+    /// The rules in files called `names` for what is in `folder`, which belongs to the workspace at `root`.
+    ///
+    /// # Errors
+    ///
+    /// When a file of rules cannot be read.
+    pub(crate) fn of(
+        names: &'static [&'static str],
+        folder: &Path,
+        root: &Path,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, FileError> {
+        let top = outermost(folder, root);
+        let mut folders: Vec<&Path> =
+            folder.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
+        folders.reverse();
+        let mut rules = Self { names, folders: Vec::new() };
+        for folder in folders {
+            rules = rules.inside(folder, warnings)?;
+        }
+        Ok(rules)
+    }
+
+    /// These rules and those of a folder inside.
+    ///
+    /// # Errors
+    ///
+    /// When a file of rules cannot be read.
+    pub(crate) fn inside(
+        &self,
+        folder: &Path,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, FileError> {
+        let mut rules = self.clone();
+        for name in self.names {
+            let path = folder.join(name);
+            let Some(text) = fs::read_text_if_there(&path)? else { continue };
+            let mut builder = GitignoreBuilder::new(folder);
+            for (number, line) in text.lines().enumerate() {
+                // Git passes over such lines too.
+                if let Err(error) = builder.add_line(None, line) {
+                    let place = format!("{}:{}", path.display(), number + 1);
+                    warnings.push(format!("{place}: this pattern has no effect: {error}"));
+                }
+            }
+            match builder.build() {
+                Ok(matcher) => rules.folders.push(matcher),
+                Err(error) => {
+                    warnings.push(format!("{}: has no effect: {error}", path.display()));
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Whether the entry at `path` is left out.
+    pub(crate) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
+        for rules in self.folders.iter().rev() {
+            match rules.matched(path, is_folder) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
+    }
+}
+
+/// The folder whose rules come first: that of the repository around, or that of the workspace.
+fn outermost(folder: &Path, root: &Path) -> PathBuf {
+    let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let root = if folder.starts_with(root) { root } else { folder };
+    match repository {
+        Some(repository) if root.starts_with(repository) => repository.to_owned(),
+        _ => root.to_owned(),
+    }
+}
+
+#[cfg(all(test, feature = "hub"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_rules_and_muignore_count_first() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = folder.path();
+        let write = |path: &str, text: &str| {
+            fs::write_atomic(&root.join(path), text.as_bytes()).expect("can be written");
+        };
+        write(".git/HEAD", "");
+        write(".gitignore", "*.log\n/dist/\n[z-a]\n");
+        write("aws/ec2/.gitignore", "!keep.log\n/out\n");
+        write("aws/ec2/.muignore", "!/out\nnotes\n");
+        write("aws/ec2/sub/.gitignore", "keep.log\n");
+        let mut warnings = Vec::new();
+        let package = root.join("aws/ec2");
+        let rules = Rules::of(OF_PACKAGES, &package, &package, &mut warnings).expect("can be read");
+        let sub = rules.inside(&package.join("sub"), &mut warnings).expect("can be read");
+        for (rules, path, is_folder, expected) in [
+            (&rules, "a.log", false, true),
+            (&rules, "keep.log", false, false),
+            (&sub, "sub/keep.log", false, true),
+            (&rules, "dist", true, false),
+            (&rules, "out", true, false),
+            (&rules, "notes", false, true),
+            (&rules, ".gitignore", false, false),
+        ] {
+            let found = rules.leave_out(&package.join(path), is_folder);
+            assert_eq!(found, expected, "{path}");
+        }
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Brings lock and packs in line with what is asked for: the one transaction behind `get`, `add`,
+//! `remove`, `update`, `pin` and `unpin`.
+//!
+//! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use crate::fs;
+use crate::guard;
+use crate::lock::Lockfile;
+use crate::manifest::generated_manifest;
+use crate::ops::apply::fetch::{self, Fetching, fetch};
+use crate::ops::apply::outcome::Fetched;
+use crate::ops::explain::other_places;
+use crate::ops::requirements::Requirements;
+use crate::ops::requirements::editing::Edit;
+use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
+use crate::ops::solve::replacement_consent;
+use crate::ops::solve::resolve::resolve;
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Outcome, Session, Stage};
+use crate::packs::{Building, Installation, PacksError, Wanted};
+use crate::select::Update;
+use crate::store::{StoreError, Stored};
+use crate::workspace::Link;
+
+/// Carries out a change, or only says what it would be.
+///
+/// # Errors
+///
+/// When versions do not fit together, something cannot be fetched or written, or the lock must not
+/// change. Lock and manifests are then as they were.
+pub fn install(
+    session: &Session,
+    requirements: &Requirements,
+    update: Update,
+    edits: &[Edit],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let mut resolved = resolve(session, requirements, update)?;
+    let left_out = other_places::left_out(session, &resolved.lock);
+    for warning in resolved.warnings.iter().chain(&left_out) {
+        session.events.warning(warning);
+    }
+    replacement_consent::check(session, &resolved, dry_run)?;
+    if dry_run {
+        session.save_index();
+        let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
+        let outcome = outcome.by_way_of(&resolved.ways);
+        let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
+        return Ok(Outcome { dry_run, edited, ..outcome });
+    }
+    let (counts, installed) = make_packs(session, &mut resolved)?;
+    if session.options.locked && !resolved.is_unchanged() {
+        return Err(CommandError::new(
+            Code::LockOutdated,
+            "a folder outside the workspace has changed since Mu.lock was written",
+        )
+        .hint("run `mu get` without --locked, and commit Mu.lock"));
+    }
+    if !resolved.is_unchanged() {
+        session.write_lockfile(&resolved.lock)?;
+    }
+    let mut edited = Vec::new();
+    for edit in changed(edits)? {
+        fs::write_through_links(&edit.path, edit.text.as_bytes())?;
+        edited.push(edit.path.clone());
+    }
+    session.save_index();
+    let Resolved { lock, previous, ways, .. } = resolved;
+    let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
+    outcome.counts = counts;
+    outcome.installed = installed;
+    outcome.edited = edited;
+    let packs = session.packs();
+    for (index, wanted) in wanted(&outcome.lock) {
+        outcome.folders.insert(index, packs.pack_path(&wanted.place));
+    }
+    for (index, package) in outcome.lock.packages.iter().enumerate() {
+        if package.source.is_workspace() {
+            let folder =
+                crate::env::absolute(&session.workspace.root, package.source.place.as_ref());
+            outcome.folders.insert(index, folder);
+        }
+    }
+    Ok(outcome)
+}
+
+/// The edits that change their file.
+fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
+    let mut changed = Vec::new();
+    for edit in edits {
+        if fs::read_text_if_there(&edit.path)?.as_ref() != Some(&edit.text) {
+            changed.push(edit);
+        }
+    }
+    Ok(changed)
+}
+
+/// Fetches and installs what `resolved` names; returns also how many packs were made.
+fn make_packs(
+    session: &Session,
+    resolved: &mut Resolved,
+) -> Result<(Fetched, usize), CommandError> {
+    let packs = session.packs();
+    let link = session.workspace.settings.link;
+    let is_vendored = packs.is_vendored();
+    // What a checkout brought needs neither store nor network, if it is what the lock says.
+    let state = packs.recognize(|| named(&resolved.previous))?;
+    let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
+    let is_known = !has_folders
+        && resolved
+            .lock
+            .packages
+            .iter()
+            .all(|package| package.digest.is_some() || package.source.is_workspace());
+    if resolved.is_unchanged() && is_known {
+        let wanted = packs_of(session, &resolved.lock)?;
+        let is_linked = is_vendored || state.is_linked_by(link);
+        if is_linked && packs.is_current(&state, &wanted) {
+            if link == Link::Symlink {
+                // The workspace may have been moved since its packs were made.
+                session.store.note_linked(packs.path())?;
+            }
+            let reused = resolved.lock.packages.iter().filter(|one| one.digest.is_some()).count();
+            return Ok((Fetched { fetched: 0, reused }, 0));
+        }
+    }
+    let events = &session.events;
+    let _store = session.use_store()?;
+    let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
+    let mut counts = Fetched::default();
+    for attempt in 0.. {
+        if !is_known {
+            counts = counts.and(fetch(session, resolved)?);
+        }
+        // Asked for before the rest is planned, so that something has come when it is waited for.
+        let fetching = is_known.then(|| Fetching::begin(session, resolved));
+        let mut plan = Installation::plan(&packs, packs_of(session, &resolved.lock)?, link)?;
+        let lost = lost(session, &resolved.lock, plan.installs());
+        if !lost.is_empty() {
+            let mut wanted = packs_of(session, &resolved.lock)?;
+            wanted.retain(|wanted| !lost.contains(&wanted.place));
+            plan = Installation::plan(&packs, wanted, link)?;
+        }
+        let made = plan.installs().len() + plan.removals().count();
+        let refused = Mutex::new(None);
+        let check = |wanted: &Wanted, stored: &Stored| {
+            fetch::check_stored(session, resolved, wanted, stored).map_err(|error| {
+                guard::lock(&refused).get_or_insert(error);
+                PacksError::Refused { id: wanted.id.clone() }
+            })
+        };
+        let building = plan.begin(&session.store, &names, &check)?;
+        if let Some(fetching) = fetching {
+            match fetch_and_build(session, &resolved.lock, fetching, &building) {
+                Ok(fetched) => counts = counts.and(fetched),
+                Err(error) => {
+                    building.give_up();
+                    return Err(error);
+                }
+            }
+        }
+        events.progress(Stage::Installing, 0, made);
+        match building.finish(session.disk_jobs()) {
+            Ok(()) => return Ok((counts, made)),
+            Err(PacksError::Store(StoreError::Corrupt { path })) if attempt == 0 => {
+                // The store dropped the tree; it is fetched again, and checked again.
+                events.warning(&format!(
+                    "`{}` in the store was changed; fetching it again",
+                    path.display()
+                ));
+            }
+            Err(error) => {
+                return Err(guard::into_inner(refused).unwrap_or_else(|| error.into()));
+            }
+        }
+    }
+    unreachable!("the second attempt returns")
+}
+
+/// Fetches what `lock` names, and builds each pack as soon as its tree is there.
+fn fetch_and_build(
+    session: &Session,
+    lock: &Lockfile,
+    fetching: Fetching<'_>,
+    building: &Building<'_>,
+) -> Result<Fetched, CommandError> {
+    let numbers: Vec<Option<usize>> =
+        (0..lock.packages.len()).map(|index| building.number(&place(lock, index))).collect();
+    let brought = fetching.finish(&|index, stored| match numbers[index] {
+        // What was in the store already is looked at once more, where all the rest is built.
+        Some(number) if stored.checked.is_none() => {
+            building.build(number, stored)?;
+            session.store.forget(&stored.digest);
+            Ok(())
+        }
+        _ => Ok(()),
+    });
+    Ok(brought?.counts)
+}
+
+/// The packs that should be there, and those of replaced packages that still are.
+fn packs_of(session: &Session, lock: &Lockfile) -> Result<Vec<Wanted>, CommandError> {
+    let mut all: Vec<Wanted> = wanted(lock).map(|(_, wanted)| wanted).collect();
+    if lock.replaced.is_empty() {
+        return Ok(all);
+    }
+    let packs = session.packs();
+    let state = packs.state()?;
+    let kept: Vec<Wanted> = kept(lock).collect();
+    let missing: Vec<Wanted> = packs.missing(&state, &kept).into_iter().cloned().collect();
+    all.extend(kept.into_iter().filter(|wanted| !missing.contains(wanted)));
+    Ok(all)
+}
+
+/// The packs of replaced packages that would have to be made again, for others around or inside them change, and cannot:
+/// they are never fetched again.
+fn lost(session: &Session, lock: &Lockfile, made: &[Wanted]) -> BTreeSet<String> {
+    let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
+    kept.map(|kept| (folder_of(&kept.id), kept))
+        .filter(|(place, kept)| {
+            made.iter().any(|made| made.place == *place) && !fetch::has_or_takes_back(session, kept)
+        })
+        .map(|(place, _)| place)
+        .collect()
+}

@@ -1,0 +1,14 @@
+//! From a lock to packs on disk: fetching, installing, and the edits of manifests that go with it.
+
+mod at_once;
+pub(crate) mod dependencies;
+pub(crate) mod element;
+pub mod fetch;
+mod identity;
+pub(crate) mod ignore_rules;
+#[cfg(feature = "publish")]
+pub(crate) mod index_agreement;
+pub mod install;
+pub(crate) mod least;
+pub(crate) mod outcome;
+pub(crate) mod rewrite;

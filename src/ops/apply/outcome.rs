@@ -1,0 +1,267 @@
+//! What a command that chooses versions answers: the selection, and how it differs from before.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::ops::requirements::{Requirements, is_move};
+use crate::reference::PackageId;
+use crate::select::{Because, Lowered};
+use crate::workspace::Resolution;
+
+/// How many packages were fetched, and how many were already there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Packages that came from a registry, repository or folder.
+    pub fetched: usize,
+    /// Packages whose content was on this machine.
+    pub reused: usize,
+}
+
+impl Fetched {
+    /// What two runs over the same packages did together.
+    pub(crate) fn and(self, later: Self) -> Self {
+        Self { fetched: self.fetched + later.fetched, reused: later.reused }
+    }
+}
+
+/// The answer of `get`, `add`, `update`, `remove` and `resolve`.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// The lock after the operation.
+    pub lock: Arc<Lockfile>,
+    /// What moved, came or went, by id.
+    pub changes: Vec<Change>,
+    /// What the manifests and the command line ask for, as `ID#SPEC`.
+    pub requirements: Vec<String>,
+    /// Who asks without being a package of the lock.
+    pub roots: Vec<String>,
+    /// The packages that roots name only because others need them.
+    pub indirect: BTreeSet<PackageId>,
+    /// Where the installed packages are, by their place in `lock.packages`.
+    pub folders: BTreeMap<usize, PathBuf>,
+    /// What was fetched.
+    pub counts: Fetched,
+    /// Packs that were made or removed on disk.
+    pub installed: usize,
+    /// Manifests that were changed, or would be.
+    pub edited: Vec<PathBuf>,
+    /// Whether anything was written at all.
+    pub dry_run: bool,
+    /// Packages that something else took the place of, and what that is.
+    pub newly_replaced: Vec<(PackageId, PackageId)>,
+    /// What a downgrade lowered or dropped besides what it was asked to lower.
+    pub lowered: Vec<Lowered>,
+}
+
+/// One package that moved, came or went.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// The package.
+    pub id: PackageId,
+    /// Its version before; `None` if it is new.
+    pub from: Option<String>,
+    /// Its version now; `None` if it is gone.
+    pub to: Option<String>,
+    /// The versions in between, where its versions follow each other step by step.
+    pub via: Vec<String>,
+}
+
+impl Outcome {
+    /// The answer that `lock` is, seen from `previous`.
+    pub fn new(lock: Arc<Lockfile>, previous: &Lockfile, requirements: &Requirements) -> Self {
+        let mut asked: Vec<String> = requirements
+            .asked
+            .iter()
+            .filter(|asked| !is_move(&asked.by))
+            .map(|asked| format!("{}#{}", asked.requirement.id, asked.requirement.spec))
+            .collect();
+        asked.sort();
+        asked.dedup();
+        let mut roots: Vec<String> =
+            requirements.asked.iter().map(|asked| asked.by.clone()).collect();
+        roots.sort();
+        roots.dedup();
+        let ids = |indirect: bool| -> BTreeSet<&PackageId> {
+            let asked = requirements.asked.iter().filter(|asked| asked.indirect == indirect);
+            asked.map(|asked| &asked.requirement.id).collect()
+        };
+        let indirect = ids(true).difference(&ids(false)).map(|id| (*id).clone()).collect();
+        let new = lock.replaced.iter().filter(|replaced| {
+            previous.replacement(&replaced.id).is_none_or(|before| before.by != replaced.by)
+        });
+        Self {
+            newly_replaced: new.map(|new| (new.id.clone(), new.by.clone())).collect(),
+            changes: changes(previous, &lock),
+            lock,
+            requirements: asked,
+            roots,
+            indirect,
+            ..Self::default()
+        }
+    }
+
+    /// The same with the versions that packages move over, step by step.
+    #[must_use]
+    pub fn by_way_of(mut self, ways: &BTreeMap<PackageId, Vec<String>>) -> Self {
+        for change in &mut self.changes {
+            if let (Some(way), Some(_), Some(_)) = (ways.get(&change.id), &change.from, &change.to)
+            {
+                change.via.clone_from(way);
+            }
+        }
+        self
+    }
+
+    /// Whether a package was asked for by a root.
+    pub fn is_direct(&self, package: &LockedPackage) -> bool {
+        let is_asked = |id: &PackageId, requested: &[Requested]| {
+            !self.indirect.contains(id)
+                && requested
+                    .iter()
+                    .any(|requested| self.roots.iter().any(|root| **root == *requested.by))
+        };
+        let mut replaced = self.lock.replaced.iter().filter(|replaced| replaced.by == package.id);
+        is_asked(&package.id, &package.requested)
+            || replaced.any(|replaced| is_asked(&replaced.id, &replaced.requested))
+    }
+
+    /// The JSON form.
+    pub fn to_json(&self) -> Value {
+        let packages: Vec<Value> = self
+            .lock
+            .packages
+            .iter()
+            .enumerate()
+            .map(|(index, package)| self.package_json(index, package))
+            .collect();
+        let changes: Vec<Value> = self
+            .changes
+            .iter()
+            .map(|change| {
+                let mut json =
+                    json!({ "id": change.id.to_string(), "from": change.from, "to": change.to });
+                if !change.via.is_empty() {
+                    json["via"] = json!(change.via);
+                }
+                json
+            })
+            .collect();
+        let replaced = self.lock.replaced.iter();
+        let replaced: Vec<Value> = replaced
+            .map(|replaced| json!({ "id": replaced.id.to_string(), "by": replaced.by.to_string() }))
+            .collect();
+        let mut json = json!({
+            "resolution": self.lock.resolution,
+            "packages": packages,
+            "requirements": self.requirements,
+            "changes": changes,
+            "replaced": replaced,
+            "fetched": self.counts.fetched,
+            "reused": self.counts.reused,
+        });
+        if self.lock.resolution == Resolution::Minimal.as_str() {
+            json["lowered"] = self.lowered.iter().map(lowered_json).collect();
+        }
+        json
+    }
+
+    fn package_json(&self, index: usize, package: &LockedPackage) -> Value {
+        let own = package.requested.iter();
+        let own = own.map(|requested| json!({ "by": &*requested.by, "spec": &*requested.spec }));
+        // What is asked of a package that it replaces is asked of it.
+        let replaced = self.lock.replaced.iter().filter(|replaced| replaced.by == package.id);
+        let instead = replaced.flat_map(|replaced| {
+            let requested = replaced.requested.iter();
+            requested.map(
+                |one| json!({ "by": &*one.by, "spec": &*one.spec, "of": replaced.id.to_string() }),
+            )
+        });
+        let requested: Vec<Value> = own.chain(instead).collect();
+        let mut dependencies: Vec<String> = package
+            .dependencies
+            .iter()
+            .map(|id| self.lock.used_for(id).to_string())
+            .filter(|id| *id != package.id.as_str())
+            .collect();
+        dependencies.sort();
+        dependencies.dedup();
+        json!({
+            "id": package.id.to_string(),
+            "version": package.version,
+            "source": package.source.to_string(),
+            "commit": package.commit,
+            "digest": package.digest.map(|digest| digest.to_string()),
+            "requested": requested,
+            "dependencies": dependencies,
+            "direct": self.is_direct(package),
+            "path": self.folders.get(&index).map(|folder| folder.display().to_string()),
+        })
+    }
+}
+
+fn lowered_json(lowered: &Lowered) -> Value {
+    let because = lowered.because.as_ref().map(|because| match because {
+        Because::Needs(id, version) => json!({ "id": id.to_string(), "version": version }),
+        Because::Asks(asked) => json!({ "id": asked.id.to_string(), "spec": asked.to_string() }),
+        Because::Asked(by, asked) => json!({ "by": by, "spec": asked.to_string() }),
+        Because::Capability(capability) => json!({ "capability": capability }),
+    });
+    json!({
+        "id": lowered.id.to_string(),
+        "from": lowered.from,
+        "to": lowered.to,
+        "because": because,
+    })
+}
+
+/// What differs between two locks, by id.
+pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let (mut before, mut after) = (before.packages.as_slice(), after.packages.as_slice());
+    while let Some(id) = before.first().into_iter().chain(after.first()).map(|one| &one.id).min() {
+        let (old, new) = (take(&mut before, id), take(&mut after, id));
+        let gone: Vec<&LockedPackage> =
+            old.iter().filter(|old| !new.iter().any(|new| is_same(old, new))).collect();
+        let come: Vec<&LockedPackage> =
+            new.iter().filter(|new| !old.iter().any(|old| is_same(old, new))).collect();
+        for index in 0..gone.len().max(come.len()) {
+            let (from, to) = (gone.get(index), come.get(index));
+            let same_version = from.zip(to).is_some_and(|(from, to)| from.version == to.version);
+            let text = |package: &&LockedPackage| match &package.commit {
+                Some(commit) if same_version => {
+                    format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
+                }
+                None if same_version => match &package.digest {
+                    Some(digest) => {
+                        let digest = digest.to_string();
+                        format!("{} ({})", package.version, digest.get(..10).unwrap_or(&digest))
+                    }
+                    None => package.version.clone(),
+                },
+                _ => package.version.clone(),
+            };
+            let (from, to) = (from.map(text), to.map(text));
+            changes.push(Change { id: id.clone(), from, to, via: Vec::new() });
+        }
+    }
+    changes
+}
+
+/// Takes the packages with this id, if it is the first.
+fn take<'lock>(packages: &mut &'lock [LockedPackage], id: &PackageId) -> &'lock [LockedPackage] {
+    let end = packages.iter().take_while(|package| package.id == *id).count();
+    let (taken, rest) = packages.split_at(end);
+    *packages = rest;
+    taken
+}
+
+fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
+    left.version == right.version
+        && left.commit == right.commit
+        && left.source == right.source
+        && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
+}

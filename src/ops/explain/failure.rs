@@ -1,0 +1,270 @@
+//! From a selection that failed to the error that the user sees.
+
+use serde_json::{Value, json};
+
+use crate::index::{Cause, Unavailable, cause, nearest};
+use crate::ops::explain::other_places::installed;
+use crate::ops::explain::ways_out::{self, Remedy};
+use crate::ops::requirements::{ADD, Asked, Requirements, is_move};
+use crate::ops::session::error::{code_of, place};
+use crate::ops::session::source::{relative, source_of};
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
+use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished};
+
+/// The error of a selection that failed, with what helps against it.
+pub(crate) fn failed(
+    session: &Session,
+    requirements: &Requirements,
+    strategy: &dyn Strategy,
+    request: &Request,
+    failure: Failure,
+) -> CommandError {
+    match failure {
+        Failure::Unavailable(error) => unavailable(session, error),
+        Failure::Unfinished(unfinished) => {
+            let ways_on = strategy.ways_on(session.index(), request, &unfinished);
+            let remedies = ways_out::remedies(session, requirements, &ways_on);
+            too_hard(session, requirements, &unfinished, remedies)
+        }
+        Failure::Conflict(mut conflict) => {
+            complete(session, &mut conflict);
+            let ways_out = strategy.ways_out(session.index(), request, &conflict);
+            let remedies = ways_out::remedies(session, requirements, &ways_out);
+            tell_apart(requirements, &mut conflict);
+            let missing = is_missing(&conflict);
+            let code = if missing { Code::NotFound } else { Code::NoSolution };
+            let headline = match (missing, &conflict.clashes[..]) {
+                (true, [clash]) if clash.tried.is_some() => "a package was not found",
+                (true, _) => "no version was found that is what was asked for",
+                (false, []) if conflict.capabilities.iter().any(|clash| !clash.is_provided) => {
+                    "nothing provides what is required"
+                }
+                (false, _) => "no versions fit together",
+            };
+            let text = conflict.to_string();
+            let lines: Vec<&str> = text.lines().collect();
+            let by: Vec<&str> = request.roots.iter().map(|root| root.by.as_str()).collect();
+            let mut error = CommandError::new(code, format!("{headline}\n{}", indent(&lines)))
+                .with_details(json!({
+                    "explanation": lines,
+                    "roots": by,
+                    "requirements": requirements_json(&conflict),
+                    "clashes": clashes_json(&conflict),
+                    "capabilities": capabilities_json(&conflict),
+                }));
+            for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
+                if let Some(member) = session.workspace.member(&clash.id) {
+                    error = error.hint(misplaced(session, &clash.id, &member.place));
+                }
+                error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
+            }
+            if !missing && by.iter().any(|by| is_move(by)) && remedies.is_empty() {
+                let hint =
+                    "`mu add PKG#VERSION` changes what Mu.yaml asks for, `mu upgrade` raises it";
+                error = error.hint(hint);
+            }
+            let has_way = !remedies.is_empty();
+            error = ways_out::attach(error, remedies);
+            if !missing && !has_way && session.options.published_before.is_some() {
+                error = error.hint("versions newer than --exclude-newer were passed over");
+            }
+            error
+        }
+    }
+}
+
+/// How many times as many steps the hint for a search that was stopped suggests.
+const LONGER: usize = 10;
+
+/// The error of a search that was stopped.
+fn too_hard(
+    session: &Session,
+    requirements: &Requirements,
+    unfinished: &Unfinished,
+    remedies: Vec<Remedy>,
+) -> CommandError {
+    let text = unfinished.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    let steps = unfinished.steps;
+    let headline = format!("choosing versions was stopped after {steps} steps");
+    let packages: Vec<String> = unfinished.packages.iter().map(ToString::to_string).collect();
+    let mut error = CommandError::new(Code::NoSolution, format!("{headline}\n{}", indent(&lines)))
+        .with_details(json!({ "explanation": lines, "steps": steps, "packages": packages }));
+    if remedies.is_empty()
+        && let Some(id) = unfinished.packages.first()
+    {
+        let name = session.short_name(id);
+        let hint = format!(
+            "with less to choose it takes fewer steps: pin what you know, such as `{name}#VERSION`"
+        );
+        error = error.hint(hint);
+    }
+    let longer = ways_out::longer(session, requirements, steps.saturating_mul(LONGER));
+    ways_out::attach(error, remedies).hint(longer)
+}
+
+/// More of each kind of fact are not given to programs.
+const MOST: usize = 128;
+
+/// Adds what only the session knows: names in the workspace and the lock, and where versions come from.
+fn complete(session: &Session, conflict: &mut Conflict) {
+    let is_missing = is_missing(conflict);
+    for clash in &mut conflict.clashes {
+        if clash.tried.is_some() {
+            let lock = session.lockfile().ok().flatten().unwrap_or_default();
+            let locked = lock.packages.iter().map(|package| package.id.clone());
+            let members = session.workspace.members.iter().map(|member| member.id.clone());
+            let known = std::mem::take(&mut clash.similar).into_iter().chain(members).chain(locked);
+            clash.similar = nearest(&clash.id, known);
+        } else if is_missing {
+            // It may have no version at all.
+            let route = session.index().route(&clash.id);
+            clash.source = route.ok().map(|route| source_of(session, &route).to_string());
+        }
+    }
+}
+
+/// Tells what a command asks of a package besides what the manifest says of it, which it would change, apart from that.
+fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
+    let all = &requirements.asked;
+    let new = all.iter().filter(|asked| {
+        let is_same =
+            |other: &&Asked| other.by == asked.by && other.requirement.id == asked.requirement.id;
+        let mut listed = all.iter().filter(|other| other.line.is_some()).filter(is_same);
+        asked.line.is_none() && listed.next().is_some()
+    });
+    for new in new {
+        let wording = new.requirement.to_string();
+        let is_it = |fact: &Fact| match fact {
+            Fact::Requires { by: Requirer::Roots(names), id, asked } => {
+                *id == new.requirement.id && names.contains(&new.by) && asked.contains(&wording)
+            }
+            _ => false,
+        };
+        let Some(place) = conflict.facts.iter().position(is_it) else { continue };
+        let Fact::Requires { asked, .. } = &mut conflict.facts[place] else { continue };
+        asked.retain(|one| *one != wording);
+        let by = Requirer::Roots(vec![ADD.to_owned()]);
+        let id = new.requirement.id.clone();
+        let told = Fact::Requires { by, id, asked: vec![wording] };
+        if asked.is_empty() {
+            conflict.facts[place] = told;
+        } else {
+            conflict.facts.insert(place + 1, told);
+        }
+    }
+}
+
+/// The facts of a conflict, for programs.
+fn requirements_json(conflict: &Conflict) -> Vec<Value> {
+    let facts = conflict.facts.iter().take(MOST).filter_map(|fact| match fact {
+        Fact::Requires { by, id, asked } => {
+            let (by, versions) = match by {
+                Requirer::Roots(names) => (names.clone(), None),
+                Requirer::Package(id, versions) => {
+                    (vec![id.to_string()], Some(versions.to_string()))
+                }
+            };
+            Some(json!({ "by": by, "versions": versions, "id": id.to_string(), "asked": &asked[..MOST.min(asked.len())] }))
+        }
+        _ => None,
+    });
+    facts.collect()
+}
+
+/// What no version is left of, for programs.
+fn clashes_json(conflict: &Conflict) -> Vec<Value> {
+    let clashes = conflict.clashes.iter().take(MOST).map(|clash| {
+        let similar: Vec<String> = clash.similar.iter().map(ToString::to_string).collect();
+        json!({
+            "id": clash.id.to_string(),
+            "asked": clash.asked,
+            "needed": clash.needed,
+            "available": clash.available.to_string(),
+            "nearest": clash.nearest,
+            "source": clash.source,
+            "tried": clash.tried,
+            "similar": similar,
+        })
+    });
+    clashes.collect()
+}
+
+/// The capabilities that nothing is left to provide, for programs.
+fn capabilities_json(conflict: &Conflict) -> Vec<Value> {
+    let clashes = conflict.capabilities.iter().take(MOST).map(|clash| {
+        let rejected = clash.rejected.iter().take(MOST).map(
+            |(id, _, versions)| json!({ "id": id.to_string(), "versions": versions.to_string() }),
+        );
+        json!({
+            "capability": clash.capability,
+            "isProvided": clash.is_provided,
+            "rejected": rejected.collect::<Vec<Value>>(),
+        })
+    });
+    clashes.collect()
+}
+
+/// What to do about a package of the workspace that is not where references to it lead.
+pub(crate) fn misplaced(session: &Session, id: &PackageId, place: &str) -> String {
+    let workspace = &session.workspace;
+    let [_, right, ..] = session.places.search().places(id);
+    let right = relative(&workspace.root, &right.folder);
+    let here = if place.is_empty() { "." } else { place };
+    let parent = id.name_str().strip_suffix(place).and_then(|parent| parent.strip_suffix('/'));
+    let otherwise = match parent {
+        Some(parent) if workspace.namespace.is_none() && !place.is_empty() => {
+            format!("say `namespace: {parent}` in `.mu/workspace.yaml`")
+        }
+        _ => format!("depend on its folder, which from the root is `./{place}`"),
+    };
+    format!(
+        "the package in `{here}` calls itself `{id}`, but packages are found by their place: move it to \
+         `{right}`, or {otherwise}"
+    )
+}
+
+/// Whether the conflict is only that something asked for does not exist.
+fn is_missing(conflict: &Conflict) -> bool {
+    !conflict.clashes.is_empty()
+        && conflict.clashes.iter().all(|clash| {
+            let is_alone = clash.asked.len() == 1 && clash.needed.is_none();
+            clash.tried.is_some() || (is_alone && clash.rejected.is_empty())
+        })
+}
+
+fn indent(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The error of something that could not be found out.
+pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError {
+    let (code, mut hints) = match cause(&error) {
+        Cause::TooMany(message) => {
+            return CommandError::new(Code::NoSolution, message)
+                .hint("a registry that makes packages up is never done: give up the dependency that leads there")
+                .hint("`--most N` lets a run ask for more packages, if all of these are wanted");
+        }
+        Cause::Provider(provider) => (code_of(provider.kind()), provider.hints().to_vec()),
+        Cause::Route => (Code::Reference, Vec::new()),
+        Cause::Package => (Code::Manifest, Vec::new()),
+        Cause::Cache => (Code::Io, vec!["`mu cache clean` empties the cache".to_owned()]),
+    };
+    match code {
+        Code::Network if !session.options.offline => {
+            hints.extend(installed(session, &error.id));
+            hints.push("`--offline` uses only what is already on this machine".to_owned());
+        }
+        Code::Offline => {
+            hints.push(format!("run once without --offline to learn of `{}`", error.id))
+        }
+        _ => {}
+    }
+    let mut command = CommandError::from_error(code, error);
+    command.hints = hints;
+    if let Some(source) = command.in_source() {
+        command.details = place(source);
+    }
+    command
+}

@@ -1,0 +1,6 @@
+//! Why something failed or was passed over, in words, and what helps against it.
+
+pub(crate) mod failure;
+pub(crate) mod not_asked_for;
+pub(crate) mod other_places;
+mod ways_out;

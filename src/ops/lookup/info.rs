@@ -1,0 +1,272 @@
+//! `info`: what a newcomer wants to know of a package, as its registry and its newest version tell it.
+//!
+//! Fetches no package: of a hub's package, what the index says is what is known.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mu_provider::{Listing as Listed, Maintainer, Release, Silent};
+
+use crate::index::releases::{Details, Position, Releases};
+use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
+use crate::lock::Source;
+use crate::manifest::Manifest;
+use crate::ops::explain::failure::unavailable;
+use crate::ops::lookup::filter::VersionFilter;
+use crate::ops::lookup::package::{Published, published};
+use crate::ops::lookup::versions::{ListedVersion, Listing, is_usable, of_manifest};
+use crate::ops::session::source::source_of;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, VersionSpec};
+
+/// What is known of a package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Info {
+    /// The package.
+    pub id: PackageId,
+    /// What to write to depend on it.
+    pub reference: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// The version that all else is about: the newest of those that were asked for.
+    pub version: ListedVersion,
+    /// What its author says of it.
+    pub about: About,
+    /// How many versions there are.
+    pub total: usize,
+    /// How many of them were withdrawn.
+    pub yanked: usize,
+    /// The oldest and the newest of them, if there are any.
+    pub span: Option<(String, String)>,
+    /// The versions in `Mu.lock` that are not the workspace's own.
+    pub locked: Vec<String>,
+    /// The folder of the workspace's own package of this name, relative to its root.
+    pub workspace: Option<String>,
+}
+
+/// What the author of a version says of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// What it is, in a sentence.
+    pub description: Option<String>,
+    /// The licence, usually an SPDX expression.
+    pub license: Option<String>,
+    /// Where to read more.
+    pub website: Option<String>,
+    /// Who looks after it, as `Name <email>`.
+    pub maintainers: Vec<String>,
+    /// Words to find it by.
+    pub keywords: Vec<String>,
+    /// References to what it depends on, as they were written.
+    pub dependencies: Vec<String>,
+    /// Capabilities that it provides.
+    pub provides: Vec<String>,
+    /// Capabilities that some package must provide.
+    pub requires: Vec<String>,
+    /// Packages that it supersedes.
+    pub replaces: Vec<String>,
+    /// Ranges, or exact words, over facts of the runtime.
+    pub constraints: BTreeMap<String, String>,
+}
+
+/// Tells what is known of the package that `text` names, and of the newest version that it accepts.
+///
+/// # Errors
+///
+/// When the reference cannot be read, the registry cannot be asked, or has no such package or version.
+pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
+    let Published { reference, id, releases } = published(session, text)?;
+    let listing = Listing { session, id: &id, releases: &releases };
+    let chosen = choose(&listing, reference.version())?;
+    let candidate = match &chosen {
+        Revision::Release(position) => Candidate::Release(*position),
+        Revision::Untagged(untagged) => Candidate::Revision(untagged),
+    };
+    let failed = |error: Unavailable| unavailable(session, error);
+    let (route, release) = session.index().release(&id, candidate).map_err(failed)?;
+    let release = in_full(&route, Arc::unwrap_or_clone(release));
+    let manifest = manifest(session, &id, candidate)?;
+    let version = match &chosen {
+        Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,
+        Revision::Untagged(untagged) => {
+            let details = manifest.as_ref().map(of_manifest).unwrap_or_default();
+            let version = untagged.version.as_ref().map(ToString::to_string);
+            ListedVersion {
+                version: version.unwrap_or_else(|| "0.0.0".to_owned()),
+                commit: Some(untagged.commit.to_string()),
+                usable: is_usable(&details),
+                app_version: details.app_version,
+                channels: details.channels,
+                api_version: details.api_version,
+                mu_version: details.mu_version,
+                ..ListedVersion::default()
+            }
+        }
+    };
+    let lock = session.lockfile()?.unwrap_or_default();
+    let locked = lock.find(&id).filter(|package| !package.source.is_workspace());
+    let is_yanked = |&position: &Position| {
+        releases.details(position).is_some_and(|details| details.yanked.is_some())
+    };
+    let mut versions = releases.versions().map(|version| version.to_string());
+    let oldest = versions.next();
+    let newest = versions.next_back().or_else(|| oldest.clone());
+    session.save_index();
+    Ok(Info {
+        reference: reference.as_str().to_owned(),
+        source: source_of(session, &route),
+        version,
+        about: manifest.as_ref().map_or_else(|| of_release(&release), about),
+        total: releases.len() as usize,
+        yanked: (0..releases.len()).filter(is_yanked).count(),
+        span: oldest.zip(newest),
+        locked: locked.map(|package| package.version.clone()).collect(),
+        workspace: session.places.member_of(&id).map(|member| member.place.clone()),
+        id,
+    })
+}
+
+/// A release with what is only for people to read. A snapshot of a hub leaves that out, and the index that was made of it
+/// has none; then the package's own index file is asked, unless that cannot be had.
+fn in_full(route: &Route, release: Release) -> Release {
+    let says_something = release.description.is_some()
+        || release.license.is_some()
+        || release.website.is_some()
+        || !release.keywords.is_empty()
+        || !release.maintainers.is_empty();
+    if says_something || route.provider.name() != "hub" {
+        return release;
+    }
+    // Whoever says that something is known, and nothing of it, is sent the file itself.
+    let Ok(Listed::Found(found)) = route.provider.list(&route.location, Some(""), &Silent) else {
+        return release;
+    };
+    let lines = found.lines.split(|byte| *byte == b'\n');
+    let mut releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+    let same = |other: &Release| {
+        (&other.version, &other.app_version) == (&release.version, &release.app_version)
+    };
+    releases.find(same).unwrap_or(release)
+}
+
+/// The newest version that is accepted: rather no prerelease, and one that was withdrawn only if all were. Of a repository
+/// without version tags, the tip of its default branch.
+fn choose(listing: &Listing<'_>, wanted: Option<&VersionSpec>) -> Result<Revision, CommandError> {
+    let Listing { session, id, releases } = listing;
+    let filter = VersionFilter::default();
+    if wanted.is_none()
+        && let Some(newest) = filter.read()?.newest(releases)
+    {
+        return Ok(Revision::Release(newest));
+    }
+    let accepted = (0..releases.len())
+        .filter(|&position| wanted.is_none_or(|wanted| listing.is_named(position, wanted)));
+    let standing = |position: Position| {
+        let details = releases.details(position);
+        details.is_none_or(|details| details.yanked.is_none())
+    };
+    let is_release = |position: Position| !releases.version(position).is_prerelease();
+    let best =
+        accepted.max_by_key(|&position| (standing(position), is_release(position), position));
+    if let Some(position) = best {
+        return Ok(Revision::Release(position));
+    }
+    let name = wanted.unwrap_or(&VersionSpec::Tip);
+    let name = if *name == VersionSpec::Latest { &VersionSpec::Tip } else { name };
+    let is_name =
+        name.as_tag().is_some() || matches!(name, VersionSpec::Tip | VersionSpec::Commit(_));
+    if releases.is_repository() && is_name {
+        let found = session.index().revision(releases, name);
+        if let Some(revision) = found.map_err(|error| unavailable(session, error))? {
+            return Ok(revision);
+        }
+    }
+    Err(missing(id, releases, wanted))
+}
+
+/// The error about a package that has no version of those that were asked for.
+fn missing(id: &PackageId, releases: &Releases, wanted: Option<&VersionSpec>) -> CommandError {
+    let message = match wanted {
+        Some(wanted) if !releases.is_empty() => format!("`{id}` has no version {wanted}"),
+        _ => format!("`{id}` has no versions"),
+    };
+    let error = CommandError::new(Code::NotFound, message);
+    match releases.is_empty() {
+        true => error,
+        false => error.hint("`mu versions` shows which there are"),
+    }
+}
+
+/// A version as `mu versions` shows it.
+fn listed(
+    listing: &Listing<'_>,
+    position: Position,
+    manifest: Option<&Manifest>,
+) -> Result<ListedVersion, CommandError> {
+    let releases = listing.releases;
+    let details: Option<Details> =
+        releases.details(position).cloned().or_else(|| manifest.map(of_manifest));
+    let stated = details.as_ref().and_then(|details| details.app_version.clone());
+    let app_version = releases.app_version(position).map(str::to_owned).or(stated);
+    listing.describe(position, details.as_ref(), app_version)
+}
+
+/// The manifest, where its place shows it; one that cannot be read is warned of.
+fn manifest(
+    session: &Session,
+    id: &PackageId,
+    candidate: Candidate<'_>,
+) -> Result<Option<Manifest>, CommandError> {
+    match session.index().manifest(id, candidate) {
+        Ok(manifest) => Ok(manifest),
+        Err(error) => {
+            let error = unavailable(session, error);
+            if error.code != Code::Manifest {
+                return Err(error);
+            }
+            session.events.warning(&format!("the manifest of `{id}` cannot be read"));
+            Ok(None)
+        }
+    }
+}
+
+/// What an index line says.
+fn of_release(release: &Release) -> About {
+    let name = |maintainer: &Maintainer| match maintainer {
+        Maintainer::Text(text) => text.clone(),
+        Maintainer::Person { name, email: Some(email) } => format!("{name} <{email}>"),
+        Maintainer::Person { name, email: None } => name.clone(),
+    };
+    let dependencies = release.dependencies.iter().flatten();
+    About {
+        description: release.description.clone(),
+        license: release.license.clone(),
+        website: release.website.clone(),
+        maintainers: release.maintainers.iter().map(name).collect(),
+        keywords: release.keywords.clone(),
+        dependencies: dependencies.map(|one| one.reference().to_owned()).collect(),
+        provides: release.provides.clone(),
+        requires: release.requires.clone(),
+        replaces: release.replaces.clone(),
+        constraints: release.constraints.clone(),
+    }
+}
+
+/// What a manifest says.
+fn about(manifest: &Manifest) -> About {
+    let constraints = manifest.constraints.iter();
+    let text =
+        |texts: &[crate::manifest::Capability]| texts.iter().map(ToString::to_string).collect();
+    About {
+        description: manifest.description.clone(),
+        license: manifest.license.clone(),
+        website: manifest.website.clone(),
+        maintainers: manifest.maintainers.iter().map(ToString::to_string).collect(),
+        keywords: manifest.keywords.clone(),
+        dependencies: manifest.dependencies.iter().map(|one| one.reference.to_string()).collect(),
+        provides: text(&manifest.provides),
+        requires: text(&manifest.requires),
+        replaces: manifest.replaces.iter().map(ToString::to_string).collect(),
+        constraints: constraints.map(|(fact, value)| (fact.clone(), value.to_string())).collect(),
+    }
+}

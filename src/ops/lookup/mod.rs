@@ -1,0 +1,7 @@
+//! Questions to registries about packages that need not be installed: `search`, `info`, `versions`.
+
+pub mod filter;
+pub mod info;
+mod package;
+pub mod search;
+pub mod versions;

@@ -1,0 +1,70 @@
+//! What a reference of the command line names in its registry, for questions about packages that need not
+//! be installed.
+
+use std::sync::Arc;
+
+use crate::index::Universe as _;
+use crate::index::releases::Releases;
+use crate::ops::apply::element::find_package;
+use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::other_places;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference};
+
+/// A package, and what its registry has of it.
+pub(super) struct Published {
+    pub(super) reference: Reference,
+    pub(super) id: PackageId,
+    pub(super) releases: Arc<Releases>,
+}
+
+/// Asks the registry of the package that `text` names, or that one of its elements is named of.
+///
+/// # Errors
+///
+/// When the reference cannot be read, or the registry cannot be asked or has no such package.
+pub(super) fn published(session: &Session, text: &str) -> Result<Published, CommandError> {
+    let mut notes = Vec::new();
+    let reference = Reference::parse(text)?;
+    let reference = match reference.local() {
+        Some(folder) => {
+            let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+            if !folder.is_dir() {
+                let message = format!("there is no folder `{}`", folder.display());
+                return Err(CommandError::new(Code::NotFound, message));
+            }
+            reference
+        }
+        None => find_package(session, &reference, &mut notes)?,
+    };
+    let id = session.id_of(&reference);
+    let index = session.index();
+    index.declare(&id, &reference, &session.environment.current);
+    let releases = index.published(&id).map_err(|error| unavailable(session, error))?;
+    match releases.tried() {
+        None => Ok(Published { reference, id, releases }),
+        Some(tried) => {
+            let error = absent(session, &id, tried);
+            Err(notes.into_iter().fold(error, CommandError::hint))
+        }
+    }
+}
+
+/// The error about a package that its registry does not have.
+fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
+    let mut message = format!("there is no package `{id}`");
+    for place in tried {
+        message.push_str(&format!("\n  looked at {place}"));
+    }
+    let mut error = CommandError::new(Code::NotFound, message)
+        .with_details(serde_json::json!({ "id": id.to_string(), "tried": tried }));
+    if let Some(member) = session.places.member_of(id) {
+        let place = if member.place.is_empty() { "." } else { &member.place };
+        error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
+    }
+    error = other_places::installed(session, id).into_iter().fold(error, CommandError::hint);
+    for other in session.index().similar(id) {
+        error = error.hint(format!("there is `{other}`"));
+    }
+    error.hint(format!("`mu search {}` looks for packages by words", id.name().leaf()))
+}

@@ -1,0 +1,229 @@
+//! `search`: packages by words, in every registry that can be searched, all at once.
+
+use std::error::Error;
+
+use mu_provider::ProviderError;
+use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
+
+use crate::index::{Route, RouteError};
+use crate::lock::Source;
+use crate::ops::lookup::filter::{Sieve, VersionFilter};
+use crate::ops::session::events::CallProgress;
+use crate::ops::session::source::source_of;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
+
+/// With a filter, packages are looked at one by one; more than this many would take too long.
+const MOST_LOOKED_AT: usize = 200;
+
+/// A registry is asked for so many more than are wanted, because some that it lists are another's to serve.
+const SPARE: usize = 20;
+
+/// What is searched for.
+#[derive(Debug, Clone, Default)]
+pub struct SearchRequest {
+    /// The words.
+    pub words: Vec<String>,
+    /// What some version of a package must be.
+    pub filter: VersionFilter,
+    /// How many packages are wanted.
+    pub limit: usize,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SearchResult {
+    /// The packages, best first.
+    pub packages: Vec<FoundPackage>,
+    /// How many there are; with a filter only those that are listed are counted.
+    pub total: usize,
+}
+
+/// A package that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundPackage {
+    /// The package.
+    pub id: PackageId,
+    /// Its newest release, of those that the filter lets through.
+    pub latest: String,
+    /// What the registry says of it.
+    pub line: CatalogLine,
+    /// Where it was found.
+    pub source: Source,
+    /// The version in `Mu.lock`, if it is there.
+    pub locked: Option<String>,
+}
+
+/// A registry, and what it answered.
+struct Answered {
+    prefix: String,
+    route: Route,
+    query: Query,
+    hits: Hits,
+}
+
+/// Searches.
+///
+/// # Errors
+///
+/// When the filter cannot be read, or no registry answers.
+pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult, CommandError> {
+    let sieve = request.filter.read()?;
+    let is_filtered = !request.filter.is_empty();
+    let limit = if is_filtered { MOST_LOOKED_AT } else { request.limit + SPARE };
+    let answered = ask_all(session, &request.words, limit)?;
+    let mut total: usize = answered.iter().map(|answered| answered.hits.total).sum();
+    let listed: usize = answered.iter().map(|answered| answered.hits.packages.len()).sum();
+    let mut packages = merged(session, answered)?;
+    total -= listed - packages.len();
+    if is_filtered {
+        packages = filtered(session, &sieve, packages);
+        total = packages.len();
+    }
+    packages.truncate(request.limit);
+    session.save_index();
+    Ok(SearchResult { packages, total })
+}
+
+/// Asks every registry; those that fail are warned of, if another answers.
+fn ask_all(
+    session: &Session,
+    words: &[String],
+    limit: usize,
+) -> Result<Vec<Answered>, CommandError> {
+    let places = session.index().registries();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let asked: Vec<_> = places
+            .into_iter()
+            .map(|(prefix, route)| {
+                let query = Query::new(&text(words, &prefix), limit);
+                scope.spawn(move || ask(session, prefix, route, query))
+            })
+            .collect();
+        asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    let mut answered = Vec::new();
+    let mut failures = Vec::new();
+    for result in results {
+        match result {
+            Ok(Some(answer)) => answered.push(answer),
+            Ok(None) => {}
+            Err(error) => failures.push(error),
+        }
+    }
+    if answered.is_empty() {
+        let nothing =
+            CommandError::new(Code::NotFound, "no registry is set up that could be searched")
+                .hint("`mu registry add PREFIX URL` says where a hub is");
+        let mut failures = failures.into_iter();
+        let first = failures.next().unwrap_or(nothing);
+        return Err(failures.fold(first, |first, other| {
+            let text = described(&*other.error);
+            first.hint(format!("another registry failed too: {text}"))
+        }));
+    }
+    for failure in failures {
+        session.events.warning(&described(&*failure.error));
+    }
+    Ok(answered)
+}
+
+/// The words as one registry knows them: without the base, and without versions.
+fn text(words: &[String], prefix: &str) -> String {
+    let plain = |word: &String| {
+        let word = word.split('#').next().unwrap_or_default();
+        let word = word.split_once("://").map_or(word, |(_, rest)| rest);
+        word.strip_prefix(prefix).unwrap_or(word).to_owned()
+    };
+    words.iter().map(plain).collect::<Vec<_>>().join(" ")
+}
+
+/// Asks one registry; `None` if it is of a kind that cannot be searched.
+fn ask(
+    session: &Session,
+    prefix: String,
+    route: Result<Route, RouteError>,
+    query: Query,
+) -> Result<Option<Answered>, CommandError> {
+    let route = match route {
+        Ok(route) => route,
+        // What this mu has no provider for may well be searchable by another.
+        Err(RouteError::NoProvider { .. }) => return Ok(None),
+        Err(RouteError::Provider(error)) => return Err(error.into()),
+        Err(error) => return Err(CommandError::from_error(Code::Reference, error)),
+    };
+    let what = prefix.clone();
+    let progress = CallProgress { events: &*session.events, what: &what };
+    let hits: Result<_, ProviderError> = route.provider.search(&route.location, &query, &progress);
+    let answered = hits?.map(|hits| Answered { prefix, route, query, hits });
+    let passed_over = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);
+    if passed_over > 0 {
+        session.events.warning(&format!(
+            "the catalog of `{what}` has lines longer than {LONGEST_LINE} bytes, which are not searched: \
+             {passed_over} of them"
+        ));
+    }
+    Ok(answered)
+}
+
+/// The packages of all registries, best first.
+fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage>, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let mut ranked = Vec::new();
+    for (number, answered) in answered.into_iter().enumerate() {
+        let source = source_of(session, &answered.route);
+        for line in answered.hits.packages {
+            let Ok(id) = PackageId::parse(&format!("{}{}", answered.prefix, line.name)) else {
+                continue;
+            };
+            // What another registry of the settings serves is not what this one speaks of.
+            let serving = session.index().registry(&id).map(|(registry, _)| &*registry.prefix);
+            if serving.is_some_and(|serving| serving != answered.prefix) {
+                continue;
+            }
+            // A server may know more of a package than its line, so that the words are not in that.
+            let rank = answered.query.rank(&line);
+            let locked = lock.find(&id).last().map(|package| package.version.clone());
+            let latest = line.latest.clone();
+            let package = FoundPackage { id, latest, line, source: source.clone(), locked };
+            ranked.push(((rank.is_none(), rank, number), package));
+        }
+    }
+    ranked.sort_by(|(left, one), (right, two)| (left, &one.id).cmp(&(right, &two.id)));
+    Ok(ranked.into_iter().map(|(_, package)| package).collect())
+}
+
+/// The packages that have a version which the filter lets through, with the newest such version.
+fn filtered(
+    session: &Session,
+    sieve: &Sieve<'_>,
+    packages: Vec<FoundPackage>,
+) -> Vec<FoundPackage> {
+    let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
+    session.index().ask_ahead(&ids);
+    let newest = |package: FoundPackage| {
+        let releases = match session.index().published(&package.id) {
+            Ok(releases) => releases,
+            Err(error) => {
+                session.events.warning(&described(&error));
+                return None;
+            }
+        };
+        let position = sieve.newest(&releases)?;
+        let app_version = releases.app_version(position).map(str::to_owned);
+        let line = CatalogLine { app_version, ..package.line };
+        Some(FoundPackage { latest: releases.version(position).to_string(), line, ..package })
+    };
+    packages.into_iter().filter_map(newest).collect()
+}
+
+/// An error and its causes in one line.
+fn described(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,240 @@
+//! `versions`: what there is of one package, ascending, and what is to be known of each version.
+
+use std::sync::Arc;
+
+use crate::index::releases::{Details, Position, Releases};
+use crate::index::{Candidate, Universe as _};
+use crate::lock::Source;
+use crate::manifest::{API_VERSION, Manifest};
+use crate::ops::explain::failure::unavailable;
+use crate::ops::lookup::filter::{Sieve, VersionFilter};
+use crate::ops::lookup::package::{Published, published};
+use crate::ops::session::source::source_of;
+use crate::ops::{CommandError, Session};
+use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
+
+/// The versions of a package.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Versions {
+    /// The package.
+    pub id: PackageId,
+    /// Where they come from; `None` if there are none.
+    pub source: Option<Source>,
+    /// Those that the filter shows, ascending.
+    pub shown: Vec<ListedVersion>,
+    /// How many there are.
+    pub total: usize,
+    /// Whether there are commits and branches besides.
+    pub is_repository: bool,
+}
+
+/// One version, as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedVersion {
+    /// The version.
+    pub version: String,
+    /// The version of what it packages.
+    pub app_version: Option<String>,
+    /// Whether it comes before a release.
+    pub prerelease: bool,
+    /// The channels that it is in.
+    pub channels: Vec<String>,
+    /// Names that point to it.
+    pub tags: Vec<String>,
+    /// Why it was withdrawn; empty if no reason was given.
+    pub yanked: Option<String>,
+    /// When it was published, RFC 3339.
+    pub published: Option<String>,
+    /// Its commit (Git).
+    pub commit: Option<String>,
+    /// The manifest format that it has, if it says so.
+    pub api_version: Option<String>,
+    /// The range of mu versions that can use it.
+    pub mu_version: Option<String>,
+    /// Whether this mu can use it, as far as it says.
+    pub usable: bool,
+    /// The package that took its place.
+    pub moved_to: Option<PackageId>,
+    /// Whether it is in `Mu.lock`.
+    pub locked: bool,
+}
+
+/// Lists the versions of the package that `text` names: those that its own version accepts, and `filter`.
+///
+/// # Errors
+///
+/// When the reference or the filter cannot be read, or the registry cannot be asked or has no such package.
+pub fn versions(
+    session: &Session,
+    text: &str,
+    filter: &VersionFilter,
+) -> Result<Versions, CommandError> {
+    let sieve = filter.read()?;
+    let Published { reference, id, releases } = published(session, text)?;
+    let listing = Listing { session, id: &id, releases: &releases };
+    let wanted = reference.version();
+    let is_wanted = |position: &Position| {
+        sieve.passes(&releases.version(*position))
+            && wanted.is_none_or(|wanted| listing.is_named(*position, wanted))
+    };
+    let positions: Vec<Position> = (0..releases.len()).filter(is_wanted).collect();
+    let shown = listing.through(&sieve, &positions)?;
+    let source = match releases.len() {
+        0 => None,
+        _ => Some(listing.source()?),
+    };
+    session.save_index();
+    Ok(Versions {
+        id: id.clone(),
+        source,
+        shown,
+        total: releases.len() as usize,
+        is_repository: releases.is_repository(),
+    })
+}
+
+/// A package whose versions are looked at.
+pub(super) struct Listing<'session> {
+    pub(super) session: &'session Session,
+    pub(super) id: &'session PackageId,
+    pub(super) releases: &'session Arc<Releases>,
+}
+
+impl Listing<'_> {
+    pub(super) fn is_named(&self, position: Position, wanted: &VersionSpec) -> bool {
+        let details = self.releases.details(position);
+        match wanted {
+            VersionSpec::Latest => true,
+            VersionSpec::Commit(commit) => {
+                self.releases.commit(position).is_some_and(|known| commit.matches(known))
+            }
+            VersionSpec::Tag(tag) => {
+                details.is_some_and(|details| details.tags.iter().any(|name| name == tag.as_str()))
+                    || wanted.accepts(&self.releases.version(position), true)
+            }
+            _ => wanted.accepts(&self.releases.version(position), true),
+        }
+    }
+
+    /// Where the releases come from.
+    pub(super) fn source(&self) -> Result<Source, CommandError> {
+        let route = self.session.index().route(self.id);
+        let route = route.map_err(|error| unavailable(self.session, error))?;
+        Ok(source_of(self.session, &route))
+    }
+
+    /// Those of `positions` that pass a filter whose say on versions was heard already.
+    fn through(
+        &self,
+        sieve: &Sieve<'_>,
+        positions: &[Position],
+    ) -> Result<Vec<ListedVersion>, CommandError> {
+        let all: Vec<Position> = (0..self.releases.len()).collect();
+        // Whether app versions are words or numbers is for all of them to say.
+        let asked = if sieve.asks_for_details() { &all } else { positions };
+        if self.releases.is_repository() {
+            let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
+            self.session.index().expect_requirements(&expected.collect::<Vec<_>>());
+        }
+        let known: Vec<(Position, Option<Details>)> = asked
+            .iter()
+            .map(|&position| Ok((position, self.details(position)?)))
+            .collect::<Result<_, CommandError>>()?;
+        let app_version = |position: Position, details: &Option<Details>| {
+            let composite = self.releases.version(position).app().map(str::to_owned);
+            composite.or_else(|| details.as_ref()?.app_version.clone())
+        };
+        let app_versions: Vec<String> = known
+            .iter()
+            .filter_map(|(position, details)| app_version(*position, details))
+            .collect();
+        let apps = AppVersioning::of(app_versions.iter().map(String::as_str));
+        let mut shown = Vec::new();
+        for (position, details) in &known {
+            let app_version = app_version(*position, details);
+            let passes = sieve.passes_details(details.as_ref(), app_version.as_deref(), apps);
+            if positions.binary_search(position).is_ok() && passes {
+                shown.push(self.describe(*position, details.as_ref(), app_version)?);
+            }
+        }
+        Ok(shown)
+    }
+
+    /// What is known of a version: from the index, or from its manifest where the index knows nothing.
+    fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
+        if let Some(details) = self.releases.details(position) {
+            return Ok(Some(details.clone()));
+        }
+        match self.session.index().manifest(self.id, Candidate::Release(position)) {
+            Ok(manifest) => Ok(manifest.as_ref().map(of_manifest)),
+            Err(error) => {
+                let error = unavailable(self.session, error);
+                if error.code != crate::ops::Code::Manifest {
+                    return Err(error);
+                }
+                let version = self.releases.version(position);
+                self.session.events.warning(&format!(
+                    "the manifest of `{}` {version} cannot be read, so only its version is shown",
+                    self.id
+                ));
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn describe(
+        &self,
+        position: Position,
+        details: Option<&Details>,
+        app_version: Option<String>,
+    ) -> Result<ListedVersion, CommandError> {
+        let version = self.releases.version(position);
+        let (_, release) = self
+            .session
+            .index()
+            .release(self.id, Candidate::Release(position))
+            .map_err(|error| unavailable(self.session, error))?;
+        let locked = self.session.lockfile()?.is_some_and(|lock| {
+            lock.find(self.id).any(|package| package.parsed_version().as_ref() == Some(&version))
+        });
+        let details = details.cloned().unwrap_or_default();
+        Ok(ListedVersion {
+            version: version.to_string(),
+            usable: is_usable(&details),
+            app_version,
+            prerelease: version.is_prerelease(),
+            channels: details.channels,
+            tags: details.tags,
+            yanked: details.yanked,
+            published: release.published.clone(),
+            commit: release.commit.clone(),
+            api_version: details.api_version,
+            mu_version: details.mu_version,
+            moved_to: details.moved_to,
+            locked,
+        })
+    }
+}
+
+/// Whether this mu can use a version that says this of itself.
+pub(super) fn is_usable(details: &Details) -> bool {
+    let own = Version::parse(env!("CARGO_PKG_VERSION"));
+    let fits = |wanted: &str| {
+        let wanted = VersionSpec::parse(wanted);
+        wanted.is_ok_and(|wanted| own.as_ref().is_ok_and(|own| wanted.accepts(own, true)))
+    };
+    let reads = |format: &str| format == API_VERSION;
+    details.mu_version.as_deref().is_none_or(fits)
+        && details.api_version.as_deref().is_none_or(reads)
+}
+
+/// What a manifest says that an index line would, as far as it is shown.
+pub(super) fn of_manifest(manifest: &Manifest) -> Details {
+    Details {
+        app_version: manifest.app_version.clone(),
+        api_version: manifest.api_version.clone(),
+        mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
+        channels: manifest.channels.clone(),
+        ..Details::default()
+    }
+}

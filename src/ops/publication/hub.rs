@@ -1,0 +1,214 @@
+//! `hub init`, `check`, `serve` and `token`: hubs from their owner's side, in a folder or a bucket.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use mu_hub::serve::{Serving, WriteLog};
+use mu_hub::{Hub, HubError, Place, Report};
+use serde_json::{Map, Value};
+
+pub use mu_hub::{Can, Token};
+
+use crate::env::Environment;
+use crate::manifest::Manifest;
+use crate::ops::apply::index_agreement::differences;
+use crate::ops::{Code, CommandError};
+use crate::reference::Base;
+use crate::workspace::Cutoff;
+
+/// The folder in the cache below which archives are unpacked that are published, served or checked.
+const STAGING: &str = "hub-staging";
+
+/// How a hub is to be served.
+pub struct ServeRequest {
+    /// The place, as the command line names it.
+    pub place: String,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The files with certificate chain and key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// What references to the hub's packages begin with, for the pages that people see.
+    pub base: Option<Base>,
+    /// The largest archive that is taken, in bytes.
+    pub largest_archive: u64,
+    /// How many changes one client address may ask for in a minute.
+    pub changes_per_minute: u32,
+    /// How many requests one client address may make in a second; 0 for any number.
+    pub requests_per_second: u32,
+    /// Whether everybody may read the counters.
+    pub public_metrics: bool,
+    /// Where the access log goes.
+    pub log: WriteLog,
+}
+
+/// A token to be made.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// What to call it.
+    pub name: String,
+    /// For which namespaces.
+    pub namespaces: Vec<String>,
+    /// For what.
+    pub can: Vec<Can>,
+    /// When it ends: at a moment, or so many seconds from now.
+    pub expires: Option<Cutoff>,
+}
+
+/// The place that a command line names: a folder, a `file:` URL, or a bucket (`s3://BUCKET/PREFIX`).
+///
+/// # Errors
+///
+/// When the text names no such place.
+pub fn place(environment: &Environment, text: &str) -> Result<Place, CommandError> {
+    let variables = environment.variables.iter();
+    let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
+    let place = Place::parse(text, &environment.current, variables)?;
+    Ok(place.staged_in(environment.cache.join(STAGING)))
+}
+
+/// Makes a hub, unless there is one; returns whether it is new.
+///
+/// # Errors
+///
+/// When the place is none, or cannot be written.
+pub fn init(environment: &Environment, text: &str) -> Result<bool, CommandError> {
+    let (_, is_new) = Hub::init(&place(environment, text)?)?;
+    Ok(is_new)
+}
+
+/// Reads a whole hub again, compares each index line with its archive and the manifest in that, and with `repair` puts
+/// right what can be.
+///
+/// # Errors
+///
+/// When there is no hub, or it cannot be read.
+pub fn check(
+    environment: &Environment,
+    text: &str,
+    repair: bool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Report, CommandError> {
+    let hub = Hub::open(&place(environment, text)?)?;
+    Ok(hub.check_against(repair, &differences, progress)?)
+}
+
+/// Serves a hub until the process is asked to end; `started` is called with the address.
+///
+/// # Errors
+///
+/// When there is no hub, the address is taken, or TLS has no use for its files.
+pub fn serve(
+    environment: &Environment,
+    request: ServeRequest,
+    started: impl FnOnce(SocketAddr),
+) -> Result<(), CommandError> {
+    let place = place(environment, &request.place)?;
+    let absolute = |path: PathBuf| environment.current.join(path);
+    let serving = Serving {
+        listen: request.listen,
+        tls: request.tls.map(|(chain, key)| (absolute(chain), absolute(key))),
+        base: request.base.map(|base| base.as_str().to_owned()),
+        largest_archive: request.largest_archive,
+        changes_per_minute: request.changes_per_minute,
+        requests_per_second: request.requests_per_second,
+        public_metrics: request.public_metrics,
+        read_line: Arc::new(read_line),
+        log: request.log,
+    };
+    Ok(mu_hub::serve::serve(&place, serving, started)?)
+}
+
+/// The index line of the package in a folder, as a server makes it of what is published.
+///
+/// # Errors
+///
+/// When there is no manifest, or it cannot be read; the text says why.
+pub fn read_line(folder: &Path) -> Result<Map<String, Value>, String> {
+    let path = Manifest::locate(folder).map_err(|error| error.to_string())?;
+    let path = path.ok_or("it has no Mu.yaml")?;
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("its manifest: {error}"))?;
+    let name = path.file_name().unwrap_or_default();
+    let (manifest, _) =
+        Manifest::parse(Path::new(name), &text).map_err(|error| error.to_string())?;
+    Ok(crate::ops::publication::pack::index_line(&manifest))
+}
+
+/// Makes a token and returns it.
+///
+/// # Errors
+///
+/// When there is no hub, one of that name is there already, or the place refuses.
+pub fn add_token(
+    environment: &Environment,
+    text: &str,
+    new: NewToken,
+) -> Result<String, CommandError> {
+    let now = environment.now;
+    let at = |moment: i64| {
+        Timestamp::from_second(moment)
+            .map_err(|error| CommandError::new(Code::Usage, error.to_string()))
+    };
+    let expires = match new.expires {
+        None => None,
+        Some(Cutoff::Age(seconds)) => Some(at(now.saturating_add(seconds))?),
+        Some(Cutoff::Moment(moment)) => Some(at(moment)?),
+    };
+    if expires.is_some_and(|expires| expires.as_second() <= now) {
+        return Err(CommandError::new(Code::Usage, "the token would have ended before now"));
+    }
+    let new = mu_hub::NewToken {
+        name: new.name,
+        namespaces: new.namespaces,
+        can: new.can,
+        created: at(now)?,
+        expires,
+    };
+    Ok(Hub::open(&place(environment, text)?)?.add_token(&new)?)
+}
+
+/// The tokens of a hub.
+///
+/// # Errors
+///
+/// When there is no hub, or it cannot be read.
+pub fn tokens(environment: &Environment, text: &str) -> Result<Vec<Token>, CommandError> {
+    Ok(Hub::open(&place(environment, text)?)?.tokens()?)
+}
+
+/// Ends a token.
+///
+/// # Errors
+///
+/// When there is none of that name, or the place refuses.
+pub fn revoke_token(environment: &Environment, text: &str, name: &str) -> Result<(), CommandError> {
+    if Hub::open(&place(environment, text)?)?.revoke_token(name)? {
+        return Ok(());
+    }
+    let message = format!("the hub at `{text}` has no token `{name}`");
+    Err(CommandError::new(Code::NotFound, message).hint("`mu hub token list` shows those it has"))
+}
+
+impl From<HubError> for CommandError {
+    fn from(error: HubError) -> Self {
+        let code = match &error {
+            HubError::Place { .. } => Code::Usage,
+            HubError::Missing { .. } | HubError::NotFound { .. } => Code::NotFound,
+            HubError::Broken { .. } | HubError::Archive { .. } | HubError::Mismatch { .. } => {
+                Code::Integrity
+            }
+            HubError::Refused { .. } => Code::Manifest,
+            HubError::Exists { .. } | HubError::Busy { .. } | HubError::Changed { .. } => {
+                Code::Conflict
+            }
+            HubError::Store { .. } | HubError::Io { .. } => Code::Io,
+        };
+        let hint = error.hint();
+        let error = Self::from_error(code, error);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What authors and owners of hubs do: `pack`, `publish`, `yank`, `tag`, `mirror` and `hub`.
+
+#[cfg(feature = "publish")]
+mod check;
+#[cfg(feature = "publish")]
+pub mod hub;
+#[cfg(feature = "publish")]
+pub mod mirror;
+pub mod pack;
+#[cfg(feature = "publish")]
+pub mod publish;
+#[cfg(feature = "publish")]
+mod server;
+#[cfg(feature = "publish")]
+pub mod tag;
+#[cfg(feature = "publish")]
+mod target;
+#[cfg(feature = "publish")]
+pub mod yank;

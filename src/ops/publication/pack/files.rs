@@ -1,0 +1,167 @@
+//! Which files are packed: one walk over the package's folder, what is found sorted by the bytes of
+//! its path.
+//!
+//! Nothing is read here but names, kinds and modes. Whether a path may be in a package at all is judged
+//! when the archive is read back.
+
+use std::path::{Path, PathBuf};
+
+use crate::fs::{AtPath as _, FileError};
+use crate::lock::FILE_NAME;
+use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
+use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
+use crate::ops::{Code, CommandError};
+use crate::workspace::Member;
+
+/// What is in no package, wherever it is: what Git, other tools of its kind, mu and Finder keep.
+const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
+
+/// A file or link that is packed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chosen {
+    /// Slash-separated path below the package.
+    pub(super) path: String,
+    /// Where it is.
+    pub(super) place: PathBuf,
+    /// What it is.
+    pub(super) kind: Kind,
+}
+
+/// What is packed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A file.
+    File {
+        /// Whether its owner may execute it.
+        executable: bool,
+    },
+    /// A symbolic link with its target.
+    Link(String),
+}
+
+/// The files of `member` that are packed, without its lock, and what its author should know.
+///
+/// `archives` tells which paths are archives of the package, made earlier.
+///
+/// # Errors
+///
+/// When a folder cannot be read, or something in it can be in no package.
+pub(super) fn choose(
+    member: &Member,
+    root: &Path,
+    archives: &dyn Fn(&str) -> bool,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Chosen>, CommandError> {
+    let rules = Rules::of(OF_PACKAGES, &member.folder, root, warnings)?;
+    let own_manifest = member.manifest_path.file_name().and_then(|name| name.to_str());
+    let mut walk = Walk { manifest: &member.manifest, own_manifest, archives, chosen: Vec::new() };
+    walk.folder(&member.folder, "", &rules, warnings)?;
+    let mut chosen = walk.chosen;
+    chosen.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
+    warn(member, &chosen, warnings);
+    Ok(chosen)
+}
+
+struct Walk<'a> {
+    manifest: &'a Manifest,
+    own_manifest: Option<&'a str>,
+    archives: &'a dyn Fn(&str) -> bool,
+    chosen: Vec<Chosen>,
+}
+
+impl Walk<'_> {
+    fn folder(
+        &mut self,
+        folder: &Path,
+        prefix: &str,
+        rules: &Rules,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), CommandError> {
+        for entry in std::fs::read_dir(folder).at("read the folder", folder)? {
+            let entry = entry.at("read the folder", folder)?;
+            let place = entry.path();
+            let kind = entry.file_type().at("read", &place)?;
+            let Ok(name) = entry.file_name().into_string() else {
+                return Err(no_package(&place, "its name is not UTF-8"));
+            };
+            let path = format!("{prefix}{name}");
+            let is_needed = self.is_needed(&path);
+            if !is_needed
+                && (NEVER.contains(&name.as_str()) || rules.leave_out(&place, kind.is_dir()))
+            {
+                continue;
+            }
+            if kind.is_dir() {
+                let inner = rules.inside(&place, warnings)?;
+                self.folder(&place, &format!("{path}/"), &inner, warnings)?;
+                continue;
+            }
+            let is_written_by_mu = path == FILE_NAME || (self.archives)(&path);
+            if is_written_by_mu || !(is_needed || self.manifest.files.covers(&path)) {
+                continue;
+            }
+            let kind = if kind.is_symlink() {
+                let target = std::fs::read_link(&place).at("read the link", &place)?;
+                let Some(target) = target.to_str() else {
+                    return Err(no_package(&place, "its target is not UTF-8"));
+                };
+                Kind::Link(target.to_owned())
+            } else if kind.is_file() {
+                Kind::File { executable: is_executable(&place)? }
+            } else {
+                return Err(no_package(&place, "it is neither file, folder nor link"));
+            };
+            self.chosen.push(Chosen { path, place, kind });
+        }
+        Ok(())
+    }
+
+    /// Whether a file is packed whatever the rules say.
+    fn is_needed(&self, path: &str) -> bool {
+        Some(path) == self.own_manifest || Some(path) == self.manifest.readme.as_deref()
+    }
+}
+
+/// Says what was probably not meant.
+fn warn(member: &Member, chosen: &[Chosen], warnings: &mut Vec<String>) {
+    for pattern in member.manifest.files.patterns().filter(|pattern| !pattern.starts_with('!')) {
+        let Ok(globs) = crate::manifest::Globs::parse([pattern]) else { continue };
+        if !chosen.iter().any(|chosen| globs.covers(&chosen.path)) {
+            warnings.push(format!(
+                "`{pattern}` in `files` chooses nothing: there is no such file, or `.gitignore` \
+                 leaves it out (`!{pattern}` in a `.muignore` brings it back)"
+            ));
+        }
+    }
+    if let Some(readme) = &member.manifest.readme
+        && !chosen.iter().any(|chosen| chosen.path == *readme)
+    {
+        warnings.push(format!("the manifest names `{readme}` as its readme, which is not there"));
+    }
+    for chosen in chosen {
+        let (folder, name) = chosen.path.rsplit_once('/').unwrap_or(("", &chosen.path));
+        if !folder.is_empty() && (name == YAML_NAME || name == JSON_NAME) {
+            warnings.push(format!(
+                "`{folder}` is a package of its own and is packed too; `!{folder}` in `files` leaves it out"
+            ));
+        }
+    }
+}
+
+fn no_package(place: &Path, why: &str) -> CommandError {
+    let message = format!("`{}` can be in no package: {why}", place.display());
+    CommandError::new(Code::Integrity, message)
+        .hint("rename or remove it, or leave it out with a line in `.muignore`")
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> Result<bool, FileError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = std::fs::metadata(path).at("read", path)?;
+    Ok(metadata.permissions().mode() & 0o100 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_path: &Path) -> Result<bool, FileError> {
+    Ok(false)
+}

@@ -1,0 +1,264 @@
+//! `pack`: makes the archive of a package, the same bytes from the same files wherever it is made.
+//!
+//! `files.rs` chooses the files, `secrets.rs` knows which ones should not leave this
+//! machine, `lock.rs` cuts the lock down to the package, `archive.rs` writes and reads back.
+
+mod archive;
+mod files;
+mod lock;
+mod secrets;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use mu_provider::publishable;
+use mu_provider_hub::wire;
+use serde_json::{Map, Value};
+
+pub use self::archive::Archive;
+use self::archive::{Content, Item};
+use self::files::Kind;
+use self::lock::Part;
+use crate::lock::{FILE_NAME, Lockfile};
+use crate::manifest::Manifest;
+use crate::manifest::edit::{Editor, Section};
+use crate::ops::requirements::pins::pin_of;
+use crate::ops::session::member;
+use crate::ops::{Code, CommandError, Session};
+
+/// What every gzip'd file begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// What is packed, and how.
+#[derive(Debug, Clone, Default)]
+pub struct PackRequest {
+    /// The package; `None` means the one around the current folder.
+    pub package: Option<String>,
+    /// The archive's file, or the folder for it; `None` means the current folder.
+    pub output: Option<PathBuf>,
+    /// Whether nothing is written.
+    pub dry_run: bool,
+    /// Whether files that look like secrets are packed too.
+    pub force: bool,
+    /// Whether dependencies are written as the versions that are locked.
+    pub pinned: bool,
+}
+
+/// How an archive is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Making<'a> {
+    /// Whether files that look like secrets are packed too.
+    pub(super) force: bool,
+    /// Whether dependencies are written as the versions that are locked.
+    pub(super) pinned: bool,
+    /// A file that is left out.
+    pub(super) not: Option<&'a Path>,
+}
+
+/// A package that was packed.
+#[derive(Debug)]
+pub struct Packed {
+    /// Its manifest, as it is in the archive.
+    pub manifest: Manifest,
+    /// The archive.
+    pub archive: Archive,
+    /// The archive's usual name.
+    pub file_name: String,
+    /// Where it was written.
+    pub path: Option<PathBuf>,
+}
+
+/// Packs a package of the workspace.
+///
+/// # Errors
+///
+/// When the manifest has no version, a file looks like a secret's, a reader would refuse the archive, or
+/// something cannot be read or written.
+pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
+    let index = member::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
+    let lock = session.lockfile()?.unwrap_or_default();
+    let file_name = file_name(&session.workspace.members[index].manifest)?;
+    let path = output(session, request.output.as_deref(), &file_name);
+    if !request.dry_run {
+        replaces_nothing_else(&path)?;
+    }
+    let making = Making { force: request.force, pinned: request.pinned, not: Some(&path) };
+    let mut packed = make(session, index, &lock, making)?;
+    if !request.dry_run {
+        packed.archive.save(&path)?;
+        packed.path = Some(path);
+    }
+    Ok(packed)
+}
+
+/// Makes the archive of the member at `index`, with what `lock` says of its dependencies.
+///
+/// # Errors
+///
+/// As [`pack`].
+pub(super) fn make(
+    session: &Session,
+    index: usize,
+    lock: &Lockfile,
+    making: Making<'_>,
+) -> Result<Packed, CommandError> {
+    let member = &session.workspace.members[index];
+    let mut warnings = Vec::new();
+    let leaf = member.manifest.name.name().leaf();
+    let is_archive = |path: &str| {
+        let is_usual =
+            !path.contains('/') && path.starts_with(&format!("{leaf}-")) && path.ends_with(".tgz");
+        is_usual || making.not.is_some_and(|not| *not == member.folder.join(path))
+    };
+    let chosen = files::choose(member, &session.workspace.root, &is_archive, &mut warnings)?;
+    let paths: Vec<&str> = chosen.iter().map(|chosen| chosen.path.as_str()).collect();
+    refuse_secrets(&paths, making.force, &mut warnings)?;
+    let mut items: Vec<Item> = chosen
+        .into_iter()
+        .map(|chosen| {
+            let content = match chosen.kind {
+                Kind::File { executable } => Content::File { place: chosen.place, executable },
+                Kind::Link(target) => Content::Link(target),
+            };
+            Item { path: chosen.path, content }
+        })
+        .collect();
+    let mut manifest = member.manifest.clone();
+    if making.pinned {
+        let text = pinned(session, index, lock)?;
+        (manifest, _) = Manifest::parse(&member.manifest_path, &text)?;
+        let name = member.manifest_path.file_name().and_then(|name| name.to_str());
+        let own = items.iter_mut().find(|item| Some(item.path.as_str()) == name);
+        own.expect("the manifest is always packed").content = Content::Text(text);
+    }
+    match lock::cut(session, lock, member)? {
+        Part::Nothing => {}
+        Part::Whole(part) => {
+            let at = items.partition_point(|item| item.path.as_bytes() < FILE_NAME.as_bytes());
+            let content = Content::Text(part.print());
+            items.insert(at, Item { path: FILE_NAME.to_owned(), content });
+        }
+        Part::Lacks(id) => warnings.push(format!(
+            "packed without the exact versions: `{FILE_NAME}` does not say which `{id}` \
+             `{}` was made with; run `mu get` first",
+            member.manifest.name
+        )),
+    }
+    check_limits(&manifest)?;
+    let file_name = file_name(&manifest)?;
+    let archive = Archive::make(session, &file_name, &items)?;
+    for warning in warnings {
+        session.events.warning(&warning);
+    }
+    Ok(Packed { manifest, archive, file_name, path: None })
+}
+
+/// What a manifest says in an index line; keys that are empty are left out.
+pub fn index_line(manifest: &Manifest) -> Map<String, Value> {
+    let value = serde_json::to_value(manifest.to_release()).unwrap_or_default();
+    let Value::Object(mut line) = value else { return Map::new() };
+    line.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
+    line
+}
+
+/// Refuses a manifest that says more than hubs take of a version.
+fn check_limits(manifest: &Manifest) -> Result<(), CommandError> {
+    publishable::check_line(&index_line(manifest)).map_err(|exceeded| {
+        let name = &manifest.name;
+        let message = format!("the manifest of `{name}` says more than hubs take: {exceeded}");
+        CommandError::new(Code::Manifest, message)
+            .hint("shorten it; the readme has room for all that people are to read")
+    })
+}
+
+/// The usual name of a package's archive.
+fn file_name(manifest: &Manifest) -> Result<String, CommandError> {
+    if manifest.version.is_none() {
+        let message =
+            format!("the manifest of `{}` has no `version`, which an archive needs", manifest.name);
+        return Err(
+            CommandError::new(Code::Manifest, message).hint("add a line such as `version: 0.1.0`")
+        );
+    }
+    let path = wire::archive_path(manifest.name.name().as_str(), &manifest.to_release());
+    Ok(path.rsplit('/').next().unwrap_or(&path).to_owned())
+}
+
+fn output(session: &Session, output: Option<&Path>, file_name: &str) -> PathBuf {
+    let current = &session.environment.current;
+    let Some(output) = output else { return current.join(file_name) };
+    let path = crate::env::absolute(current, output);
+    let is_folder = path.is_dir() || output.to_string_lossy().ends_with('/');
+    if is_folder { path.join(file_name) } else { path }
+}
+
+/// Refuses to write over a file that is no archive: it may be somebody's only copy.
+fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
+    if path.is_symlink() {
+        let message =
+            format!("`{}` is a symbolic link, and mu writes through none", path.display());
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("name another file with `--output`, or remove the link"));
+    }
+    let mut beginning = [0; 2];
+    let read = crate::fs::open_regular(path).and_then(|mut file| file.read_exact(&mut beginning));
+    if path.is_file() && (read.is_err() || beginning != GZIP) {
+        let message = format!("`{}` is there already, and is no archive", path.display());
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("name another file with `--output`, or remove this one"));
+    }
+    Ok(())
+}
+
+fn refuse_secrets(
+    paths: &[&str],
+    force: bool,
+    warnings: &mut Vec<String>,
+) -> Result<(), CommandError> {
+    let found: Vec<&str> =
+        paths.iter().copied().filter(|path| secrets::looks_secret(path)).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let names = format!("`{}`", found.join("`, `"));
+    if force {
+        warnings.push(format!("packed though it looks like a secret: {names}"));
+        return Ok(());
+    }
+    let message = format!("what looks like a secret would be packed: {names}");
+    Err(CommandError::new(Code::Untrusted, message)
+        .hint("leave it out with a line in `.muignore`")
+        .hint("if it holds nothing secret, use `--force`")
+        .with_details(serde_json::json!({ "files": found })))
+}
+
+/// The text of a member's manifest that asks for exactly what is locked.
+fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, CommandError> {
+    let member = &session.workspace.members[index];
+    let defaults = session.defaults();
+    let text = crate::fs::read_text(&member.manifest_path)?;
+    let mut editor = Editor::new(&member.manifest_path, text, &defaults);
+    for dependency in &member.manifest.dependencies {
+        let reference = &dependency.reference;
+        if reference.local().is_some() {
+            continue;
+        }
+        let id = session.places.id_of(reference, &defaults, &member.folder, &session.workspace);
+        if let Some(replaced) = lock.replacement(&id) {
+            let message = format!(
+                "`{id}` was replaced by `{}`: there is no version to pin it to",
+                replaced.by
+            );
+            return Err(CommandError::new(Code::Conflict, message)
+                .hint(format!("depend on `{}` instead", replaced.by)));
+        }
+        let Some(package) = lock.find(&id).last() else {
+            let message =
+                format!("`{id}` is not in {FILE_NAME}, so there is no version to pin it to");
+            return Err(CommandError::new(Code::LockOutdated, message).hint("run `mu get` first"));
+        };
+        let pin = pin_of(package, false)?;
+        editor.set_version(Section::Dependencies, reference, Some(pin))?;
+    }
+    Ok(editor.into_text())
+}

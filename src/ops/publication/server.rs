@@ -1,0 +1,276 @@
+//! The writing side of a hub's server, from its client: `PUT` for versions, `PATCH` for what may change.
+//!
+//! Tokens, redirects and plain http are the client's of `mu-provider`, so the rules for reading hold for
+//! writing too.
+
+use mu_hub::Published;
+use mu_provider::http::{Http, Method, Request, Response, check_lead};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
+use mu_provider_hub::wire::{HubFile, index_path};
+use serde_json::{Map, Value, json};
+
+use crate::ops::publication::publish::full_version;
+use crate::ops::publication::target::Upload;
+use crate::ops::{Code, CommandError, Session};
+
+use std::sync::Arc;
+
+/// The longest answer that is read, in bytes.
+const LONGEST_ANSWER: u64 = 1 << 20;
+
+/// The longest index file that is read, in bytes.
+const LONGEST_INDEX: u64 = 64 << 20;
+
+/// Statuses that say something about the request, with a reason to read.
+const REASONED: [u16; 7] = [400, 409, CHANGED, 413, 415, 422, 507];
+
+/// The status for a change of what is not as it was seen any more.
+const CHANGED: u16 = 412;
+
+/// How often a change is tried that others come in between of: each time one of them is done.
+const ATTEMPTS: usize = 100;
+
+/// A server that takes changes.
+pub(super) struct Server {
+    http: Arc<Http>,
+    /// The hub's root.
+    pub(super) root: SafeUrl,
+    file: HubFile,
+    api: SafeUrl,
+    insecure: bool,
+}
+
+/// The index file of a package.
+#[derive(Default)]
+struct Index {
+    lines: Vec<Map<String, Value>>,
+    /// What tells this content from others, if the server says so.
+    e_tag: Option<String>,
+}
+
+impl Server {
+    /// Asks the hub at `root` whether it takes changes, and where.
+    ///
+    /// # Errors
+    ///
+    /// When there is no hub, or it takes none.
+    pub(super) fn open(
+        session: &Session,
+        root: &SafeUrl,
+        insecure: bool,
+    ) -> Result<Self, CommandError> {
+        let root = root.as_folder();
+        let insecure = insecure || session.options.allow_insecure;
+        let http = session.http();
+        let url = join(&root, "hub.json")?;
+        let bytes = http.get(&url).insecure(insecure).fetch(LONGEST_ANSWER, &Silent)?;
+        let file: HubFile = serde_json::from_slice(&bytes).map_err(|error| {
+            let text = format!("`{url}` is no hub's description");
+            CommandError::from(ProviderError::new(ErrorKind::Protocol, text).because(error))
+        })?;
+        let Some(api) = &file.api else {
+            let message =
+                format!("the hub at `{root}` takes no changes: it is made of files alone");
+            return Err(CommandError::new(Code::Usage, message)
+                .hint("publish into the folder or bucket behind it with `--to PLACE`")
+                .hint("`mu hub serve PLACE` is a server that takes changes"));
+        };
+        let api = join(&root, &format!("{}/", api.trim_end_matches('/')))?;
+        Ok(Self { http, root, api, file, insecure })
+    }
+
+    /// Publishes a version.
+    ///
+    /// # Errors
+    ///
+    /// When the server refuses it, or has it with other content.
+    pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
+        let url = self.version(&upload.name, &upload.version)?;
+        let request = self.request(Method::PUT, &url).header("content-type", "application/gzip");
+        let response = request.body(upload.archive).send(&Silent)?;
+        let what = format!("{} {}", upload.name, upload.version);
+        match response.status() {
+            201 => Ok(Published::New),
+            409 => Err(self
+                .refused(&what, response)?
+                .hint("a published version never changes: raise `version` in the manifest")),
+            status if (200..300).contains(&status) => Ok(Published::Same),
+            _ => Err(self.refused(&what, response)?),
+        }
+    }
+
+    /// All index lines of a package; none if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When the hub cannot be read.
+    pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
+        Ok(self.index(name)?.lines)
+    }
+
+    fn index(&self, name: &str) -> Result<Index, CommandError> {
+        let url = join(&self.root, &format!("{}{}", self.file.index, index_path(name)))?;
+        let mut request =
+            self.http.get(&url).insecure(self.insecure).header("cache-control", "no-cache");
+        let read = self.http.retry(&Silent, || {
+            let response = request.attempt()?;
+            let e_tag = response.header("etag").map(str::to_owned);
+            Ok((response.bytes(LONGEST_INDEX, &Silent)?, e_tag))
+        });
+        let (bytes, e_tag) = match read {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Index::default()),
+            result => result?,
+        };
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let lines = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        // A weak one does not say that every byte is the same, so no change can be made to depend on it.
+        let e_tag = e_tag.filter(|e_tag| !e_tag.starts_with("W/"));
+        Ok(Index { lines, e_tag })
+    }
+
+    /// Withdraws a version, or takes that back.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, or the server refuses.
+    pub(super) fn yank(
+        &self,
+        name: &str,
+        version: &str,
+        reason: Option<&str>,
+    ) -> Result<bool, CommandError> {
+        let yanked = match reason {
+            None => Value::Bool(false),
+            Some("") => Value::Bool(true),
+            Some(reason) => reason.into(),
+        };
+        let line = self.existing(name, version)?;
+        let is_so = *line.get("yanked").unwrap_or(&Value::Bool(false)) == yanked;
+        self.patch(name, version, &json!({ "yanked": yanked }))?;
+        Ok(!is_so)
+    }
+
+    /// Puts a tag on a version, or takes it away.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::yank`].
+    pub(super) fn tag(
+        &self,
+        name: &str,
+        version: &str,
+        tag: &str,
+        remove: bool,
+    ) -> Result<bool, CommandError> {
+        let mut was_so = None;
+        for _ in 0..ATTEMPTS {
+            let Index { lines, e_tag } = self.index(name)?;
+            let line = self.version_of(lines, name, version)?;
+            let tags = line.get("tags").and_then(Value::as_array).cloned().unwrap_or_default();
+            let mut wanted: Vec<Value> =
+                tags.iter().filter(|other| *other != tag).cloned().collect();
+            if !remove {
+                wanted.push(tag.into());
+            }
+            let is_so = tags.iter().any(|other| other == tag) != remove;
+            let was_so = *was_so.get_or_insert(is_so);
+            // All tags are sent, so those that somebody else has put there meanwhile would be lost.
+            if self.patch_seen(name, version, &json!({ "tags": wanted }), e_tag)? {
+                return Ok(!was_so);
+            }
+        }
+        let message = format!(
+            "gave up tagging {name} {version}: others changed {name} {ATTEMPTS} times meanwhile"
+        );
+        Err(CommandError::new(Code::Conflict, message).hint("try again"))
+    }
+
+    /// Says that another package took the place of `name`, or takes that back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Server::yank`].
+    pub(super) fn moved(
+        &self,
+        name: &str,
+        version: &str,
+        to: Option<&str>,
+    ) -> Result<bool, CommandError> {
+        let line = self.existing(name, version)?;
+        self.patch(name, version, &json!({ "movedTo": to }))?;
+        Ok(line.get("movedTo").and_then(Value::as_str) != to)
+    }
+
+    fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
+        self.version_of(self.lines(name)?, name, version)
+    }
+
+    fn version_of(
+        &self,
+        lines: Vec<Map<String, Value>>,
+        name: &str,
+        version: &str,
+    ) -> Result<Map<String, Value>, CommandError> {
+        lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| {
+            let message = format!("the hub at `{}` has no {name} {version}", self.root);
+            CommandError::new(Code::NotFound, message)
+        })
+    }
+
+    fn patch(&self, name: &str, version: &str, change: &Value) -> Result<(), CommandError> {
+        self.patch_seen(name, version, change, None).map(drop)
+    }
+
+    /// Changes a version whose index file has still the ETag `seen`; `false` if it has another one.
+    fn patch_seen(
+        &self,
+        name: &str,
+        version: &str,
+        change: &Value,
+        seen: Option<String>,
+    ) -> Result<bool, CommandError> {
+        let url = self.version(name, version)?;
+        let is_conditional = seen.is_some();
+        let request = self.request(Method::PATCH, &url).header("content-type", "application/json");
+        let request =
+            seen.into_iter().fold(request, |request, seen| request.header("if-match", seen));
+        let response = request.body(change.to_string().into_bytes()).send(&Silent)?;
+        match response.status() {
+            200..300 => Ok(true),
+            CHANGED if is_conditional => Ok(false),
+            _ => Err(self.refused(&format!("the change of {name} {version}"), response)?),
+        }
+    }
+
+    fn request(&self, method: Method, url: &SafeUrl) -> Request<'_> {
+        let request = self.http.request(method, url).insecure(self.insecure);
+        REASONED.into_iter().fold(request, Request::allow)
+    }
+
+    fn version(&self, name: &str, version: &str) -> Result<SafeUrl, CommandError> {
+        // Build metadata: a plus sign would be taken for a space by some servers.
+        join(&self.api, &format!("packages/{name}/{}", version.replace('+', "%2B")))
+    }
+
+    /// The error for an answer that says why.
+    fn refused(&self, what: &str, response: Response) -> Result<CommandError, CommandError> {
+        let status = response.status_text();
+        let code = if response.status() == 409 { Code::Conflict } else { Code::Manifest };
+        let bytes =
+            response.bytes(LONGEST_ANSWER, &Silent).map_err(|failure| failure.into_error())?;
+        let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let said = problem.get("detail").or_else(|| problem.get("title")).and_then(Value::as_str);
+        let reason = said.unwrap_or(&status);
+        let message = format!("`{}` refuses {what}: {reason}", self.root);
+        Ok(CommandError::new(code, message))
+    }
+}
+
+fn join(url: &SafeUrl, path: &str) -> Result<SafeUrl, CommandError> {
+    let to = url.join(path).map_err(|error| {
+        let text = format!("`{path}` of the hub at `{url}` leads nowhere");
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
+    })?;
+    check_lead(url, &to)?;
+    Ok(to)
+}

@@ -1,0 +1,29 @@
+//! `tag`: gives a published version another name.
+
+use crate::ops::publication::publish::named;
+use crate::ops::publication::yank::Marked;
+use crate::ops::{CommandError, Session};
+
+/// What is tagged.
+#[derive(Debug, Clone, Default)]
+pub struct TagRequest {
+    /// A reference with a version.
+    pub reference: String,
+    /// The tag.
+    pub tag: String,
+    /// Whether it is taken away.
+    pub undo: bool,
+    /// The hub; `None` means the one that the package's base leads to.
+    pub to: Option<String>,
+}
+
+/// Puts a tag on a version, or takes it away. A tag that was on another version of the package moves.
+///
+/// # Errors
+///
+/// When there is no such version, or the hub refuses.
+pub fn tag(session: &Session, request: &TagRequest) -> Result<Marked, CommandError> {
+    let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
+    let changed = target.tag(&name, &version, &request.tag, request.undo)?;
+    Ok(Marked { name, version, place: target.name.clone(), changed })
+}

@@ -1,0 +1,217 @@
+//! Where packages are published: a folder or a bucket, which is written directly, or a hub's server.
+
+use mu_hub::{Hub, HubError, Publication, Published, Tags};
+use mu_provider::{SafeUrl, without_secrets};
+use serde_json::{Map, Value};
+
+use crate::ops::publication::hub;
+use crate::ops::publication::publish::full_version;
+use crate::ops::publication::server::Server;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
+
+/// A hub that takes changes.
+pub(crate) struct Target {
+    kind: Kind,
+    /// What it is called in answers.
+    pub(crate) name: String,
+}
+
+enum Kind {
+    /// Files of our own, in a folder or a bucket.
+    Files(Box<Hub>),
+    /// A server that writes.
+    Server(Box<Server>),
+}
+
+/// What is published, and what is said of it.
+pub(crate) struct Upload {
+    /// The package's name at the hub.
+    pub(crate) name: String,
+    /// Its version, as it is named in references.
+    pub(crate) version: String,
+    /// Its index line.
+    pub(crate) line: Map<String, Value>,
+    /// Its archive.
+    pub(crate) archive: Vec<u8>,
+}
+
+impl Target {
+    /// The hub at `to`; without it, the one that the base of `id` leads to. Returns also what the
+    /// package is called there.
+    ///
+    /// # Errors
+    ///
+    /// When there is no hub, or it takes no changes.
+    pub(crate) fn find(
+        session: &Session,
+        to: Option<&str>,
+        id: &PackageId,
+    ) -> Result<(Self, String), CommandError> {
+        let name = id.name_str().to_owned();
+        if let Some(to) = to {
+            return Ok((Self::at(session, to, false)?, name));
+        }
+        match session.index().registry(id) {
+            Some((registry, rest)) => {
+                let insecure = registry.insecure;
+                let url = match &registry.url {
+                    Some(url) => url.as_url().to_string(),
+                    None => format!("https://{}", registry.prefix),
+                };
+                let is_hub = registry.provider.as_deref().is_none_or(|provider| provider == "hub");
+                if !is_hub {
+                    let message = format!(
+                        "`{id}` comes from `{url}`, which is no hub: nothing can be published there"
+                    );
+                    return Err(CommandError::new(Code::Usage, message)
+                        .hint("publish elsewhere with `--to PLACE`, or push a tag if it is a Git repository"));
+                }
+                Ok((Self::at(session, &url, insecure)?, rest.to_owned()))
+            }
+            None => Ok((Self::at(session, &format!("https://{}", id.base()), false)?, name)),
+        }
+    }
+
+    /// The hub at `to`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::find`].
+    pub(crate) fn at(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
+        let kind = match to.split_once("://").map(|(scheme, _)| scheme) {
+            Some("http" | "https") => {
+                let url = SafeUrl::parse(to).map_err(|error| {
+                    let to = without_secrets(to);
+                    CommandError::new(Code::Usage, format!("`{to}` is no URL: {error}"))
+                })?;
+                Kind::Server(Box::new(Server::open(session, &url, insecure)?))
+            }
+            _ => {
+                let opened = Hub::open(&hub::place(&session.environment, to)?);
+                let opened = opened.map_err(|error| match (&error, server_meant(to)) {
+                    (HubError::Missing { .. }, Some(url)) => {
+                        let hint = format!("if that is a server and no folder: `{url}`");
+                        CommandError::from(error).hint(hint)
+                    }
+                    _ => error.into(),
+                })?;
+                Kind::Files(Box::new(opened))
+            }
+        };
+        let name = match &kind {
+            Kind::Server(server) => server.root.to_string(),
+            Kind::Files(_) => to.to_owned(),
+        };
+        Ok(Self { kind, name })
+    }
+
+    /// Publishes a version.
+    ///
+    /// # Errors
+    ///
+    /// When the hub refuses it, or it is there already with other content.
+    pub(crate) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
+        match &self.kind {
+            Kind::Files(hub) => {
+                let Upload { line, archive, .. } = upload;
+                Ok(hub.publish(&Publication { line, archive: archive.into() })?)
+            }
+            Kind::Server(server) => server.publish(upload),
+        }
+    }
+
+    /// The index line of a version, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// When the hub cannot be read.
+    pub(crate) fn line(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Map<String, Value>>, CommandError> {
+        Ok(self.lines(name)?.into_iter().find(|line| full_version(line) == version))
+    }
+
+    /// All index lines of a package, as they were published; none if there is no such package.
+    ///
+    /// # Errors
+    ///
+    /// When the hub cannot be read.
+    pub(crate) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
+        match &self.kind {
+            Kind::Files(hub) => Ok(hub.lines(name)?),
+            Kind::Server(server) => server.lines(name),
+        }
+    }
+
+    /// Withdraws a version, or takes that back with `None`; returns whether that changed anything.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, or the hub refuses.
+    pub(crate) fn yank(
+        &self,
+        name: &str,
+        version: &str,
+        reason: Option<&str>,
+    ) -> Result<bool, CommandError> {
+        match (&self.kind, reason) {
+            (Kind::Files(hub), Some("")) => Ok(hub.yank(name, version, None)?),
+            (Kind::Files(hub), Some(reason)) => Ok(hub.yank(name, version, Some(reason))?),
+            (Kind::Files(hub), None) => Ok(hub.unyank(name, version)?),
+            (Kind::Server(server), reason) => server.yank(name, version, reason),
+        }
+    }
+
+    /// Puts a tag on a version, or takes it away; returns whether that changed anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::yank`].
+    pub(crate) fn tag(
+        &self,
+        name: &str,
+        version: &str,
+        tag: &str,
+        remove: bool,
+    ) -> Result<bool, CommandError> {
+        match &self.kind {
+            Kind::Files(hub) => {
+                let tags = vec![tag.to_owned()];
+                let tags = if remove { Tags::Remove(tags) } else { Tags::Add(tags) };
+                Ok(hub.tag(name, version, &tags)?)
+            }
+            Kind::Server(server) => server.tag(name, version, tag, remove),
+        }
+    }
+
+    /// Says that another package took the place of `name`, or takes that back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::yank`].
+    pub(crate) fn moved(
+        &self,
+        name: &str,
+        version: &str,
+        to: Option<&str>,
+    ) -> Result<bool, CommandError> {
+        match &self.kind {
+            Kind::Files(hub) => Ok(hub.moved(name, to)?),
+            Kind::Server(server) => server.moved(name, version, to),
+        }
+    }
+}
+
+/// The URL of the server that a place without a protocol may mean: one that begins like a host.
+fn server_meant(place: &str) -> Option<String> {
+    let host = place.split('/').next().filter(|host| !host.starts_with('.'))?;
+    if !host.contains(['.', ':']) || place.contains("://") {
+        return None;
+    }
+    let is_here = host.starts_with("127.") || host.starts_with("localhost:");
+    let protocol = if is_here { "http" } else { "https" };
+    Some(format!("{protocol}://{place}"))
+}

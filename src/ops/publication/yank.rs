@@ -1,0 +1,44 @@
+//! `yank`: withdraws a published version, or takes that back.
+//!
+//! A yanked version stays where it is locked, and is not chosen any more where it is not.
+
+use crate::ops::publication::publish::named;
+use crate::ops::{CommandError, Session};
+
+/// What is withdrawn.
+#[derive(Debug, Clone, Default)]
+pub struct YankRequest {
+    /// A reference with a version.
+    pub reference: String,
+    /// Why.
+    pub reason: Option<String>,
+    /// Whether that is taken back.
+    pub undo: bool,
+    /// The hub; `None` means the one that the package's base leads to.
+    pub to: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// The package's name at the hub.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The hub.
+    pub place: String,
+    /// Whether it was not so before.
+    pub changed: bool,
+}
+
+/// Withdraws a version, or takes that back.
+///
+/// # Errors
+///
+/// When there is no such version, or the hub refuses.
+pub fn yank(session: &Session, request: &YankRequest) -> Result<Marked, CommandError> {
+    let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
+    let reason = (!request.undo).then(|| request.reason.as_deref().unwrap_or_default());
+    let changed = target.yank(&name, &version, reason)?;
+    Ok(Marked { name, version, place: target.name.clone(), changed })
+}

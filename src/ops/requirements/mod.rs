@@ -1,0 +1,438 @@
+//! What the workspace asks for: the requirements of its manifests and of the references that `mu get`
+//! was given, in the form that selection and the lock need.
+
+pub mod editing;
+pub(crate) mod pins;
+pub mod supposition;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::index::Requirement;
+use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
+use crate::manifest;
+use crate::manifest::edit::Section;
+use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::{CommandError, LocalPackage, Session};
+use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
+use crate::select::{CAPABILITY, Local, Root};
+
+/// Who asks for what `mu get REF` was given.
+pub const COMMAND_LINE: &str = "mu get";
+
+/// Who asks, in messages, for what `mu add REF` was given, where the manifest asks for that package already.
+pub const ADD: &str = "mu add";
+
+/// Who asks for the references in the settings' `overrides`.
+pub const OVERRIDES: &str = "overrides";
+
+/// Who asks for the version in `mu update PKG#VERSION`; never recorded in a lock.
+pub const UPDATE: &str = "mu update";
+
+/// The same of `mu downgrade`.
+pub const DOWNGRADE: &str = "mu downgrade";
+
+/// Whether it is a command that asks, only for this once.
+pub fn is_move(by: &str) -> bool {
+    [UPDATE, DOWNGRADE].contains(&by)
+}
+
+/// One thing that a root asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Who asks: the name of a package of the workspace as its manifest has it, or [`COMMAND_LINE`].
+    pub by: String,
+    /// The reference, as it was written.
+    pub reference: Reference,
+    /// The folder that a local reference is relative to.
+    pub from: PathBuf,
+    /// What is asked.
+    pub requirement: Requirement,
+    /// Where it is written: the place of a package in the workspace's members, and the list there. `None` if it was
+    /// given on the command line.
+    pub line: Option<(usize, Section)>,
+    /// Whether it is only there because others need it.
+    pub indirect: bool,
+}
+
+impl Asked {
+    /// As the lock records it.
+    pub fn requested(&self) -> Requested {
+        Requested { spec: self.requirement.to_string().into(), by: self.by.as_str().into() }
+    }
+}
+
+/// Everything that roots ask for.
+#[derive(Debug, Clone, Default)]
+pub struct Requirements {
+    /// In the order of the manifests, command line last.
+    pub asked: Vec<Asked>,
+    /// Packages of the workspace that are asked for by their folder.
+    pub by_folder: BTreeMap<PackageId, Local>,
+    /// The references that belong in the lock's `extra`.
+    pub extra: Vec<String>,
+    /// The question what would be that these come from, if they do.
+    pub question: Option<Box<WhatIf>>,
+    /// Packages of which nothing stays behind, though something else took their place.
+    pub discarded: BTreeSet<PackageId>,
+}
+
+impl Requirements {
+    /// What the session's manifests ask for, and `extra`.
+    ///
+    /// # Errors
+    ///
+    /// When a reference in `extra` cannot be read.
+    pub fn collect(session: &Session, extra: Vec<String>) -> Result<Self, CommandError> {
+        let mut requirements = Self { extra, ..Self::default() };
+        let defaults = session.defaults();
+        for (index, member) in session.workspace.members.iter().enumerate() {
+            let by = member.manifest.name.to_string();
+            for section in [Section::Dependencies, Section::DevDependencies] {
+                for dependency in section.of(&member.manifest) {
+                    let line = Some((index, section));
+                    requirements.ask(session, &by, line, dependency, &member.folder, &defaults);
+                }
+            }
+        }
+        for text in requirements.extra.clone() {
+            let dependency = parse_extra(&text)?;
+            let root = session.lock_folder();
+            requirements.ask(session, COMMAND_LINE, None, &dependency, &root, &defaults);
+        }
+        Ok(requirements)
+    }
+
+    /// Asks for something that stands in no file.
+    pub fn suppose(&mut self, session: &Session, by: &str, dependency: &manifest::Requirement) {
+        let current = &session.environment.current;
+        self.ask(session, by, None, dependency, current, &session.defaults());
+    }
+
+    fn ask(
+        &mut self,
+        session: &Session,
+        by: &str,
+        line: Option<(usize, Section)>,
+        dependency: &manifest::Requirement,
+        from: &Path,
+        defaults: &Defaults,
+    ) {
+        let reference = &dependency.reference;
+        let id = session.places.id_of(reference, defaults, from, &session.workspace);
+        if reference.local().is_some()
+            && let Some(member) = session.workspace.members.iter().find(|member| member.id == id)
+        {
+            let version = member.manifest.version.clone();
+            self.by_folder.insert(id.clone(), Local { version });
+        }
+        let requirement = Requirement {
+            prerelease: dependency.prerelease,
+            channel: dependency.channel.clone(),
+            app_version: dependency.app_version.clone(),
+            ..Requirement::new(id, reference.spec())
+        };
+        self.asked.push(Asked {
+            by: by.to_owned(),
+            reference: reference.clone(),
+            from: from.to_owned(),
+            requirement,
+            line,
+            indirect: dependency.indirect,
+        });
+    }
+
+    /// Tells the index where the references say that packages are.
+    pub fn declare(&self, session: &Session) {
+        for asked in &self.asked {
+            session.index().declare(&asked.requirement.id, &asked.reference, &asked.from);
+        }
+    }
+
+    /// As selection takes them: a root for each that asks, and behind those a root for each that lists what others
+    /// need. Gives also how many of the latter there are.
+    pub fn roots(&self) -> (Vec<Root>, usize) {
+        let roots = |indirect: bool| {
+            self.grouped(indirect).into_iter().map(|group| Root {
+                by: group[0].by.clone(),
+                requirements: group.iter().map(|asked| asked.requirement.clone()).collect(),
+            })
+        };
+        let mut all: Vec<Root> = roots(false).collect();
+        let own = all.len();
+        all.extend(roots(true));
+        let indirect = all.len() - own;
+        (all, indirect)
+    }
+
+    /// What is asked, or only listed because others need it, by who asks.
+    pub fn grouped(&self, indirect: bool) -> Vec<Vec<&Asked>> {
+        let mut groups: Vec<Vec<&Asked>> = Vec::new();
+        for asked in self.asked.iter().filter(|asked| asked.indirect == indirect) {
+            match groups.iter_mut().find(|group| group[0].by == asked.by) {
+                Some(group) => group.push(asked),
+                None => groups.push(vec![asked]),
+            }
+        }
+        groups
+    }
+
+    /// The package of the workspace that `id` leads to, if it leads to one.
+    pub fn local<'session>(
+        &self,
+        session: &'session Session,
+        id: &PackageId,
+    ) -> Option<&'session LocalPackage> {
+        session.places.member_of(id).or_else(|| {
+            // One that replaces another package is used under that one's name, wherever it is.
+            let replaces = || {
+                let member = session.workspace.member(id);
+                member.is_some_and(|member| !member.manifest.replaces.is_empty())
+            };
+            let is_asked = self.by_folder.contains_key(id) || replaces();
+            is_asked.then(|| session.places.member_called(id, &session.workspace)).flatten()
+        })
+    }
+
+    /// What differs between these requirements and those that `lock` was made for, one line each.
+    pub fn differences(&self, session: &Session, lock: &Lockfile) -> Vec<String> {
+        let mut wanted: BTreeSet<(PackageId, Requested)> = self
+            .asked
+            .iter()
+            .map(|asked| (asked.requirement.id.clone(), asked.requested()))
+            .collect();
+        let roots: BTreeSet<&str> = session
+            .workspace
+            .members
+            .iter()
+            .map(|member| member.manifest.name.as_str())
+            .chain([COMMAND_LINE, OVERRIDES])
+            .collect();
+        let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
+        let packages: BTreeSet<&PackageId> =
+            lock.packages.iter().map(|package| &package.id).chain(replaced).collect();
+        for (id, reference) in overrides(session) {
+            if packages.contains(&id) {
+                let spec = reference.to_string();
+                wanted.insert((id, Requested { spec: spec.into(), by: OVERRIDES.into() }));
+            }
+        }
+        let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
+        let mut provided: BTreeSet<Requested> = BTreeSet::new();
+        for (id, requested) in lock.all_requested() {
+            let is_package = !roots.contains(&*requested.by)
+                && PackageId::parse(&requested.by).is_ok_and(|by| packages.contains(&by));
+            if !is_package && requested.spec.starts_with(CAPABILITY) {
+                provided.insert(requested.clone());
+            } else if !is_package {
+                known.insert((id.clone(), requested.clone()));
+            }
+        }
+        let mut differences = Vec::new();
+        for (id, requested) in wanted.difference(&known) {
+            differences.push(format!("{} asks for {id} {}", requested.by, requested.spec));
+        }
+        for (id, requested) in known.difference(&wanted) {
+            differences
+                .push(format!("{} no longer asks for {id} {}", requested.by, requested.spec));
+        }
+        let required = capabilities(session);
+        for Requested { spec, by } in required.difference(&provided) {
+            differences.push(format!("{by} requires the {spec}"));
+        }
+        for Requested { spec, by } in provided.difference(&required) {
+            differences.push(format!("{by} no longer requires the {spec}"));
+        }
+        let resolution = session.resolution().as_str();
+        if !lock.resolution.is_empty() && lock.resolution != resolution {
+            differences.push(format!(
+                "the lock was made with the strategy `{}`, and `{resolution}` is asked for",
+                lock.resolution
+            ));
+        }
+        for package in &lock.packages {
+            let is_local = self.local(session, &package.id).is_some();
+            if is_local != package.source.is_workspace() {
+                let now = if is_local { "now" } else { "no longer" };
+                differences.push(format!("{} is {now} in the workspace", package.id));
+            }
+        }
+        differences.extend(replacements(session, lock));
+        differences
+    }
+}
+
+/// What differs between who may replace what and what is replaced in `lock`, one line each.
+fn replacements(session: &Session, lock: &Lockfile) -> Vec<String> {
+    let own = replaced_by_own(session);
+    let settings = &session.workspace.settings;
+    let mut differences = Vec::new();
+    for ReplacedPackage { id, by, .. } in &lock.replaced {
+        let is_own = lock.find(by).any(|package| package.source.is_workspace());
+        let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
+            || settings.overrides.contains_key(id)
+            || session.places.member_of(id).is_some();
+        if is_refused || (is_own && !own.contains_key(id)) {
+            differences.push(format!("{by} no longer replaces {id}"));
+        }
+    }
+    for (id, (by, _)) in own {
+        let other = lock.replacement(&id).is_some_and(|replaced| replaced.by != by);
+        if other || lock.find(&id).next().is_some() {
+            differences.push(format!("{by} of the workspace replaces {id}"));
+        }
+    }
+    for by in &lock.packages {
+        for id in &by.replaces {
+            let may = settings.allow_replaces.get(id) == Some(&by.id);
+            if may && lock.find(id).next().is_some() {
+                differences.push(format!("{} may replace {id} now", by.id));
+            }
+        }
+    }
+    differences
+}
+
+/// What the workspace's packages replace, by the first of them that does.
+pub(crate) fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)> {
+    let mut replaced = BTreeMap::new();
+    let settings = &session.workspace.settings;
+    let defaults = session.defaults();
+    for member in &session.workspace.members {
+        for reference in &member.manifest.replaces {
+            let id = reference.id(&defaults);
+            let only = settings.allow_replaces.get(&id);
+            let may = id != member.id
+                && session.places.member_of(&id).is_none()
+                && !settings.overrides.contains_key(&id)
+                && only.is_none_or(|only| *only == member.id);
+            if may {
+                let local = Local { version: member.manifest.version.clone() };
+                replaced.entry(id).or_insert((member.id.clone(), local));
+            }
+        }
+    }
+    replaced
+}
+
+/// The capabilities that packages of the workspace require of others, as a lock records them.
+fn capabilities(session: &Session) -> BTreeSet<Requested> {
+    let members = session.workspace.members.iter();
+    let required = members.flat_map(|member| {
+        let of_others = member
+            .manifest
+            .requires
+            .iter()
+            .filter(|capability| !member.manifest.provides.contains(capability));
+        of_others.map(|capability| Requested {
+            spec: format!("{CAPABILITY}{capability}").into(),
+            by: member.manifest.name.as_str().into(),
+        })
+    });
+    required.collect()
+}
+
+/// Whether a locked package was chosen under the override that the settings have for it now, or under
+/// none if they have none.
+pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
+    let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
+    let then = package.requested.iter().find(|requested| &*requested.by == OVERRIDES);
+    now.as_deref() == then.map(|requested| &*requested.spec)
+}
+
+/// A reference of the command line with what narrows it, as `extra` in a lock holds it.
+pub fn print_extra(dependency: &manifest::Requirement) -> String {
+    // Borrows the words of a requirement, in front of which stands the reference instead of the version.
+    let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
+    let narrowed = Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..Requirement::new(id, VersionSpec::Latest)
+    };
+    let words = narrowed.to_string();
+    let suffix = words.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default();
+    let mark = if dependency.indirect { INDIRECT } else { "" };
+    format!("{}{suffix}{mark}", dependency.reference)
+}
+
+/// What stands behind an entry of a lock's `extra` that is only there because others need it.
+const INDIRECT: &str = " # indirect";
+
+/// Reads an entry of a lock's `extra`.
+///
+/// # Errors
+///
+/// When it begins with no reference.
+pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
+    let (text, indirect) = match text.strip_suffix(INDIRECT) {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let words = [" of app version ", " in channel ", " with prereleases"];
+    let end = words.iter().filter_map(|word| text.find(word)).min().unwrap_or(text.len());
+    let reference = Reference::parse(&text[..end])?;
+    let id = PackageId::new(&Defaults::default().base, reference.name());
+    let latest = VersionSpec::Latest.to_string();
+    let narrowed = Requirement::parse(id, &format!("{latest}{}", &text[end..]));
+    let mut dependency =
+        manifest::Requirement { indirect, ..manifest::Requirement::new(reference) };
+    if let Some(narrowed) = narrowed {
+        dependency.prerelease = narrowed.prerelease;
+        dependency.channel = narrowed.channel;
+        dependency.app_version = narrowed.app_version;
+    }
+    Ok(dependency)
+}
+
+/// The settings' `overrides`, by the id of the package that is overridden.
+pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
+    session
+        .workspace
+        .settings
+        .overrides
+        .iter()
+        .map(|(id, reference)| (id.clone(), reference.clone()))
+        .collect()
+}
+
+/// The references of `extra` without those that ask for `id`.
+pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
+    let defaults = session.defaults();
+    extra
+        .iter()
+        .filter(|text| {
+            parse_extra(text).map_or(true, |dependency| {
+                session.places.id_of(
+                    &dependency.reference,
+                    &defaults,
+                    &session.lock_folder(),
+                    &session.workspace,
+                ) != *id
+            })
+        })
+        .cloned()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extra_keeps_what_narrows_a_reference() {
+        for text in [
+            "aws/vpc#^2",
+            "aws/vpc",
+            "aws/vpc#>=1 <2 in channel fast",
+            "aws/vpc of app version 2.3 in channel stable with prereleases",
+            "aws/vpc#>=1.2.0 # indirect",
+        ] {
+            let parsed = parse_extra(text).expect("is a reference");
+            assert_eq!(print_extra(&parsed), text);
+        }
+        let parsed =
+            parse_extra("aws/vpc#^2 in channel fast with prereleases").expect("is a reference");
+        assert_eq!((parsed.channel.as_deref(), parsed.prerelease), (Some("fast"), true));
+    }
+}

@@ -1,0 +1,241 @@
+//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored.
+//!
+//! To which requests a token may be added is decided by the HTTP client.
+
+mod file;
+#[cfg(feature = "keyring")]
+mod keyring;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use mu_provider::SafeUrl;
+use mu_provider::http::{Credentials, Secret, TOKEN_PREFIX, token_variable};
+
+use crate::env::Environment;
+use crate::guard::lock;
+use crate::ops::{CommandError, Events};
+
+/// Where a token was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stored {
+    /// In the keyring of the operating system.
+    Keyring,
+    /// In this file, which only its owner can read.
+    File(PathBuf),
+}
+
+/// The tokens of this run. What is stored is read when a token is first asked for.
+pub(super) struct Tokens {
+    /// By the variables' names.
+    variables: BTreeMap<String, Secret>,
+    home: PathBuf,
+    stored: OnceLock<BTreeMap<String, Secret>>,
+    /// Variables of which it was said that they are not sent to a host.
+    told: Mutex<BTreeSet<String>>,
+    events: Arc<dyn Events>,
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Tokens").field("variables", &self.variables).finish_non_exhaustive()
+    }
+}
+
+impl Tokens {
+    /// The tokens in the environment and in `~/.mu`.
+    pub(super) fn new(environment: &Environment, events: Arc<dyn Events>) -> Self {
+        let tokens = environment.variables.iter().filter_map(|(name, value)| {
+            let host = name.strip_prefix(TOKEN_PREFIX)?;
+            let is_usable = !host.is_empty() && !value.trim().is_empty();
+            is_usable.then(|| (name.clone(), Secret::new(value.trim())))
+        });
+        Self {
+            variables: tokens.collect(),
+            home: environment.mu_home.clone(),
+            stored: OnceLock::new(),
+            told: Mutex::default(),
+            events,
+        }
+    }
+
+    /// Says of a variable that an earlier mu would have sent to the host of `url` that it is not sent there, once a run.
+    ///
+    /// All that is no letter or digit was `_` in its name, which it could have in common with the variable of a
+    /// host that somebody else made up, and one for a host was sent to all its ports.
+    fn tell_former(&self, url: &SafeUrl, host_and_port: &str) {
+        let former = |host: &str| {
+            let letters = host.chars().map(|character| match character {
+                'a'..='z' | 'A'..='Z' | '0'..='9' => character.to_ascii_uppercase(),
+                _ => '_',
+            });
+            TOKEN_PREFIX.chars().chain(letters).collect::<String>()
+        };
+        let host = url.as_url().host_str().unwrap_or_default();
+        let mut names = [former(host_and_port), former(host)].into_iter();
+        let Some(name) = names.find(|name| self.variables.contains_key(name)) else { return };
+        if !lock(&self.told).insert(name.clone()) {
+            return;
+        }
+        let instead = match token_variable(host_and_port) {
+            Some(variable) => format!("the variable for that host is `{variable}`"),
+            None => format!("no variable is for that host, but `mu login {host_and_port}` is"),
+        };
+        self.events.warning(&format!("`{name}` is not sent to `{host_and_port}`: {instead}"));
+    }
+
+    /// A stored token: only for the very host and port that it was stored for.
+    fn stored(&self, host_and_port: &str) -> Option<Secret> {
+        let stored = self.stored.get_or_init(|| {
+            if file::is_readable_by_others(&self.home) {
+                let path = file::path(&self.home);
+                self.events.warning(&format!(
+                    "other users can read the tokens in `{0}`; `chmod 600 {0}` keeps them out",
+                    path.display()
+                ));
+            }
+            file::read(&self.home).unwrap_or_else(|error| {
+                self.events.warning(&format!("no stored token is used: {error}"));
+                BTreeMap::new()
+            })
+        });
+        let found = stored.get(host_and_port).cloned();
+        #[cfg(feature = "keyring")]
+        let found = found.or_else(|| keyring::find(host_and_port));
+        found
+    }
+}
+
+impl Credentials for Tokens {
+    fn token(&self, url: &SafeUrl) -> Option<Secret> {
+        let host = url.host_and_port();
+        // Most people have no such variable.
+        if self.variables.is_empty() {
+            return self.stored(&host);
+        }
+        let variable = token_variable(&host).and_then(|name| self.variables.get(&name).cloned());
+        let found = variable.or_else(|| self.stored(&host));
+        if found.is_none() {
+            self.tell_former(url, &host);
+        }
+        found
+    }
+}
+
+/// Stores a token for a host, in place of the one that was stored before.
+///
+/// # Errors
+///
+/// When neither the keyring nor the disk takes it.
+pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<Stored, CommandError> {
+    #[cfg(feature = "keyring")]
+    if keyring::store(host, token).is_ok() {
+        file::change(home, |tokens| tokens.remove(host).is_some())?;
+        return Ok(Stored::Keyring);
+    }
+    file::change(home, |tokens| {
+        tokens.insert(host.to_owned(), token.clone());
+        true
+    })?;
+    Ok(Stored::File(file::path(home)))
+}
+
+/// Removes the token that is stored for a host; says whether there was one.
+///
+/// # Errors
+///
+/// When the disk refuses.
+pub(crate) fn remove(home: &Path, host: &str) -> Result<bool, CommandError> {
+    let mut was_there = false;
+    file::change(home, |tokens| {
+        was_there = tokens.remove(host).is_some();
+        was_there
+    })?;
+    #[cfg(feature = "keyring")]
+    if keyring::remove(host) {
+        was_there = true;
+    }
+    Ok(was_there)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Stage;
+
+    /// Notes warnings.
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Events for Notes {
+        fn warning(&self, text: &str) {
+            lock(&self.0).push(text.to_owned());
+        }
+        fn waiting(&self, _text: &str) {}
+        fn progress(&self, _stage: Stage, _done: usize, _total: usize) {}
+        fn bytes(&self, _what: &str, _done: u64, _total: Option<u64>) {}
+        fn detail(&self, _text: &dyn Fn() -> String) {}
+    }
+
+    fn tokens(home: &Path, variables: &[&str]) -> (Tokens, Arc<Notes>) {
+        let notes = Arc::new(Notes::default());
+        let variables = variables.iter().map(|name| ((*name).to_owned(), Secret::new(*name)));
+        let tokens = Tokens {
+            variables: variables.collect(),
+            home: home.to_owned(),
+            stored: OnceLock::new(),
+            told: Mutex::default(),
+            events: Arc::clone(&notes) as Arc<dyn Events>,
+        };
+        (tokens, notes)
+    }
+
+    fn find(tokens: &Tokens, url: &str) -> Option<String> {
+        let url = SafeUrl::parse(url).expect("is a URL");
+        tokens.token(&url).map(|token| token.expose().to_owned())
+    }
+
+    #[test]
+    fn a_variable_is_for_one_host_and_one_port() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        store(home.path(), "mu.com", &Secret::new("stored")).expect("can be written");
+        store(home.path(), "hub.mu.com", &Secret::new("hidden")).expect("can be written");
+        let (tokens, notes) =
+            tokens(home.path(), &["MU_TOKEN_HUB_MU_COM", "MU_TOKEN_HUB_MU_COM___81"]);
+        for (url, expected) in [
+            ("https://hub.mu.com/", Some("MU_TOKEN_HUB_MU_COM")),
+            ("https://hub.mu.com:443/", Some("MU_TOKEN_HUB_MU_COM")),
+            ("https://hub.mu.com:81/", Some("MU_TOKEN_HUB_MU_COM___81")),
+            ("https://mu.com/", Some("stored")),
+            ("https://mu.com:81/", None),
+            ("https://www.mu.com/", None),
+        ] {
+            assert_eq!(find(&tokens, url).as_deref(), expected, "{url}");
+        }
+        assert_eq!(*lock(&notes.0), [""; 0]);
+    }
+
+    #[test]
+    fn a_look_alike_does_not_get_the_token_of_another_host() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        for (url, variable, instead) in [
+            ("https://hub-mu.com/", "MU_TOKEN_HUB_MU_COM", Some("`MU_TOKEN_HUB__MU_COM`")),
+            ("https://hub.mu-com/", "MU_TOKEN_HUB_MU_COM", Some("`MU_TOKEN_HUB_MU__COM`")),
+            ("https://hub_mu.com/", "MU_TOKEN_HUB_MU_COM", Some("`mu login hub_mu.com`")),
+            ("https://hub.mu.com:8443/", "MU_TOKEN_HUB_MU_COM", Some("MU_TOKEN_HUB_MU_COM___8443")),
+            ("https://a.b:8443/", "MU_TOKEN_A_B_8443", Some("`MU_TOKEN_A_B___8443`")),
+            ("http://[::1]:80/", "MU_TOKEN____1_", Some("`mu login [::1]`")),
+            ("https://mu.com/", "MU_TOKEN_HUB_MU_COM", None),
+        ] {
+            let (tokens, notes) = tokens(home.path(), &[variable]);
+            assert_eq!(find(&tokens, url), None, "{url}");
+            assert_eq!(find(&tokens, url), None, "{url}");
+            let told = lock(&notes.0);
+            assert_eq!(told.len(), usize::from(instead.is_some()), "once a run: {told:?}");
+            if let Some(instead) = instead {
+                assert!(told[0].contains(variable) && told[0].contains(instead), "{told:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The error of every operation: a code that programs can rely on, the error itself, and hints.
+//!
+//! Modules have their own error types; they meet here. Printing is [`crate::report`]'s.
+
+use std::error::Error;
+use std::fmt;
+
+use mu_provider::{ErrorKind, ProviderError};
+
+use crate::fs::FileError;
+use crate::lock::LockError;
+use crate::manifest::ManifestError;
+use crate::manifest::edit::EditError;
+use crate::manifest::source::SourceError;
+use crate::packs::PacksError;
+use crate::reference::ReferenceError;
+use crate::search::SearchError;
+use crate::store::StoreError;
+use crate::workspace::{CONFIG_FILE, ForeignError, WorkspaceError};
+
+/// The stable word for what went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// A reference cannot be read.
+    Reference,
+    /// A manifest cannot be read or edited.
+    Manifest,
+    /// A workspace's settings or members are wrong.
+    Workspace,
+    /// The lock would have to change, and `--locked` forbids it.
+    LockOutdated,
+    /// There is no such package, version, tag or commit.
+    NotFound,
+    /// No versions fit together.
+    NoSolution,
+    /// Content is not what was promised, or breaks the rules for hostile content.
+    Integrity,
+    /// A place could not be reached.
+    Network,
+    /// A place wants credentials, or refused those it got.
+    Auth,
+    /// The network is needed, and `--offline` forbids it.
+    Offline,
+    /// Something is in the way that mu will not overwrite.
+    Conflict,
+    /// The disk refused.
+    Io,
+    /// The command line makes no sense.
+    Usage,
+    /// Something would have to be trusted that is not.
+    Untrusted,
+}
+
+impl Code {
+    /// The word, as `--json` prints it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reference => "reference",
+            Self::Manifest => "manifest",
+            Self::Workspace => "workspace",
+            Self::LockOutdated => "lock-outdated",
+            Self::NotFound => "not-found",
+            Self::NoSolution => "no-solution",
+            Self::Integrity => "integrity",
+            Self::Network => "network",
+            Self::Auth => "auth",
+            Self::Offline => "offline",
+            Self::Conflict => "conflict",
+            Self::Io => "io",
+            Self::Usage => "usage",
+            Self::Untrusted => "untrusted",
+        }
+    }
+
+    /// The exit status: 2 for usage, 1 for everything else.
+    pub fn exit_status(self) -> u8 {
+        if self == Self::Usage { 2 } else { 1 }
+    }
+}
+
+/// A failed operation.
+#[derive(Debug)]
+pub struct CommandError {
+    /// What went wrong, for programs.
+    pub code: Code,
+    /// What went wrong, with its causes.
+    pub error: Box<dyn Error + Send + Sync>,
+    /// What the user can do.
+    pub hints: Vec<String>,
+    /// Facts for programs; `null` where there are none.
+    pub details: serde_json::Value,
+}
+
+impl CommandError {
+    /// An error with a message of its own.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self::from_error(code, Box::<dyn Error + Send + Sync>::from(message.into()))
+    }
+
+    /// An error around another.
+    pub fn from_error(code: Code, error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { code, error: error.into(), hints: Vec::new(), details: serde_json::Value::Null }
+    }
+
+    /// Adds something that the user can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Of versions that do not fit together, takes away what could be done about it: the commands that are told are
+    /// for a workspace that asks for them.
+    #[must_use]
+    pub(crate) fn without_ways_out(mut self) -> Self {
+        if self.code == Code::NoSolution {
+            self.hints.clear();
+            if let Some(details) = self.details.as_object_mut() {
+                details.remove("waysOut");
+            }
+        }
+        self
+    }
+
+    /// Adds facts for programs.
+    #[must_use]
+    pub fn with_details(mut self, details: serde_json::Value) -> Self {
+        self.details = details;
+        self
+    }
+
+    /// An error in the text of a file.
+    fn in_file(code: Code, error: SourceError) -> Self {
+        let details = place(&error);
+        Self::from_error(code, error).with_details(details)
+    }
+
+    /// The mistake in a file that is at the bottom of it, if there is one.
+    pub(crate) fn in_source(&self) -> Option<&SourceError> {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.error);
+        while let Some(current) = cause {
+            if let Some(source) = current.downcast_ref::<SourceError>() {
+                return Some(source);
+            }
+            cause = current.source();
+        }
+        None
+    }
+
+    /// Says what was being done when it happened.
+    #[must_use]
+    pub fn while_doing(self, what: impl Into<String>) -> Self {
+        let error = Context { what: what.into(), source: self.error };
+        Self { error: Box::new(error), ..self }
+    }
+}
+
+/// Where a mistake in a file is, for programs.
+pub(crate) fn place(error: &SourceError) -> serde_json::Value {
+    serde_json::json!({
+        "path": error.path().display().to_string(),
+        "line": error.line(),
+        "column": error.column(),
+    })
+}
+
+/// A message in front of the error that caused it.
+#[derive(Debug)]
+struct Context {
+    what: String,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl fmt::Display for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.what)
+    }
+}
+
+impl Error for Context {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, formatter)
+    }
+}
+
+impl From<FileError> for CommandError {
+    fn from(error: FileError) -> Self {
+        Self::from_error(Code::Io, error)
+    }
+}
+
+impl From<ReferenceError> for CommandError {
+    fn from(error: ReferenceError) -> Self {
+        let details = serde_json::json!({ "text": error.text(), "offset": error.span().start });
+        Self::from_error(Code::Reference, error).with_details(details)
+    }
+}
+
+impl From<SourceError> for CommandError {
+    fn from(error: SourceError) -> Self {
+        Self::in_file(Code::Manifest, error)
+    }
+}
+
+impl From<ManifestError> for CommandError {
+    fn from(error: ManifestError) -> Self {
+        match error {
+            ManifestError::Source(error) => error.into(),
+            other => Self::from_error(Code::Manifest, other),
+        }
+    }
+}
+
+impl From<WorkspaceError> for CommandError {
+    fn from(error: WorkspaceError) -> Self {
+        match error {
+            WorkspaceError::Manifest(ManifestError::Source(error)) => {
+                let is_manifest = error.path().file_stem().is_some_and(|stem| stem == "Mu");
+                Self::in_file(if is_manifest { Code::Manifest } else { Code::Workspace }, error)
+            }
+            WorkspaceError::Manifest(error) => error.into(),
+            WorkspaceError::Foreign(error) => foreign(error),
+            other => Self::from_error(Code::Workspace, other),
+        }
+    }
+}
+
+/// The error of a folder that is not taken as a workspace, with what to do.
+fn foreign(error: ForeignError) -> CommandError {
+    let hints = match &error {
+        ForeignError::Link { .. } => {
+            vec!["remove the link, or put the file or folder itself there".to_owned()]
+        }
+        ForeignError::Kind { .. } => vec!["move it away, and run the command again".to_owned()],
+        ForeignError::Owner { root, .. } => {
+            let root = serde_json::Value::from(root.display().to_string());
+            vec![
+                format!(
+                    "if you trust its owner, write into `~/.mu/{CONFIG_FILE}`: trust: {{workspaces: [{root}]}}"
+                ),
+                "to work beside it, run `mu init --workspace` in a folder of your own".to_owned(),
+            ]
+        }
+    };
+    CommandError { hints, ..CommandError::from_error(Code::Untrusted, error) }
+}
+
+impl From<LockError> for CommandError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::File(error) => error.into(),
+            LockError::Newer { version, .. } => Self::from_error(Code::Workspace, error)
+                .hint(format!("install a mu that reads lock format {version}")),
+            LockError::Source(error) => Self::in_file(Code::Workspace, error),
+        }
+    }
+}
+
+impl From<ProviderError> for CommandError {
+    fn from(error: ProviderError) -> Self {
+        let code = code_of(error.kind());
+        let hints = error.hints().to_vec();
+        Self { hints, ..Self::from_error(code, error) }
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Provider(error) => error.into(),
+            StoreError::File(error) => error.into(),
+            StoreError::Mismatch { .. } | StoreError::Corrupt { .. } => {
+                Self::from_error(Code::Integrity, error)
+            }
+        }
+    }
+}
+
+impl From<PacksError> for CommandError {
+    fn from(error: PacksError) -> Self {
+        match error {
+            PacksError::File(error) => error.into(),
+            PacksError::Store(error) => error.into(),
+            PacksError::InTheWay { .. } => Self::from_error(Code::Conflict, error)
+                .hint("move the folder away, or delete it, and run the command again"),
+            PacksError::Changed { .. } => Self::from_error(Code::Integrity, error)
+                .hint("nothing was installed; if the change is meant to be there, publish it, or keep it in the workspace")
+                .hint("to have the package as it was, delete the folder and run the command again"),
+            PacksError::Link { .. } => Self::from_error(Code::Untrusted, error)
+                .hint("remove the link, or put the folder itself there"),
+            PacksError::Refused { .. } => Self::from_error(Code::Integrity, error),
+            PacksError::NewerState { .. } => Self::from_error(Code::Workspace, error),
+        }
+    }
+}
+
+/// The code for what a provider says went wrong.
+pub fn code_of(kind: ErrorKind) -> Code {
+    match kind {
+        ErrorKind::NotFound => Code::NotFound,
+        ErrorKind::Auth => Code::Auth,
+        ErrorKind::Integrity => Code::Integrity,
+        ErrorKind::Offline => Code::Offline,
+        ErrorKind::Refused => Code::Untrusted,
+        ErrorKind::Manifest => Code::Manifest,
+        ErrorKind::Io => Code::Io,
+        _ => Code::Network,
+    }
+}
+
+impl From<EditError> for CommandError {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::Source(error) => error.into(),
+            other => Self::from_error(Code::Manifest, other),
+        }
+    }
+}
+
+impl From<SearchError> for CommandError {
+    fn from(error: SearchError) -> Self {
+        let hints = error.hints();
+        Self { hints, ..Self::from_error(Code::NotFound, error) }
+    }
+}
+
+/// A word of a command line, in quotes where a shell would read it as something else.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/.-_:#^~@+=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

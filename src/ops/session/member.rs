@@ -1,0 +1,93 @@
+//! Which manifest a command edits, and edits that are carried out only when all else has worked.
+
+use std::path::Path;
+
+use crate::manifest::Manifest;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::Reference;
+use crate::workspace::Workspace;
+
+/// The place in the workspace's members of the package called `name` (by name, id or folder), or of
+/// the one around the current folder. `example` is how the command names one, for hints.
+///
+/// # Errors
+///
+/// When there is none, or it is not clear which is meant.
+pub(crate) fn target(
+    session: &Session,
+    name: Option<&str>,
+    example: &str,
+) -> Result<usize, CommandError> {
+    let members = &session.workspace.members;
+    if let Some(name) = name {
+        let id = Reference::parse(name).ok().map(|reference| reference.id(&session.defaults()));
+        let folder = crate::env::absolute(&session.environment.current, Path::new(name));
+        return members
+            .iter()
+            .position(|member| {
+                Some(&member.id) == id.as_ref() || member.folder == folder || member.place == name
+            })
+            .ok_or_else(|| no_such_member(session, name));
+    }
+    match (around(session)?, members.len()) {
+        (Some(index), _) => Ok(index),
+        (None, 1) => Ok(0),
+        (None, 0) => Err(CommandError::new(
+            Code::NotFound,
+            format!("there is no package in `{}`", session.workspace.root.display()),
+        )
+        .hint("`mu init NAME` begins a package here")),
+        (None, _) => Err(CommandError::new(
+            Code::Usage,
+            format!(
+                "`{}` has several packages, and this folder is in none of them",
+                session.workspace.root.display()
+            ),
+        )
+        .hint(format!("name one, as in `{example}`: {}", names(session)))),
+    }
+}
+
+/// The place in the workspace's members of the package around the current folder.
+///
+/// # Errors
+///
+/// When the package around it is none of the workspace's.
+pub(crate) fn around(session: &Session) -> Result<Option<usize>, CommandError> {
+    let Workspace { root, members, .. } = &session.workspace;
+    let inside = session.environment.current.ancestors().take_while(|at| at.starts_with(root));
+    for folder in inside {
+        if let Some(index) = members.iter().position(|member| member.folder == folder) {
+            return Ok(Some(index));
+        }
+        if let Ok(Some(path)) = Manifest::locate(folder) {
+            return Err(left_out(&path, session));
+        }
+    }
+    Ok(None)
+}
+
+fn left_out(path: &Path, session: &Session) -> CommandError {
+    let message = format!("`{}` is no package of this workspace", path.display());
+    let error = CommandError::new(Code::Workspace, message);
+    let why = path.parent().and_then(|folder| session.workspace.left_out.why(folder));
+    match why {
+        Some(why) => error.hint(why.to_string()),
+        None => error.hint("packages are not looked for in hidden folders"),
+    }
+}
+
+fn no_such_member(session: &Session, name: &str) -> CommandError {
+    CommandError::new(Code::NotFound, format!("`{name}` is no package of this workspace"))
+        .hint(format!("its packages are: {}", names(session)))
+}
+
+fn names(session: &Session) -> String {
+    let names: Vec<String> = session
+        .workspace
+        .members
+        .iter()
+        .map(|member| format!("`{}`", member.manifest.name))
+        .collect();
+    names.join(", ")
+}

@@ -1,0 +1,467 @@
+//! What every operation starts from: the workspace (or the global packs), its settings, the providers,
+//! the index and the store.
+//!
+//! Opening a session reads settings and manifests, and nothing else; providers and the index are made
+//! when they are first needed.
+
+pub(crate) mod credentials;
+pub mod error;
+pub mod events;
+pub mod installed_packs;
+mod installed_releases;
+pub mod locked;
+pub(crate) mod member;
+pub(crate) mod places;
+mod providers;
+pub(crate) mod source;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use mu_provider::Progress;
+use mu_provider::http::{Http, HttpOptions};
+
+use crate::env::Environment;
+use crate::fs::{FileError, Lock, Sharing, create_private_folder};
+use crate::guard;
+use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
+use crate::lock::Lockfile;
+use crate::ops::session::credentials::Tokens;
+use crate::ops::{Code, CommandError, Events, Places, Stage};
+use crate::packs::PacksFolder;
+use crate::reference::{Defaults, PackageId, Reference, Version};
+use crate::store::Store;
+use crate::workspace::{Resolution, Workspace, find_root};
+
+/// How many requests a run may send for each package that it may ask for.
+const REQUESTS_OF_A_PACKAGE: usize = 10;
+
+/// What was asked for on the command line, for every operation.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Make no connection.
+    pub offline: bool,
+    /// Fail if the lock would change.
+    pub locked: bool,
+    /// Use the lock without checking it against the manifests.
+    pub frozen: bool,
+    /// The strategy, if one was asked for.
+    pub resolution: Option<Resolution>,
+    /// Nothing published after this moment, in seconds since 1970; [`i64::MAX`] lets everything in, whatever the settings
+    /// say.
+    pub published_before: Option<i64>,
+    /// Prereleases will do wherever a range is asked.
+    pub prereleases: bool,
+    /// What is installed, where that is not what is locked: upgrades go from there.
+    pub installed: BTreeMap<PackageId, Version>,
+    /// How many steps a search for versions may take, if that was asked for.
+    pub patience: Option<usize>,
+    /// Every question is answered with yes.
+    pub yes: bool,
+    /// Plain http to other machines is fine.
+    pub allow_insecure: bool,
+    /// How many things are done at once; 0 means as many as is sensible.
+    pub jobs: usize,
+    /// How many packages may be asked for, if not as many as usual.
+    pub most: Option<usize>,
+    /// Flags of any command on which it depends what comes of it, with their values: commands to run next repeat them.
+    pub repeated: Vec<(&'static str, Option<String>)>,
+}
+
+/// What an operation works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The workspace around the current folder.
+    Workspace,
+    /// The global packs.
+    Global,
+}
+
+impl Scope {
+    /// What `--global` asks for, or what is meant without it.
+    pub fn of(is_global: bool) -> Self {
+        if is_global { Self::Global } else { Self::Workspace }
+    }
+}
+
+/// An opened workspace, or the global packs.
+pub struct Session {
+    /// The machine around.
+    pub environment: Environment,
+    /// What was asked for.
+    pub options: Options,
+    /// What it works on.
+    pub scope: Scope,
+    /// The workspace; of the global packs one without members.
+    pub workspace: Workspace,
+    /// Where packages are found.
+    pub places: Places,
+    /// The store.
+    pub store: Store,
+    /// Receives warnings and progress.
+    pub events: Arc<dyn Events>,
+    http: OnceLock<Arc<Http>>,
+    index: OnceLock<Index>,
+    /// The lock as it was read, until it is written.
+    lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
+    /// Held while the packs, the lock and the manifests may change.
+    lock: Option<ChangeLock>,
+}
+
+impl Session {
+    /// Opens the workspace around the current folder, or the global packs.
+    ///
+    /// # Errors
+    ///
+    /// When settings or manifests cannot be read.
+    pub fn open(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let root = root_of(scope, &environment);
+        if scope == Scope::Workspace {
+            check_root(&root, &environment)?;
+        }
+        Self::open_at(&root, environment, options, scope, events)
+    }
+
+    /// Opens what is at a root that was checked.
+    fn open_at(
+        root: &Path,
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let workspace = match scope {
+            Scope::Workspace => Workspace::open(root, &environment.mu_home)?,
+            Scope::Global => global(&environment)?,
+        };
+        Ok(Self::new(environment, options, scope, events, workspace))
+    }
+
+    /// Opens the workspace around the current folder for its settings, whatever its packages are like.
+    ///
+    /// # Errors
+    ///
+    /// When settings cannot be read.
+    pub fn open_settings(
+        environment: Environment,
+        options: Options,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let root = root_around(&environment);
+        check_root(&root, &environment)?;
+        let workspace = Workspace::open_without_members(&root, &environment.mu_home)?;
+        Ok(Self::new(environment, options, Scope::Workspace, events, workspace))
+    }
+
+    fn new(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+        workspace: Workspace,
+    ) -> Self {
+        for warning in &workspace.warnings {
+            events.warning(&warning.to_string());
+        }
+        let places = Places::new(&workspace, &environment);
+        Self {
+            store: Store::new(&environment.cache),
+            environment,
+            options,
+            scope,
+            workspace,
+            places,
+            events,
+            http: OnceLock::new(),
+            index: OnceLock::new(),
+            lockfile: Mutex::default(),
+            lock: None,
+        }
+    }
+
+    /// Opens like [`Session::open`], as the only process that changes these packs; waits for others.
+    ///
+    /// The lock is taken before anything is read, so that what is read is what will be changed.
+    ///
+    /// # Errors
+    ///
+    /// When the lock cannot be taken, or settings or manifests cannot be read.
+    pub fn open_to_change(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let root = root_of(scope, &environment);
+        let packs = packs_of(scope, &root, &environment);
+        if scope == Scope::Workspace {
+            let global = packs_of(Scope::Global, &root, &environment);
+            let is_in_home = packs.path().starts_with(&environment.mu_home);
+            if is_in_home || packs.path() == global.path() {
+                let message = format!(
+                    "`{}` holds the global packs, and cannot be the packs of a workspace too",
+                    global.path().display()
+                );
+                return Err(CommandError::new(Code::Usage, message)
+                    .hint("use `--global`, or work in another folder"));
+            }
+            // Before anything is made there.
+            check_root(&root, &environment)?;
+        }
+        let made = packs.missing_folders();
+        let _lock = packs.lock(&mut || {
+            let folder = packs.path().display();
+            events.waiting(&format!("another mu process is changing `{folder}`"));
+        })?;
+        let lock = ChangeLock { packs, made, _lock };
+        // Reading a long lock takes as long as reading everything else.
+        let (session, lockfile) = std::thread::scope(|threads| {
+            let reading = Lockfile::is_long(&root).then(|| threads.spawn(|| Lockfile::read(&root)));
+            let session = Self::open_at(&root, environment, options, scope, events);
+            (session, reading.and_then(|reading| reading.join().ok()))
+        });
+        let mut session = session?;
+        session.lock = Some(lock);
+        // Why it cannot be read is said by whoever needs it.
+        if let Some(Ok(lockfile)) = lockfile {
+            *guard::lock(&session.lockfile) = Some(lockfile.map(Arc::new));
+        }
+        Ok(session)
+    }
+
+    /// The folder that holds `Mu.lock`.
+    pub fn lock_folder(&self) -> PathBuf {
+        match self.scope {
+            Scope::Workspace => self.workspace.root.clone(),
+            Scope::Global => self.environment.mu_home.clone(),
+        }
+    }
+
+    /// The packs that this session installs.
+    pub fn packs(&self) -> PacksFolder {
+        packs_of(self.scope, &self.workspace.root, &self.environment)
+    }
+
+    /// The lock on disk, or nothing; read once, and again after it was written.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn lockfile(&self) -> Result<Option<Arc<Lockfile>>, CommandError> {
+        let mut known = guard::lock(&self.lockfile);
+        if let Some(lockfile) = &*known {
+            return Ok(lockfile.clone());
+        }
+        let lockfile = Lockfile::read(&self.lock_folder())?.map(Arc::new);
+        *known = Some(lockfile.clone());
+        Ok(lockfile)
+    }
+
+    /// Writes the lock.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses; the old lock is then as it was.
+    pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
+        *guard::lock(&self.lockfile) = None;
+        Ok(lockfile.write(&self.lock_folder())?)
+    }
+
+    /// Keeps other processes from pruning the store while the returned lock lives; waits for one that does.
+    pub(crate) fn use_store(&self) -> Result<Lock, FileError> {
+        create_private_folder(&self.environment.cache, crate::env::IN_CACHE)?;
+        self.store.lock(Sharing::Shared, &mut || {
+            self.events.waiting("another mu process is pruning the store");
+        })
+    }
+
+    /// What references without a base mean.
+    pub fn defaults(&self) -> Defaults {
+        self.workspace.defaults()
+    }
+
+    /// The id that a reference of the command line means.
+    pub fn id_of(&self, reference: &Reference) -> PackageId {
+        self.places.id_of(reference, &self.defaults(), &self.environment.current, &self.workspace)
+    }
+
+    /// What a package is called in references here: without a base where that is the default one.
+    pub fn short_name<'i>(&self, id: &'i PackageId) -> &'i str {
+        if id.base() == self.defaults().base { id.name_str() } else { id.as_str() }
+    }
+
+    /// The strategy in force.
+    pub fn resolution(&self) -> Resolution {
+        self.options.resolution.unwrap_or(self.workspace.settings.resolution)
+    }
+
+    /// How many things are done at once while waiting for the network.
+    pub fn network_jobs(&self) -> usize {
+        if self.options.jobs > 0 { self.options.jobs } else { 16 }
+    }
+
+    /// How many questions are asked at once: they are small, so that only the way there and back counts.
+    fn question_jobs(&self) -> usize {
+        if self.options.jobs > 0 { self.options.jobs } else { 50 }
+    }
+
+    /// How many things are done at once while computing or writing files.
+    pub fn disk_jobs(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if self.options.jobs > 0 { self.options.jobs } else { cores }
+    }
+
+    /// The index, made when it is first needed.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| self.make_index())
+    }
+
+    /// Writes what the index learned; that it could not is worth no more than a detail.
+    pub fn save_index(&self) {
+        if let Some(index) = self.index.get()
+            && let Err(error) = index.save()
+        {
+            self.events.detail(&|| format!("cannot keep the index: {error}"));
+        }
+    }
+
+    fn make_index(&self) -> Index {
+        // That it cannot be made is said by whoever writes into it.
+        let _ = create_private_folder(&self.environment.cache, crate::env::IN_CACHE);
+        let places = self.places.clone();
+        let defaults = self.defaults();
+        let root = &self.workspace.root;
+        let overrides = self.workspace.settings.overrides.iter();
+        let instead_of = overrides
+            .map(|(id, reference)| {
+                (places.id_of(reference, &defaults, root, &self.workspace), id.clone())
+            })
+            .collect();
+        let packs = self.places.clone();
+        let events = Arc::clone(&self.events);
+        let answered = Arc::clone(&self.events);
+        Index::new(IndexOptions {
+            providers: self.make_providers(),
+            registries: self.workspace.settings.registries.clone(),
+            defaults,
+            instead_of,
+            is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
+            installed: Box::new(move |id: &PackageId| installed_releases::releases(&packs, id)),
+            cache: self.environment.cache.clone(),
+            offline: self.options.offline,
+            allow_insecure: self.options.allow_insecure,
+            dated: self.options.published_before.is_some()
+                || self.workspace.settings.minimum_release_age.is_some(),
+            now: self.environment.now,
+            jobs: self.question_jobs(),
+            most: self.most_packages(),
+            progress: Arc::new(IndexProgress(events)),
+            answered: Box::new(move |done, total| {
+                answered.progress(Stage::Resolving, done, total);
+            }),
+        })
+    }
+
+    /// The client for everything that is asked over http, made when it is first needed.
+    pub(crate) fn http(&self) -> Arc<Http> {
+        Arc::clone(self.http.get_or_init(|| {
+            Http::new(HttpOptions {
+                offline: self.options.offline,
+                ahead: self.network_jobs(),
+                most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
+                credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
+                ..HttpOptions::default()
+            })
+        }))
+    }
+
+    /// How many packages may be asked for.
+    fn most_packages(&self) -> usize {
+        self.options.most.unwrap_or(MOST_PACKAGES)
+    }
+
+    fn make_providers(&self) -> Providers {
+        let http = self.http();
+        providers::all(&self.environment, self.options.offline, &http)
+    }
+}
+
+impl Drop for Session {
+    /// What was learned is kept also where a command fails, so that the next try need not ask again.
+    fn drop(&mut self) {
+        self.save_index();
+    }
+}
+
+/// What is held while packs, lock and manifests may change.
+struct ChangeLock {
+    packs: PacksFolder,
+    /// Folders that were not there before.
+    made: Vec<PathBuf>,
+    _lock: Lock,
+}
+
+impl Drop for ChangeLock {
+    fn drop(&mut self) {
+        self.packs.remove_traces(&self.made);
+    }
+}
+
+/// The settings of the user, and the registries of the workspace around: where packages come from does
+/// not depend on where they are installed.
+fn global(environment: &Environment) -> Result<Workspace, CommandError> {
+    let home = &environment.mu_home;
+    let root = root_around(environment);
+    check_root(&root, environment)?;
+    let around = Workspace::open_without_members(&root, home)?.settings.registries;
+    let mut workspace = Workspace::open_without_members(home, home)?;
+    workspace.settings.registries = around;
+    Ok(workspace)
+}
+
+/// Refuses a workspace that a stranger has prepared.
+fn check_root(root: &Path, environment: &Environment) -> Result<(), CommandError> {
+    Ok(Workspace::check_root(root, &environment.mu_home, &environment.users)?)
+}
+
+/// The folder that holds `Mu.lock`.
+fn root_of(scope: Scope, environment: &Environment) -> PathBuf {
+    match scope {
+        Scope::Workspace => root_around(environment),
+        Scope::Global => environment.mu_home.clone(),
+    }
+}
+
+fn root_around(environment: &Environment) -> PathBuf {
+    find_root(&environment.current, &environment.home, &environment.mu_home)
+}
+
+fn packs_of(scope: Scope, root: &Path, environment: &Environment) -> PacksFolder {
+    match scope {
+        Scope::Workspace => PacksFolder::of_workspace(root, &environment.cache),
+        Scope::Global => PacksFolder::of_user(&environment.mu_home, &environment.cache),
+    }
+}
+
+/// The events of a session, as the index sees them.
+struct IndexProgress(Arc<dyn Events>);
+
+impl Progress for IndexProgress {
+    fn bytes(&self, done: u64, total: Option<u64>) {
+        self.0.bytes("index", done, total);
+    }
+
+    fn waiting(&self, what: &str) {
+        self.0.waiting(what);
+    }
+
+    fn warning(&self, text: &str) {
+        self.0.warning(text);
+    }
+}

@@ -1,0 +1,8 @@
+//! From requirements to a lock: what is chosen, and how that is recorded. Nothing is fetched or written here.
+
+pub(crate) mod ceiling;
+mod locked_universe;
+pub(crate) mod record;
+pub(crate) mod replacement_consent;
+pub mod resolve;
+pub mod resolved;

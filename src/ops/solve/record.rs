@@ -1,0 +1,304 @@
+//! From a selection to a lock: old entries for what did not move, new ones for what did.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
+use rustc_hash::FxHashMap;
+
+use crate::index::{Requirement, Route, moved_to};
+use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
+use crate::ops::explain::failure::unavailable;
+use crate::ops::requirements::{OVERRIDES, Requirements, is_move, is_overridden_alike, overrides};
+use crate::ops::session::source::source_of;
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
+use crate::workspace::Resolution;
+
+/// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
+/// that `other` knows.
+pub(crate) fn record(
+    session: &Session,
+    requirements: &Requirements,
+    previous: Arc<Lockfile>,
+    other: &Lockfile,
+    selection: &Selection,
+) -> Result<Resolved, CommandError> {
+    let overrides: HashMap<PackageId, String> =
+        overrides(session).into_iter().map(|(id, reference)| (id, reference.to_string())).collect();
+    let mut lock = Lockfile {
+        resolution: session.resolution().as_str().to_owned(),
+        packages: Vec::with_capacity(selection.packages.len()),
+        replaced: replaced(&previous, selection),
+        extra: requirements.extra.clone(),
+    };
+    let mut releases = FxHashMap::default();
+    let mut warnings: Vec<String> =
+        selection.warnings.iter().map(|warning| describe(session, warning)).collect();
+    for chosen in &selection.packages {
+        let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
+        let kept =
+            known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package));
+        let mut package = match kept {
+            Some(package) => package.clone(),
+            None if chosen.is_local() => local_entry(session, requirements, chosen),
+            None => {
+                let candidate = chosen.candidate();
+                let candidate = candidate.expect("what is not the workspace's own is a candidate");
+                let found = session.index().release(chosen.source(), candidate);
+                let (route, release) = found.map_err(|error| unavailable(session, error))?;
+                let mut package = new_entry(session, chosen, &route, &release)?;
+                if package.source.is_folder() {
+                    // Taken for unchanged until it is read again.
+                    let before = previous.find(&chosen.id).next();
+                    package.digest = before.and_then(|before| before.digest);
+                }
+                if let Some(to) = moved_to(&chosen.id, &release) {
+                    warnings.push(moved(chosen, &to.to_string()));
+                }
+                releases.insert(lock.packages.len(), (route, release));
+                package
+            }
+        };
+        package.reference = chosen.requested.iter().find_map(|demand| demand.reference.clone());
+        if !chosen.is_local() {
+            package.provides = chosen.provides.clone();
+            package.requires = chosen.requires.clone();
+            package.replaces = chosen.replaces.clone();
+        }
+        package.requested = requests(chosen, overrides.get(&chosen.id).map(String::as_str));
+        package.dependencies = dependencies(session, selection, chosen);
+        lock.packages.push(package);
+    }
+    let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
+    let ways = ways
+        .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
+        .collect();
+    Ok(Resolved { lock: lock.into(), previous, releases, warnings, ways })
+}
+
+/// What there is to say, again at every run, of the workspace's packages that are not what a lock's requests ask for.
+pub(crate) fn unsatisfied(
+    session: &Session,
+    requirements: &Requirements,
+    lock: &Lockfile,
+) -> Vec<String> {
+    let own = lock.packages.iter().filter(|package| package.source.is_workspace());
+    let warnings = own.flat_map(|package| {
+        let local = requirements.local(session, &package.id);
+        let version = local.and_then(|local| local.version.clone());
+        let asked = package.requested.iter().filter(|requested| &*requested.by != OVERRIDES);
+        asked.filter_map(move |requested| {
+            let spec = VersionSpec::parse(&requested.spec).ok()?;
+            let is_fine = matches!(spec, VersionSpec::Latest | VersionSpec::Tip)
+                || version.as_ref().is_some_and(|version| spec.accepts(version, true));
+            let warning = Warning::LocalDoesNotSatisfy {
+                id: package.id.clone(),
+                version: version.clone(),
+                by: Asker::Root(requested.by.to_string()),
+                requirement: Requirement::new(package.id.clone(), spec),
+            };
+            (!is_fine).then(|| describe(session, &warning))
+        })
+    });
+    warnings.collect()
+}
+
+/// Who asks for a chosen package, and how; `overridden` is what the settings say instead.
+fn requests(chosen: &Chosen, overridden: Option<&str>) -> Vec<Requested> {
+    let requested = chosen.requested.iter().map(requested);
+    let mut requested: Vec<Requested> =
+        requested.filter(|requested| !is_move(&requested.by)).collect();
+    if let Some(text) = overridden {
+        requested.push(Requested { spec: text.into(), by: OVERRIDES.into() });
+    }
+    in_order(&mut requested);
+    requested
+}
+
+fn in_order(requested: &mut Vec<Requested>) {
+    requested.sort_by(|left, right| (&left.by, &left.spec).cmp(&(&right.by, &right.spec)));
+    requested.dedup();
+}
+
+/// What a chosen package depends on, by the names that it uses.
+fn dependencies(session: &Session, selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
+    let mut dependencies = selected_dependencies(selection, chosen);
+    if chosen.is_local() {
+        let is_there = |id: &PackageId| selection.packages.iter().any(|other| other.id == *id);
+        dependencies.extend(needs(session, &chosen.id).filter(is_there));
+    }
+    dependencies.sort();
+    dependencies.dedup();
+    dependencies
+}
+
+/// The same, as far as the selection tells: what is used for one of these names may have another.
+fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
+    let by = Asker::Package(chosen.id.clone());
+    let asks = |requested: &[Demand]| requested.iter().any(|demand| demand.by == by);
+    let replaced: Vec<&Replaced> =
+        selection.replaced.iter().filter(|replaced| asks(&replaced.requested)).collect();
+    let is_meant = |dependency: &&Chosen| {
+        !replaced.iter().any(|one| one.by == dependency.id) || asks(&dependency.requested)
+    };
+    let own = selection.dependencies(chosen).filter(is_meant);
+    let mut all: Vec<PackageId> = own.map(|dependency| dependency.id.clone()).collect();
+    all.extend(replaced.iter().map(|replaced| replaced.id.clone()));
+    all
+}
+
+/// That a package has moved, and whose matter that is.
+fn moved(chosen: &Chosen, to: &str) -> String {
+    let id = &chosen.id;
+    let packages = chosen.requested.iter().map(|demand| match &demand.by {
+        Asker::Package(by) => Some(format!("`{by}`")),
+        Asker::Root(_) => None,
+    });
+    match packages.collect::<Option<BTreeSet<String>>>() {
+        Some(by) if !by.is_empty() => {
+            let by = by.into_iter().collect::<Vec<_>>().join(" and ");
+            format!("`{id}`, needed by {by}, has moved to `{to}`, where its new versions will be")
+        }
+        _ => format!(
+            "`{id}` has moved to `{to}`, where its new versions will be: depend on that instead"
+        ),
+    }
+}
+
+/// What something else is used for, with what was locked of it before.
+fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> {
+    let replaced = selection.replaced.iter().map(|replaced| {
+        let Replaced { id, by, requested } = replaced;
+        let requested =
+            requested.iter().filter(|demand| !matches!(&demand.by, Asker::Root(by) if is_move(by)));
+        let mut requested: Vec<Requested> = requested.map(self::requested).collect();
+        in_order(&mut requested);
+        let active = previous.find(id).last().filter(|package| package.digest.is_some());
+        let kept = active.map(|package| {
+            let requested = Vec::new();
+            Box::new(LockedPackage { requested, ..package.clone() })
+        });
+        let before = || previous.replacement(id).and_then(|before| before.kept.clone());
+        let (id, by) = (id.clone(), by.clone());
+        ReplacedPackage { id, by, requested, kept: kept.or_else(before) }
+    });
+    replaced.collect()
+}
+
+/// What a package of the workspace depends on, for which its manifest was read.
+fn needs(session: &Session, id: &PackageId) -> impl Iterator<Item = PackageId> {
+    let defaults = session.defaults();
+    let member = session.workspace.member(id);
+    member.into_iter().flat_map(move |member| {
+        let dependencies = member.manifest.dependencies.iter();
+        let ids: Vec<PackageId> = dependencies
+            .map(|dependency| {
+                let reference = &dependency.reference;
+                session.places.id_of(reference, &defaults, &member.folder, &session.workspace)
+            })
+            .collect();
+        ids
+    })
+}
+
+fn requested(demand: &Demand) -> Requested {
+    let by = match &demand.by {
+        Asker::Root(name) => name.as_str().into(),
+        Asker::Package(id) => id.into(),
+    };
+    Requested { spec: Arc::clone(&demand.asked), by }
+}
+
+/// Whether the lock's entry is what was chosen again.
+fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
+    if chosen.is_local() || package.source.is_workspace() {
+        return false;
+    }
+    // A folder's content may have changed under the same version.
+    if package.source.is_folder() {
+        return false;
+    }
+    let same_commit = package.commit.as_deref() == chosen.commit.as_deref();
+    let version = chosen.version.as_ref();
+    same_commit && (version.is_none() || package.parsed_version().as_ref() == version)
+}
+
+fn local_entry(session: &Session, requirements: &Requirements, chosen: &Chosen) -> LockedPackage {
+    let place = requirements
+        .local(session, &chosen.id)
+        .map(|package| package.place.clone())
+        .unwrap_or_default();
+    let place = if place.is_empty() { ".".to_owned() } else { place };
+    LockedPackage::new(
+        chosen.id.clone(),
+        version_text(chosen.version.as_ref()),
+        Source::new(Source::WORKSPACE, place),
+    )
+}
+
+fn version_text(version: Option<&Version>) -> String {
+    version.map_or_else(|| "0.0.0".to_owned(), ToString::to_string)
+}
+
+fn new_entry(
+    session: &Session,
+    chosen: &Chosen,
+    route: &Route,
+    release: &Release,
+) -> Result<LockedPackage, CommandError> {
+    let version = version_text(chosen.version.as_ref());
+    let source = source_of(session, route);
+    let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
+    package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
+    package.commit = chosen.commit.as_deref().map(str::to_owned);
+    package.is_composite = release.versioning.as_deref() == Some("composite");
+    package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
+    // The lock is shared, so what may be a secret stays out of it: the index has it, if it is of use.
+    let is_fine = |url: &&String| !url.contains('@') || secrets_in(url).is_empty();
+    package.url = release.urls.first().filter(is_fine).cloned();
+    let wrong = |what: &str, error: DigestError| {
+        let text =
+            format!("the index of `{}` names {what} of {version} that cannot be read", chosen.id);
+        CommandError::from_error(
+            Code::Integrity,
+            ProviderError::new(ErrorKind::Integrity, text).because(error),
+        )
+    };
+    if let Some(text) = &release.digest {
+        package.digest = Some(text.parse().map_err(|error| wrong("a digest", error))?);
+    }
+    if let Some(text) = &release.archive {
+        package.archive = Some(text.parse().map_err(|error| wrong("an archive's digest", error))?);
+    }
+    Ok(package)
+}
+
+fn describe(session: &Session, warning: &Warning) -> String {
+    match warning {
+        Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
+            let version = version.as_ref().map_or_else(
+                || "without a version".to_owned(),
+                |version| format!("at version {version}"),
+            );
+            let by = match by {
+                Asker::Root(name) => name,
+                Asker::Package(id) => id.as_str(),
+            };
+            format!(
+                "`{id}` is used from the workspace {version}, though {by} asks for {requirement}"
+            )
+        }
+        Warning::Yanked { id, version, reason } => {
+            let version = version_text(version.as_ref());
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            let why = match session.resolution() {
+                Resolution::Highest => "it stays because Mu.lock names it",
+                Resolution::Minimal => "it is used because a requirement begins at exactly it",
+            };
+            format!("`{id}` {version} was yanked{reason}; {why}")
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Whether a package may take the place of another one: what a manifest says of itself is not enough.
+//!
+//! Who owns the old package has agreed by having the new one too, or by saying that it has moved; who uses it, by a setting,
+//! by what `Mu.lock` holds from another time, or by an answer now. Nothing is asked about packages of the workspace.
+
+use crate::index::Universe as _;
+use crate::lock::{Lockfile, ReplacedPackage};
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Scope, Session};
+use crate::reference::PackageId;
+
+/// Makes sure that somebody agreed to everything that would be replaced, and was not before.
+///
+/// # Errors
+///
+/// When somebody should have agreed, and nobody did.
+pub(crate) fn check(
+    session: &Session,
+    resolved: &Resolved,
+    dry_run: bool,
+) -> Result<(), CommandError> {
+    for replaced in &resolved.lock.replaced {
+        if is_agreed(session, &resolved.previous, &resolved.lock, replaced) {
+            continue;
+        }
+        let ReplacedPackage { id, by, .. } = replaced;
+        let text = format!("`{by}` would take the place of `{id}`");
+        if dry_run {
+            session.events.warning(&format!("{text}, and asks for consent to that"));
+            continue;
+        }
+        let is_answered = session.options.yes || {
+            let who = asking(replaced);
+            session.events.confirm(&format!("{text}, which {who}. Is that right?"))
+        };
+        if !is_answered {
+            return Err(refused(session, replaced, &text));
+        }
+    }
+    Ok(())
+}
+
+fn is_agreed(
+    session: &Session,
+    previous: &Lockfile,
+    lock: &Lockfile,
+    replaced: &ReplacedPackage,
+) -> bool {
+    let ReplacedPackage { id, by, .. } = replaced;
+    let is_known = previous.replacement(id).is_some_and(|before| before.by == *by);
+    let is_own = lock.find(by).any(|package| package.source.is_workspace());
+    let is_allowed = session.workspace.settings.allow_replaces.get(id) == Some(by);
+    is_known || is_own || is_allowed || have_one_owner(id, by) || has_moved(session, id, by)
+}
+
+/// Whether two packages are in one namespace of one registry. Names without a namespace have no common owner.
+fn have_one_owner(one: &PackageId, other: &PackageId) -> bool {
+    let namespace = one.name().namespace();
+    one.base() == other.base() && namespace.is_some() && namespace == other.name().namespace()
+}
+
+/// Whether the index of `id` says that it is `by` now. What cannot be asked does not say so.
+fn has_moved(session: &Session, id: &PackageId, by: &PackageId) -> bool {
+    let Ok(releases) = session.index().releases(id) else { return false };
+    releases.all_details().any(|(_, details)| details.moved_to.as_ref() == Some(by))
+}
+
+/// `acme/shop and hub.mu.com/web ask for`.
+fn asking(replaced: &ReplacedPackage) -> String {
+    let mut names: Vec<&str> = replaced.requested.iter().map(|requested| &*requested.by).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names[..] {
+        [] => "nothing asks for".to_owned(),
+        [one] => format!("{one} asks for"),
+        [one, other] => format!("{one} and {other} ask for"),
+        [one, ..] => format!("{one} and {} others ask for", names.len() - 1),
+    }
+}
+
+fn refused(session: &Session, replaced: &ReplacedPackage, text: &str) -> CommandError {
+    let ReplacedPackage { id, by, .. } = replaced;
+    let file = match session.scope {
+        Scope::Workspace => "`.mu/workspace.yaml`",
+        Scope::Global => "`~/.mu/config.yaml`",
+    };
+    let who = asking(replaced);
+    let message = format!(
+        "{text}, which {who}, and nobody agreed to that\n  \
+         the manifest of `{by}` says that it replaces `{id}`\n  \
+         the index of `{id}` does not say that it has moved there, and the two are not in one namespace"
+    );
+    CommandError::new(Code::Untrusted, message)
+        .hint(format!("to agree, put this into {file}: `allowReplaces: {{{id}: {by}}}`"))
+        .hint("to agree this time, run the command again with `--yes`; Mu.lock remembers it")
+        .hint(format!(
+            "to use both, each under its own name, put this there: `allowReplaces: {{{id}: {id}}}`"
+        ))
+        .with_details(serde_json::json!({ "id": id.to_string(), "by": by.to_string() }))
+}

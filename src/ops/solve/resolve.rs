@@ -1,0 +1,407 @@
+//! From requirements to a lock: as it is if it still fits, else with as few changes as possible.
+//!
+//! Nothing is fetched or written here; a lock's new entries know their digest only where an index
+//! told it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::index::{Requirement as IndexRequirement, Universe};
+use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::ops::explain::failure::failed;
+use crate::ops::requirements::{Requirements, overrides, replaced_by_own};
+use crate::ops::solve::locked_universe::LockedUniverse;
+use crate::ops::solve::record::{record, unsatisfied};
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::{
+    CAPABILITY, Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override,
+    OwnCapabilities, Request, Selection, Settings, Strategy, Update,
+};
+use crate::workspace::{Cutoff, Resolution};
+
+/// Finds the lock that `requirements` need.
+///
+/// # Errors
+///
+/// When no versions fit together, when a registry cannot be asked, or when the lock would change and
+/// must not.
+pub fn resolve(
+    session: &Session,
+    requirements: &Requirements,
+    update: Update,
+) -> Result<Resolved, CommandError> {
+    let previous = session.lockfile()?;
+    if session.options.frozen {
+        let lock = previous.ok_or_else(|| {
+            CommandError::new(Code::LockOutdated, "there is no Mu.lock to use with --frozen")
+                .hint("run `mu get` once without --frozen and commit Mu.lock")
+        })?;
+        return Ok(Resolved { previous: lock.clone(), lock, ..Resolved::default() });
+    }
+    resolve_from(session, requirements, update, previous.unwrap_or_default())
+}
+
+/// Finds the lock that `requirements` need, as if `previous` were the lock on disk.
+///
+/// # Errors
+///
+/// As [`resolve`].
+pub fn resolve_from(
+    session: &Session,
+    requirements: &Requirements,
+    update: Update,
+    previous: Arc<Lockfile>,
+) -> Result<Resolved, CommandError> {
+    let differences = requirements.differences(session, &previous);
+    let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
+    let is_fine = differences.is_empty()
+        && !has_folders
+        && !has_excluded(session, &previous)
+        && (session.resolution() == Resolution::Highest
+            || is_settled(session, requirements, &previous));
+    if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
+        let warnings = unsatisfied(session, requirements, &previous);
+        let mut lock = previous.clone();
+        if lock.extra != requirements.extra {
+            Arc::make_mut(&mut lock).extra.clone_from(&requirements.extra);
+        }
+        return Ok(Resolved { lock, previous, warnings, ..Resolved::default() });
+    }
+    if session.options.locked && !differences.is_empty() && update == Update::Nothing {
+        return Err(outdated(&differences));
+    }
+    let mut resolved = match session.resolution() {
+        Resolution::Highest => choose(session, requirements, previous, update)?,
+        Resolution::Minimal => {
+            choose_least(session, requirements, previous, update, differences.is_empty())?
+        }
+    };
+    if !requirements.discarded.is_empty() {
+        for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {
+            if requirements.discarded.contains(&replaced.id) {
+                replaced.kept = None;
+            }
+        }
+    }
+    if session.options.locked && !resolved.is_unchanged() {
+        return Err(outdated(&["newer versions were asked for".to_owned()]));
+    }
+    Ok(resolved)
+}
+
+fn outdated(differences: &[String]) -> CommandError {
+    let mut message =
+        "Mu.lock does not fit the manifests, and --locked forbids changing it".to_owned();
+    for difference in differences.iter().take(5) {
+        message.push_str(&format!("\n  {difference}"));
+    }
+    if differences.len() > 5 {
+        message.push_str(&format!("\n  and {} more", differences.len() - 5));
+    }
+    CommandError::new(Code::LockOutdated, message)
+        .hint("run `mu get` without --locked, and commit Mu.lock")
+        .with_details(serde_json::json!({ "differences": differences }))
+}
+
+/// Whether the settings exclude something that is locked.
+fn has_excluded(session: &Session, lock: &Lockfile) -> bool {
+    exclusions(session).iter().any(|exclusion| {
+        lock.find(&exclusion.id).any(|package| {
+            let version = package.parsed_version();
+            exclusion.spec.as_ref().is_none_or(|spec| {
+                version.as_ref().is_some_and(|version| spec.accepts(version, true))
+            })
+        })
+    })
+}
+
+/// Asks selection: first with everything that is locked held fast and nothing asked about it, then,
+/// if that leads nowhere or more is wanted, with everything free to move.
+fn choose(
+    session: &Session,
+    requirements: &Requirements,
+    previous: Arc<Lockfile>,
+    update: Update,
+) -> Result<Resolved, CommandError> {
+    requirements.declare(session);
+    // What another strategy chose is no reason to keep it.
+    let is_other = is_of_another_strategy(session, &previous);
+    let update = if is_other { Update::Everything } else { update };
+    let mut request = request(session, requirements, &previous, update);
+    if request.update == Update::Nothing && !previous.packages.is_empty() {
+        let held = LockedUniverse::new(session, &previous);
+        if let Ok(selection) = select(session, &Highest, &held, &mut request) {
+            let nothing = Lockfile::default();
+            return record(session, requirements, previous, &nothing, &selection);
+        }
+    }
+    let failure =
+        |request: &Request, failure| failed(session, requirements, &Highest, request, failure);
+    let (selection, user) =
+        ask_installed_too(session, &mut request, &failure, |universe, request| {
+            Highest.select(universe, request)
+        })?;
+    tell_cost(session, &selection);
+    record(session, requirements, previous, &user, &selection)
+}
+
+/// Asks selection; where only the network knows more, and nobody may ask it, what is installed is all there is besides the
+/// cache. Gives the lock of what is installed for the user as well, if that was needed.
+pub(crate) fn ask_installed_too<T>(
+    session: &Session,
+    request: &mut Request,
+    failed: &dyn Fn(&Request, Failure) -> CommandError,
+    question: impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
+) -> Result<(T, Lockfile), CommandError> {
+    let error = match ask(session, request, |request| question(session.index(), request)) {
+        Ok(answer) => return Ok((answer, Lockfile::default())),
+        Err(failure) => failed(request, failure),
+    };
+    if error.code != Code::Offline {
+        return Err(error);
+    }
+    session.index().use_installed();
+    let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
+    let held = LockedUniverse::new(session, &user);
+    match ask(session, request, |request| question(&held, request)) {
+        Ok(answer) => Ok((answer, user)),
+        Err(failure) => {
+            let last = failed(request, failure);
+            // What is missing here too, or else what was missing before.
+            Err(if last.code == Code::Offline { last } else { error })
+        }
+    }
+}
+
+/// Asks selection for the least versions, which no lock can hold back; `is_known` says that the lock was made for the same
+/// requirements.
+fn choose_least(
+    session: &Session,
+    requirements: &Requirements,
+    previous: Arc<Lockfile>,
+    update: Update,
+    is_known: bool,
+) -> Result<Resolved, CommandError> {
+    requirements.declare(session);
+    let mut request = request(session, requirements, &previous, update);
+    let failure =
+        |request: &Request, failure| failed(session, requirements, &Minimal, request, failure);
+    let least = |universe: &dyn Universe, request: &Request| Minimal.select(universe, request);
+    let (selection, user) = if is_known && request.update == Update::Nothing {
+        match ask(session, &mut request, |request| least(session.index(), request)) {
+            Ok(selection) => (selection, Lockfile::default()),
+            Err(error) => {
+                let error = failure(&request, error);
+                if error.code != Code::Offline {
+                    return Err(error);
+                }
+                // Without the network, the lock is the only one to know what this came to.
+                return Ok(Resolved { lock: previous.clone(), previous, ..Resolved::default() });
+            }
+        }
+    } else {
+        ask_installed_too(session, &mut request, &failure, least)?
+    };
+    tell_cost(session, &selection);
+    record(session, requirements, previous, &user, &selection)
+}
+
+fn tell_cost(session: &Session, selection: &Selection) {
+    let cost = selection.statistics;
+    session.events.detail(&|| {
+        format!(
+            "chose among {} packages, and looked at what {} versions need",
+            cost.packages_read, cost.versions_read
+        )
+    });
+}
+
+fn is_of_another_strategy(session: &Session, lock: &Lockfile) -> bool {
+    !lock.resolution.is_empty() && lock.resolution != session.resolution().as_str()
+}
+
+/// Whether a lock of the minimal strategy shows by itself that it holds the least versions: each is where some
+/// requirement begins, and each requirement of a root begins at what is locked.
+pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfile) -> bool {
+    let settings = &session.workspace.settings;
+    let is_filtered = !settings.runtime.is_empty()
+        || settings.minimum_release_age.is_some()
+        || session.options.published_before.is_some()
+        || session.options.prereleases
+        || settings.overrides.keys().any(|id| lock.find(id).next().is_some())
+        || !lock.replaced.is_empty();
+    if is_filtered || lock.resolution != Resolution::Minimal.as_str() {
+        return false;
+    }
+    let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
+    let mut fetched = lock.packages.iter().filter(|package| !package.source.is_workspace());
+    fetched.all(|package| {
+        let begins = |one: &Requested| begins_at(package, &one.spec) == Some(true);
+        let is_fine = |one: &Requested| match begins_at(package, &one.spec) {
+            Some(begins) => begins || !roots.contains(&*one.by),
+            None => one.spec.starts_with(CAPABILITY),
+        };
+        package.requested.iter().any(begins) && package.requested.iter().all(is_fine)
+    })
+}
+
+/// Whether `spec` begins at what is locked, as far as the two alone can tell; `None` if it does not accept that.
+fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
+    let asked = IndexRequirement::parse(package.id.clone(), spec)?;
+    match (&asked.spec, &package.commit) {
+        (VersionSpec::Commit(wanted), Some(commit)) => wanted.matches(commit).then_some(true),
+        (VersionSpec::Tag(tag), _) => {
+            (package.reference.as_deref() == Some(tag.as_str())).then_some(true)
+        }
+        (spec, _) => {
+            let version = package.parsed_version()?;
+            spec.accepts(&version, true).then(|| spec.begins_at(&version))
+        }
+    }
+}
+
+/// Selects, and again where a fetched package turned out to ask for one of the workspace's own, or for
+/// versions of a package of which only commits were asked before.
+pub fn select(
+    session: &Session,
+    strategy: &dyn Strategy,
+    universe: &dyn Universe,
+    request: &mut Request,
+) -> Result<Selection, Failure> {
+    let selection = ask(session, request, |request| strategy.select(universe, request));
+    session.index().forget_hints();
+    selection
+}
+
+/// Asks selection, and again where a fetched package turned out to ask for one of the workspace's own.
+pub fn ask<T>(
+    session: &Session,
+    request: &mut Request,
+    question: impl Fn(&Request) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    loop {
+        let result = question(request);
+        let met = session.index().take_met_local();
+        let known = request.local.len();
+        for id in met {
+            let version = session.places.member_of(&id).and_then(|member| member.version.clone());
+            request.local.entry(id).or_insert(Local { version });
+        }
+        let has_forgotten = session.index().forget_recalled();
+        if request.local.len() == known && !has_forgotten {
+            return result;
+        }
+    }
+}
+
+/// The question to selection.
+pub fn request(
+    session: &Session,
+    requirements: &Requirements,
+    previous: &Lockfile,
+    update: Update,
+) -> Request {
+    let settings = &session.workspace.settings;
+    let defaults = session.defaults();
+    let root = &session.workspace.root;
+    let mut local: BTreeMap<PackageId, Local> = requirements.by_folder.clone();
+    for asked in &requirements.asked {
+        if let Some(member) = session.places.member_of(&asked.requirement.id) {
+            local.insert(asked.requirement.id.clone(), Local { version: member.version.clone() });
+        }
+    }
+    // What a locked package asks for may have been put into the workspace since.
+    for package in &previous.packages {
+        if let Some(member) = session.places.member_of(&package.id) {
+            local.insert(package.id.clone(), Local { version: member.version.clone() });
+        }
+    }
+    let replaced = replaced_by_own(session);
+    local.extend(replaced.values().cloned());
+    let overrides = overrides(session)
+        .into_iter()
+        .map(|(id, reference)| {
+            let instead = session.places.id_of(&reference, &defaults, root, &session.workspace);
+            session.index().declare(&instead, &reference, root);
+            (id, Override { id: instead, spec: reference.spec() })
+        })
+        .collect();
+    let is_minimal = session.resolution() == Resolution::Minimal;
+    let locked = previous
+        .packages
+        .iter()
+        .filter(|package| !package.source.is_workspace())
+        // Of branches only the lock knows where they were; of all else the requirements say enough.
+        .filter(|package| !is_minimal || package.commit.is_none() || !update.moves(&package.id))
+        .map(|package| Locked {
+            id: package.id.clone(),
+            version: package.parsed_version(),
+            commit: package.commit.clone(),
+            reference: package.reference.clone(),
+            dependencies: package
+                .dependencies
+                .iter()
+                .map(|id| previous.used_for(id).clone())
+                .collect(),
+        })
+        .collect();
+    let now = session.environment.now;
+    let youngest = settings
+        .minimum_release_age
+        .filter(|cutoff| *cutoff != Cutoff::Age(0))
+        .map(|cutoff| cutoff.moment(now));
+    let (roots, indirect) = requirements.roots();
+    Request {
+        roots,
+        indirect,
+        locked,
+        update,
+        installed: session.options.installed.clone(),
+        local,
+        own: own_capabilities(session),
+        replaced,
+        settings: Settings {
+            exclude: exclusions(session),
+            overrides,
+            replacements: settings.allow_replaces.clone(),
+            majors: match settings.majors {
+                crate::workspace::Majors::One => Majors::One,
+                crate::workspace::Majors::Many => Majors::Many,
+            },
+            published_before: session
+                .options
+                .published_before
+                .or(youngest)
+                .filter(|moment| *moment < i64::MAX),
+            prereleases: session.options.prereleases,
+            runtime: settings.runtime.clone(),
+            mu_version: Version::parse(env!("CARGO_PKG_VERSION")).ok(),
+            patience: session.options.patience,
+            base: defaults.base.clone(),
+        },
+    }
+}
+
+/// What the workspace's packages provide and require.
+fn own_capabilities(session: &Session) -> OwnCapabilities {
+    let mut own = OwnCapabilities::default();
+    for member in &session.workspace.members {
+        for capability in &member.manifest.provides {
+            own.provides.entry(capability.to_string()).or_default().insert(member.id.clone());
+        }
+        for capability in &member.manifest.requires {
+            let required = own.requires.entry(capability.to_string()).or_default();
+            required.insert(member.manifest.name.to_string(), member.id.clone());
+        }
+    }
+    own
+}
+
+fn exclusions(session: &Session) -> Vec<Exclusion> {
+    let exclusions = session.workspace.settings.exclude.iter();
+    exclusions
+        .map(|exclusion| Exclusion { id: exclusion.id.clone(), spec: exclusion.versions.clone() })
+        .collect()
+}

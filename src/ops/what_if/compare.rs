@@ -1,0 +1,73 @@
+//! `resolve --compare`: what each strategy would choose, beside each other. Writes nothing.
+
+use std::collections::BTreeSet;
+
+use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::session::locked::version_of;
+use crate::ops::what_if::what_if;
+use crate::ops::{CommandError, Outcome, Session};
+use crate::reference::PackageId;
+use crate::workspace::Resolution;
+
+/// What both strategies choose.
+#[derive(Debug)]
+pub struct Comparison {
+    /// By the highest versions that fit together.
+    pub highest: Result<Outcome, CommandError>,
+    /// By the least versions that will do.
+    pub minimal: Result<Outcome, CommandError>,
+}
+
+/// One package, and its version by each strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The package.
+    pub id: PackageId,
+    /// Its version, or several with commas between; `None` if it is not chosen.
+    pub highest: Option<String>,
+    /// The same by the minimal strategy.
+    pub minimal: Option<String>,
+}
+
+/// Chooses versions by both strategies, under the same suppositions.
+///
+/// # Errors
+///
+/// When neither strategy finds versions that fit together: then what the one in force says.
+pub fn compare(session: &mut Session, request: &WhatIf) -> Result<Comparison, CommandError> {
+    let in_force = session.resolution();
+    let workspace = session.workspace.clone();
+    let mut by = |resolution| {
+        session.options.resolution = Some(resolution);
+        session.workspace = workspace.clone();
+        what_if(session, request)
+    };
+    let (highest, minimal) = (by(Resolution::Highest), by(Resolution::Minimal));
+    match (highest, minimal, in_force) {
+        (Err(error), Err(_), Resolution::Highest) | (Err(_), Err(error), Resolution::Minimal) => {
+            Err(error)
+        }
+        (highest, minimal, _) => Ok(Comparison { highest, minimal }),
+    }
+}
+
+impl Comparison {
+    /// Every package that either chooses, by id.
+    pub fn rows(&self) -> Vec<Row> {
+        let outcomes = [self.highest.as_ref().ok(), self.minimal.as_ref().ok()];
+        let packages = outcomes.into_iter().flatten().flat_map(|outcome| &outcome.lock.packages);
+        let ids: BTreeSet<&PackageId> = packages.map(|package| &package.id).collect();
+        let version = |outcome: &Result<Outcome, CommandError>, id: &PackageId| {
+            let versions: Vec<String> =
+                outcome.as_ref().ok()?.lock.find(id).map(version_of).collect();
+            (!versions.is_empty()).then(|| versions.join(", "))
+        };
+        ids.into_iter()
+            .map(|id| Row {
+                highest: version(&self.highest, id),
+                minimal: version(&self.minimal, id),
+                id: id.clone(),
+            })
+            .collect()
+    }
+}
