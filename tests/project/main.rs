@@ -2,6 +2,7 @@
 
 mod demo;
 mod generated;
+mod imports;
 mod sessions;
 mod tidy;
 

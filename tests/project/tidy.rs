@@ -26,7 +26,16 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Lines that no source file is longer than; tests may be.
-const MOST_LINES: usize = 600;
+const MOST_LINES: usize = 500;
+
+/// Files that are longer, and how long they may be. A bound may only shrink.
+const LONGER_FILES: &[(&str, usize)] = &[
+    ("src/index/mod.rs", 600),
+    ("src/index/package/mod.rs", 600),
+    ("src/ops/apply/fetch.rs", 600),
+    ("src/ops/explain/ways_out/mod.rs", 600),
+    ("src/select/world/mod.rs", 600),
+];
 
 /// Packages that `Cargo.lock` stays below.
 const MOST_PACKAGES: usize = 550;
@@ -36,7 +45,7 @@ fn layer(module: &str) -> Option<usize> {
 }
 
 /// The files with this ending, and their text.
-fn texts(ending: &str) -> Vec<(String, String)> {
+pub(super) fn texts(ending: &str) -> Vec<(String, String)> {
     files("")
         .into_iter()
         .filter(|path| path.extension().is_some_and(|other| other == ending))
@@ -48,12 +57,12 @@ fn texts(ending: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn is_test(path: &str) -> bool {
+pub(super) fn is_test(path: &str) -> bool {
     path.split('/').any(|part| part == "tests" || part == "tests.rs")
 }
 
 /// The text before the tests at its end.
-fn without_tests(text: &str) -> &str {
+pub(super) fn without_tests(text: &str) -> &str {
     text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
 }
 
@@ -161,7 +170,11 @@ fn every_file_says_why_it_is_there() {
 fn no_file_is_too_long() {
     for (path, text) in texts("rs") {
         let lines = without_tests(&text).lines().count();
-        assert!(is_test(&path) || lines <= MOST_LINES, "{path} has {lines} lines");
+        let longer = LONGER_FILES.iter().find(|(file, _)| *file == path);
+        let most = longer.map_or(MOST_LINES, |(_, most)| *most);
+        assert!(is_test(&path) || lines <= most, "{path} has {lines} lines");
+        let is_needed = longer.is_none() || lines > MOST_LINES;
+        assert!(is_needed, "{path} has {lines} lines: take it off the list of longer files");
     }
 }
 
