@@ -53,6 +53,8 @@ pub(super) struct Scenario {
     minimal_conflict: Option<String>,
     #[serde(default)]
     warnings: Vec<String>,
+    #[serde(default)]
+    minimal_warnings: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -174,7 +176,7 @@ impl Scenario {
 
     /// What `minimal` must answer.
     pub(super) fn minimal(&self) -> Expected {
-        Expected::new(self.minimal.as_ref(), self.minimal_conflict.as_ref(), &[])
+        Expected::new(self.minimal.as_ref(), self.minimal_conflict.as_ref(), &self.minimal_warnings)
     }
 
     pub(super) fn world(&self) -> (Memory, Request) {
