@@ -10,7 +10,7 @@ use crate::ops::requirements::{Asked, DOWNGRADE, Requirements, UPDATE};
 use crate::ops::session::locked::find_used;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
-use crate::select::{Minimal, Update};
+use crate::select::{Move, Update};
 
 /// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`).
 ///
@@ -90,14 +90,14 @@ fn update_least(
     let update = Update::Packages(ids.cloned().collect());
     if !newest.is_empty() {
         step(session, &mut plan, &update, None, |universe, request| {
-            Minimal.raise(universe, request, &newest)
+            least::planned(universe, request, Move::Raise(&newest))
         })?;
     }
     let mut selection = None;
     for wish in &wishes {
         let Requirement { id, spec, .. } = &wish.requirement;
         let change = step(session, &mut plan, &update, Some(wish), |universe, request| {
-            Minimal.update(universe, request, id, spec)
+            least::planned(universe, request, Move::To(id, spec))
         })?;
         selection = Some(change.selection);
     }

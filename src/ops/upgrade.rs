@@ -14,7 +14,7 @@ use crate::ops::requirements::pins::MARK;
 use crate::ops::solve::resolve::resolve;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::{Minimal, Update, beginning_at};
+use crate::select::{Move, Update, beginning_at};
 
 /// Upgrades the packages in `names`, or every dependency that asks for a range.
 ///
@@ -98,7 +98,7 @@ fn upgrade_least(
         let requirements = Requirements::collect(session, extra.clone())?;
         let change =
             least::question(session, &requirements, &Update::Nothing, |universe, request| {
-                Minimal.raise(universe, request, &ids)
+                least::planned(universe, request, Move::Raise(&ids))
             })?;
         session.workspace.members.clone_from(&members);
         let pairs = change.selection.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));

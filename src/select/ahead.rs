@@ -9,7 +9,6 @@ use pubgrub::VersionSet;
 
 use crate::index::Unavailable;
 use crate::reference::PackageId;
-use crate::select::highest::likely;
 use crate::select::positions::PositionSet;
 use crate::select::world::{Ask, AskSet, World};
 
@@ -39,7 +38,7 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
         }
         let mut choices: Vec<_> = wanted
             .into_iter()
-            .filter_map(|(place, set)| Some((place, likely(world.package(place), &set)?)))
+            .filter_map(|(place, set)| Some((place, world.package(place).likely(&set)?)))
             .collect();
         choices.sort_unstable();
         world.expect_requirements(&choices);

@@ -18,9 +18,9 @@ use thiserror::Error;
 
 use crate::index::releases::Position;
 use crate::select::effort::Effort;
-use crate::select::highest::Proof;
 use crate::select::node::Node;
 use crate::select::positions::PositionSet;
+use crate::select::search::Proof;
 
 /// How many facts a single trial may look at.
 const EFFORT: usize = 50_000;

@@ -14,9 +14,9 @@ use crate::select::clash;
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
 use crate::select::fold::Versions;
-use crate::select::highest::{self, Answer, PATIENCE, Proof};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
+use crate::select::search::{self, Answer, PATIENCE, Proof};
 use crate::select::stand_ins;
 use crate::select::supply;
 use crate::select::world::World;
@@ -82,7 +82,7 @@ fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavaila
         }
         roots.remove(needed);
         world.narrow_root(roots);
-        match highest::solve(world, effort / ROOTS)? {
+        match search::solve(world, effort / ROOTS)? {
             Answer::Chosen(_) | Answer::GivenUp => needed += 1,
             Answer::Refuted(proof) => {
                 groups = core::smallest(&proof, effort / ROOTS);

@@ -11,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::highest::{self, Answer, Choices, PATIENCE};
 use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
+use crate::select::search::{self, Answer, Choices, PATIENCE};
 use crate::select::world::World;
 
 /// Raises direct dependencies as long as one can be raised without lowering another. Gives up where that is much harder
@@ -59,7 +59,7 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         }
         world.narrow_root(narrowed);
         world.demand_one_of(higher);
-        match highest::solve(world, limit)? {
+        match search::solve(world, limit)? {
             Answer::Chosen(better) => chosen = better,
             Answer::Refuted(_) | Answer::GivenUp => return Ok(chosen),
         }

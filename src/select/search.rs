@@ -1,9 +1,8 @@
-//! The default strategy: the newest versions that fit together, by a complete search.
+//! The search for the newest versions that fit together: pubgrub's, over a world.
 //!
-//! The search is pubgrub's. What is ours is the order: packages with no choice left come first, then what keeps the
-//! lock, then direct dependencies, then the rest; among equals those that were in conflicts, then those with the
-//! fewest candidates. Because every direct dependency is decided before any package whose choice is open, none could be
-//! raised without lowering another one.
+//! The search is complete. What is ours is the order in which nodes are decided ([`Turn`]): what has no choice left comes first, then
+//! what the user wants to move, then what the lock holds, then the rest; among equals, whatever was in most conflicts, then
+//! whatever has the fewest candidates. The order decides which of several answers is found, never whether one is found.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -16,71 +15,16 @@ use pubgrub::{
 };
 use thiserror::Error;
 
+use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::index::{Unavailable, Universe};
 use crate::reference::PackageId;
-use crate::select::candidates::Candidates;
 use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
-use crate::select::{
-    Conflict, Failure, Request, Selection, Strategy, Unfinished, Update, WayOut, ahead, core,
-    diagnose, outcome, raise, ways_out,
-};
+use crate::select::{Request, Update};
 
 /// How many steps of a search cost nothing worth telling.
 pub(super) const PATIENCE: usize = 20_000;
-
-/// The newest versions that fit together, direct dependencies preferred, found by a complete search.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Highest;
-
-impl Strategy for Highest {
-    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
-        let mut world = World::new(universe, request);
-        ahead::look(&mut world)?;
-        answer(&mut world)
-    }
-
-    fn ways_out(
-        &self,
-        universe: &dyn Universe,
-        request: &Request,
-        conflict: &Conflict,
-    ) -> Vec<WayOut> {
-        ways_out::of_highest(universe, request, conflict)
-    }
-
-    fn ways_on(
-        &self,
-        universe: &dyn Universe,
-        request: &Request,
-        unfinished: &Unfinished,
-    ) -> Vec<WayOut> {
-        ways_out::on_from_highest(universe, request, unfinished)
-    }
-}
-
-/// Searches, and once more where looking further may help.
-fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
-    match solve(world, usize::MAX)? {
-        Answer::Chosen(chosen) => {
-            let chosen = raise::raise(world, chosen)?;
-            let packages = chosen.iter().filter_map(|(&node, &position)| {
-                let kind = world.kind(node);
-                let is_package = matches!(kind, Kind::Package(_) | Kind::Line(..));
-                is_package.then_some((world.place(node)?, position))
-            });
-            world.expect_chosen(packages);
-            Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
-        }
-        Answer::Refuted(proof) if world.explore(&core::reached(&proof))? => answer(world),
-        Answer::Refuted(proof) => {
-            Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)))
-        }
-        Answer::GivenUp => Err(Failure::Unfinished(Box::new(world.unfinished()))),
-    }
-}
 
 /// Why there is no solution, in pubgrub's words.
 pub(super) type Proof = DerivationTree<Node, PositionSet, Infallible>;
@@ -98,8 +42,8 @@ pub(super) enum Answer {
     GivenUp,
 }
 
-/// Searches, in at most `steps` steps and no more than the settings allow this world in all, until no revision is named that an earlier part of the search should have known
-/// of.
+/// Searches, in at most `steps` steps, and in no more than this world has left. Begins again whenever something turns up that
+/// an earlier part of the search should have known of, such as a revision that was not named before.
 pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unavailable> {
     // What was named before this search begins, it knows of.
     world.take_outdated();
@@ -259,13 +203,8 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
         Kind::Capability(capability) => world.preferred_provider(*capability, set),
         Kind::Met(index) => world.preferred_way(*index, set),
         Kind::Role(_) => set.first(),
-        Kind::Package(place) | Kind::Line(place, _) => likely(world.package(*place), set),
+        Kind::Package(place) | Kind::Line(place, _) => world.package(*place).likely(set),
     })
-}
-
-/// The candidate of a package within `set` that would be chosen if nothing stood against it.
-pub(super) fn likely(package: &Candidates, set: &PositionSet) -> Option<Position> {
-    package.kept(set).or_else(|| package.newest(set))
 }
 
 impl DependencyProvider for Search<'_, '_> {

@@ -7,10 +7,10 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::ahead;
 use crate::select::diagnose;
-use crate::select::highest::{self, Answer, Choices, PATIENCE, Proof};
 use crate::select::minimal::build::{BuildList, line};
-use crate::select::minimal::{check, providers};
+use crate::select::minimal::{check, providers, replaced, smallest};
 use crate::select::positions::PositionSet;
+use crate::select::search::{self, Answer, Choices, PATIENCE, Proof};
 use crate::select::world::World;
 use crate::select::{Conflict, Failure, Request, Root};
 
@@ -21,7 +21,8 @@ const SHARE: usize = 3;
 pub(super) struct Trial<'a> {
     pub(super) world: World<'a>,
     steps: usize,
-    is_minimal: bool,
+    /// Whether it looks for the least versions.
+    pub(super) is_minimal: bool,
 }
 
 /// What came of a trial.
@@ -66,7 +67,7 @@ impl<'a> Trial<'a> {
             world.narrow_root(edges);
         }
         let before = world.steps();
-        let answer = highest::solve(world, self.steps / SHARE)?;
+        let answer = search::solve(world, self.steps / SHARE)?;
         self.steps = self.steps.saturating_sub(world.steps() - before);
         Ok(match answer {
             Answer::Chosen(choices) => Outcome::Holds(choices),
@@ -84,7 +85,7 @@ impl<'a> Trial<'a> {
         if self.steps == 0 {
             return Ok((BuildList::default(), Some(Conflict::default())));
         }
-        let list = BuildList::build(&mut self.world, &[])?;
+        let list = replaced::build(&mut self.world, &[])?;
         self.steps = self.steps.saturating_sub(list.visits.len());
         if let Some(conflict) = check::conflict(&mut self.world, &list)? {
             return Ok((list, Some(conflict)));
@@ -106,7 +107,7 @@ impl<'a> Trial<'a> {
         if self.is_minimal {
             return match self.build(roots)?.1 {
                 Some(conflict) if self.steps > 0 => {
-                    check::smallest(&mut self.world, conflict).map(Some)
+                    smallest::smallest(&mut self.world, conflict).map(Some)
                 }
                 _ => Ok(None),
             };

@@ -19,7 +19,8 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{
-    COMMAND, Change, Fact, Failure, Lowered, Minimal, Request, Requirer, Root, Update,
+    COMMAND, Change, Fact, Failure, Lowered, Minimal, Move, Request, Requirer, Root, Strategy as _,
+    Update,
 };
 use crate::workspace::Resolution;
 
@@ -91,8 +92,8 @@ pub(crate) fn tidy(session: &mut Session, plan: &mut Plan, idle: Idle) -> Result
         return Ok(());
     }
     let listing = |universe: &dyn Universe, request: &Request| match idle {
-        Idle::Stay => Minimal.tidy(universe, request),
-        Idle::Go => Minimal.clear(universe, request),
+        Idle::Stay => planned(universe, request, Move::Tidy),
+        Idle::Go => planned(universe, request, Move::Clear),
     };
     let own = Requirements::collect(session, Vec::new())?;
     let change = match question(session, &own, &Update::Nothing, listing) {
@@ -121,7 +122,7 @@ pub(crate) fn listed(
         return Ok(None);
     }
     let change = match question(session, requirements, &Update::Nothing, |universe, request| {
-        Minimal.tidy(universe, request)
+        planned(universe, request, Move::Tidy)
     }) {
         Err(error) if error.code == Code::Offline => return Ok(None),
         result => result?,
@@ -147,7 +148,7 @@ pub(crate) fn resolve_newest(
         return resolve(session, requirements, Update::Everything);
     }
     let change = question(session, requirements, &Update::Everything, |universe, request| {
-        Minimal.update_everything(universe, request)
+        planned(universe, request, Move::Everything)
     })?;
     let mut asked: Vec<Asked> = Vec::new();
     for (group, new) in requirements.grouped(false).into_iter().zip(&change.asked) {
@@ -193,7 +194,7 @@ pub(crate) fn newest(
 ) -> Result<Option<VersionSpec>, CommandError> {
     let requirements = Requirements::collect(session, extra.to_vec())?;
     wishing(session, &requirements, &Update::Nothing, Some(wish), |universe, request| {
-        Minimal.newest(universe, request, &wish.requirement)
+        Minimal.beginning(universe, request, &wish.requirement)
     })
 }
 
@@ -204,7 +205,7 @@ pub(crate) fn update_everything(
 ) -> Result<(), CommandError> {
     tidy(session, plan, Idle::Go)?;
     step(session, plan, &Update::Everything, None, |universe, request| {
-        Minimal.update_everything(universe, request)
+        planned(universe, request, Move::Everything)
     })?;
     Ok(())
 }
@@ -246,6 +247,15 @@ pub(crate) fn with_newest(
     let version = newest(session, extra, &wish)?;
     let reference = dependency.reference.with_version(version);
     Ok(manifest::Requirement { reference, ..dependency })
+}
+
+/// What a move makes of the requirements.
+pub(crate) fn planned(
+    universe: &dyn Universe,
+    request: &Request,
+    to: Move<'_>,
+) -> Result<Change, Failure> {
+    Ok(Minimal.plan(universe, request, to)?.expect("the minimal strategy always plans"))
 }
 
 /// Asks the minimal strategy about requirements.

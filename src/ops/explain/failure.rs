@@ -18,19 +18,17 @@ pub(crate) fn failed(
     requirements: &Requirements,
     strategy: &dyn Strategy,
     request: &Request,
-    failure: Failure,
+    mut failure: Failure,
 ) -> CommandError {
+    if let Failure::Conflict(conflict) = &mut failure {
+        complete(session, conflict);
+    }
+    let ways_out = strategy.ways_out(session.index(), request, &failure);
+    let remedies = ways_out::remedies(session, requirements, &ways_out);
     match failure {
         Failure::Unavailable(error) => unavailable(session, error),
-        Failure::Unfinished(unfinished) => {
-            let ways_on = strategy.ways_on(session.index(), request, &unfinished);
-            let remedies = ways_out::remedies(session, requirements, &ways_on);
-            too_hard(session, requirements, &unfinished, remedies)
-        }
+        Failure::Unfinished(unfinished) => too_hard(session, requirements, &unfinished, remedies),
         Failure::Conflict(mut conflict) => {
-            complete(session, &mut conflict);
-            let ways_out = strategy.ways_out(session.index(), request, &conflict);
-            let remedies = ways_out::remedies(session, requirements, &ways_out);
             tell_apart(requirements, &mut conflict);
             let missing = is_missing(&conflict);
             let code = if missing { Code::NotFound } else { Code::NoSolution };

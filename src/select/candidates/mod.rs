@@ -356,6 +356,11 @@ impl Candidates {
         })
     }
 
+    /// The candidate within `set` that would be chosen if nothing stood against it: what the lock holds, else the newest.
+    pub(super) fn likely(&self, set: &PositionSet) -> Option<Position> {
+        self.kept(set).or_else(|| self.newest(set))
+    }
+
     /// The candidates that `requirement` accepts.
     pub(super) fn accepted(
         &mut self,

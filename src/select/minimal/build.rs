@@ -15,7 +15,6 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::conflict::Fact;
 use crate::select::filters::Rejection;
-use crate::select::minimal::replaced::{self, StandIns};
 use crate::select::world::{Ask, AskSet, World};
 use crate::select::{Majors, Settings};
 
@@ -59,32 +58,9 @@ pub(in crate::select) struct BuildList {
 }
 
 impl BuildList {
-    /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time, with
-    /// what replaces other packages in their place.
-    pub(in crate::select) fn build(
-        world: &mut World<'_>,
-        wanted: &[Wanted],
-    ) -> Result<Self, Unavailable> {
-        let mut tried: Vec<StandIns> = vec![StandIns::new()];
-        let mut told = BTreeMap::new();
-        world.replace(StandIns::new());
-        loop {
-            world.take_outdated();
-            let mut list = Self::walk(world, wanted)?;
-            if world.take_outdated() {
-                continue;
-            }
-            let stand_ins = replaced::next(world, &list, &tried[tried.len() - 1], &mut told)?;
-            if tried.contains(&stand_ins) {
-                list.told = told;
-                return Ok(list);
-            }
-            world.replace(stand_ins.clone());
-            tried.push(stand_ins);
-        }
-    }
-
-    fn walk(world: &mut World<'_>, wanted: &[Wanted]) -> Result<Self, Unavailable> {
+    /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time. What
+    /// replaces other packages is visited in their place as far as the world was told so.
+    pub(super) fn walk(world: &mut World<'_>, wanted: &[Wanted]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
         let mut met = AskSet::default();
         let mut wave: Vec<(By, Ask)> = Vec::new();

@@ -4,74 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
-use crate::reference::PackageId;
-use crate::select::minimal::Minimal;
 use crate::select::minimal::build::{Line, line, lowest};
 use crate::select::minimal::requirements::{at_least, indirect, needed};
+use crate::select::minimal::select::select;
+use crate::select::plan::rewritten;
 use crate::select::world::World;
-use crate::select::{Failure, Request, Root, Selection, Strategy};
-
-/// What a move makes of the requirements, and of the selection.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// The selection afterwards.
-    pub selection: Selection,
-    /// What each root must ask for, in the order of the request but without its lists of what others need; `None`
-    /// where it must ask for nothing.
-    pub asked: Vec<Vec<Option<Requirement>>>,
-    /// The fewest requirements besides that give this selection.
-    pub indirect: Vec<Requirement>,
-    /// What the move of one package lowered or dropped besides it.
-    pub lowered: Vec<Lowered>,
-    /// Whether there may be more to move, because what held it back is not there any more.
-    pub(super) may_go_on: bool,
-}
-
-impl Change {
-    /// The request that manifests make which were changed like this.
-    pub(in crate::select) fn rewritten(&self, request: &Request) -> Request {
-        let roots = rewritten(&request.roots, &self.asked, &self.indirect);
-        Request { roots, indirect: 1, ..request.clone() }
-    }
-
-    /// What both come to, the other one behind this one.
-    pub(super) fn then(self, next: Self) -> Self {
-        let asked = self.asked.into_iter().zip(next.asked).map(|(asked, next)| {
-            let mut next = next.into_iter();
-            asked.into_iter().map(|asked| asked.and_then(|_| next.next().flatten())).collect()
-        });
-        Self { asked: asked.collect(), ..next }
-    }
-}
-
-/// A package that a downgrade lowered or dropped.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lowered {
-    /// The package.
-    pub id: PackageId,
-    /// The version it had.
-    pub from: String,
-    /// The version it has now; `None` if it was dropped.
-    pub to: Option<String>,
-    /// Why the old version could not stay; `None` where nothing needs the package any more.
-    pub because: Option<Because>,
-}
-
-/// Why a version could not stay in a downgrade.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Because {
-    /// It needs at least this version of a package.
-    Needs(PackageId, String),
-    /// It asks for this, and something else is in use of that package.
-    Asks(Requirement),
-    /// Somebody who stays, by the name for people, asks for this of its package.
-    Asked(String, Requirement),
-    /// It requires or provides this capability.
-    Capability(String),
-}
-
-/// Who asks, in messages, for versions that no requirement needs and that stay all the same.
-const IN_USE: &str = "what is in use";
+use crate::select::{Change, Failure, Lowered, Request, Root};
 
 /// What becomes of versions that nothing leads to, now that others have moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,20 +20,6 @@ pub(super) enum Idle {
     Goes,
     /// They go, but for the one that the command names.
     GoesBut(Line),
-}
-
-/// The roots that ask for this, and behind them one that lists what others need.
-fn rewritten(
-    roots: &[Root],
-    asked: &[Vec<Option<Requirement>>],
-    indirect: &[Requirement],
-) -> Vec<Root> {
-    let own = roots.iter().zip(asked).map(|(root, asked)| Root {
-        by: root.by.clone(),
-        requirements: asked.iter().flatten().cloned().collect(),
-    });
-    let list = Root { by: IN_USE.to_owned(), requirements: indirect.to_vec() };
-    own.chain([list]).collect()
 }
 
 /// What a move is about to make of the requirements.
@@ -181,7 +105,7 @@ impl Draft {
     ) -> Result<Change, Failure> {
         let Self { roots, asked, indirect, lowered, may_go_on } = self;
         let request = Request { roots, indirect: 1, ..request.clone() };
-        let selection = Minimal.select(universe, &request)?;
+        let selection = select(universe, &request)?;
         Ok(Change { selection, asked, indirect, lowered, may_go_on })
     }
 }

@@ -14,12 +14,14 @@ use crate::index::{Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{BuildList, By, Line, is_higher};
-use crate::select::minimal::change::{Because, Change, Idle, Lowered, draft};
+use crate::select::minimal::change::{Idle, draft};
 use crate::select::minimal::check::{self, Flaw};
-use crate::select::minimal::providers;
 use crate::select::minimal::requirements::{Module, required};
+use crate::select::minimal::{providers, replaced};
 use crate::select::world::World;
-use crate::select::{Asker, CAPABILITY, Chosen, Failure, Origin, Selection};
+use crate::select::{
+    Asker, Because, CAPABILITY, Change, Chosen, Failure, Lowered, Origin, Selection,
+};
 
 /// Lowers `target` to its position, and with it what must be lowered.
 ///
@@ -38,7 +40,7 @@ pub(super) fn downgrade(
         let lowered = search.lowered(world, &kept);
         let draft = draft(world, kept, lowered, Idle::GoesBut(target.0))?;
         world.ask(draft.roots.clone());
-        let built = BuildList::build(world, &[])?;
+        let built = replaced::build(world, &[])?;
         if let Some(flaw) = check::flaw(world, &built)?
             && search.mend(world, &built, flaw)
         {

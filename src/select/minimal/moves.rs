@@ -1,4 +1,4 @@
-//! Moving versions by the minimal strategy: since requirements are all there is, a move is a change of requirements.
+//! What moves make of the requirements: since those are all there is, a move is a change of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,161 +8,128 @@ use pubgrub::VersionSet;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::highest::{self, Answer};
 use crate::select::minimal::build::{BuildList, By, Line, Wanted, line, lowest};
-use crate::select::minimal::change::{Change, Idle, finish};
+use crate::select::minimal::change::{Idle, finish};
 use crate::select::minimal::requirements::compatible;
-use crate::select::minimal::{Minimal, check, downgrade, providers, without_lock};
+use crate::select::minimal::select::without_lock;
+use crate::select::minimal::{check, downgrade, providers, replaced};
 use crate::select::node::{Edge, Kind};
 use crate::select::positions::PositionSet;
+use crate::select::search::{self, Answer};
 use crate::select::world::World;
-use crate::select::{Failure, Request};
+use crate::select::{Change, Failure, Move, Request};
 
 /// How often everything is moved again at most because something was dropped that held others back.
 const ROUNDS: usize = 8;
 
-impl Minimal {
-    /// Moves nothing, but says what the requirements should be: own ones at what is chosen, and the fewest others.
-    ///
-    /// # Errors
-    ///
-    /// When the requirements cannot be met, or something could not be found out.
-    pub fn tidy(&self, universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
-        self.list(universe, request, Idle::Stays)
+/// What a move makes of the requirements.
+///
+/// # Errors
+///
+/// When the requirements cannot be met, when bounds forbid the move, or when something could not be found out.
+pub(super) fn plan(
+    universe: &dyn Universe,
+    request: &Request,
+    to: Move<'_>,
+) -> Result<Change, Failure> {
+    match to {
+        Move::Tidy => list(universe, request, Idle::Stays),
+        Move::Clear => list(universe, request, Idle::Goes),
+        Move::Everything => everything(universe, request),
+        Move::Raise(ids) => raise(universe, &without_lock(request), Some(ids)),
+        Move::To(id, to) => one(universe, request, id, to),
     }
+}
 
-    /// As [`Self::tidy`], but drops what nothing leads to any more.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::tidy`].
-    pub fn clear(&self, universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
-        self.list(universe, request, Idle::Goes)
-    }
+/// Moves nothing, but says what the requirements should be: own ones at what is chosen, and the fewest others.
+fn list(universe: &dyn Universe, request: &Request, idle: Idle) -> Result<Change, Failure> {
+    let request = without_lock(request);
+    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let list = providers::complete(&mut world, &[])?;
+    finish(universe, &mut world, list.positions(), idle)
+}
 
-    fn list(
-        &self,
-        universe: &dyn Universe,
-        request: &Request,
-        idle: Idle,
-    ) -> Result<Change, Failure> {
-        let request = without_lock(request);
-        let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let list = providers::complete(&mut world, &[])?;
-        finish(universe, &mut world, list.positions(), idle)
-    }
-
-    /// The newest version that a requirement accepts and that fits what the roots ask for, also of the same package, as a
-    /// specification; `None` if that is no release.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such version, when even the newest does not fit, or when something could not be found out.
-    pub fn newest(
-        &self,
-        universe: &dyn Universe,
-        request: &Request,
-        wish: &Requirement,
-    ) -> Result<Option<VersionSpec>, Failure> {
-        let request = without_lock(request);
-        let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let (place, mut accepted) = world.accepted(wish)?;
-        for one in request.roots.iter().flat_map(|root| &root.requirements) {
-            let (other, within) = world.accepted(one)?;
-            // What nothing of is left is told below.
-            if one.id == wish.id && other == place && !accepted.is_disjoint(&within) {
-                accepted = accepted.intersection(&within);
-            }
+/// The newest version that a requirement accepts and that fits what the roots ask for, also of the same package, as a
+/// specification; `None` if that is no release.
+///
+/// # Errors
+///
+/// When there is no such version, when even the newest does not fit, or when something could not be found out.
+pub(super) fn beginning(
+    universe: &dyn Universe,
+    request: &Request,
+    wish: &Requirement,
+) -> Result<Option<VersionSpec>, Failure> {
+    let request = without_lock(request);
+    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let (place, mut accepted) = world.accepted(wish)?;
+    for one in request.roots.iter().flat_map(|root| &root.requirements) {
+        let (other, within) = world.accepted(one)?;
+        // What nothing of is left is told below.
+        if one.id == wish.id && other == place && !accepted.is_disjoint(&within) {
+            accepted = accepted.intersection(&within);
         }
-        let Some(newest) = world.package(place).newest(&accepted) else {
-            return Err(Failure::Conflict(Box::new(check::nothing(&mut world, wish)?)));
+    }
+    let Some(newest) = world.package(place).newest(&accepted) else {
+        return Err(Failure::Conflict(Box::new(check::nothing(&mut world, wish)?)));
+    };
+    if world.package(place).revision(newest).is_some() {
+        return Ok(None);
+    }
+    let releases = world.package(place).releases().len();
+    let releases = accepted.intersection(&PositionSet::between(0, releases));
+    for position in releases.iter().rev() {
+        if providers::completed(&mut world, &[(place, position, By::Command)])?.is_some() {
+            return Ok(Some(compatible(world.package(place), position)));
+        }
+    }
+    providers::complete(&mut world, &[(place, newest, By::Command)])?;
+    Ok(None)
+}
+
+/// Moves every package to its newest version within what is asked for, until nothing is left to move.
+fn everything(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
+    let mut change = update_once(universe, request)?;
+    for _ in 0..ROUNDS {
+        if !change.may_go_on {
+            break;
+        }
+        let next = update_once(universe, &change.rewritten(request))?;
+        let versions = |change: &Change| -> Vec<_> {
+            let chosen = change.selection.packages.iter();
+            chosen.map(|chosen| (chosen.id.clone(), chosen.origin.clone())).collect()
         };
-        if world.package(place).revision(newest).is_some() {
-            return Ok(None);
+        let is_last = versions(&next) == versions(&change);
+        change = change.then(next);
+        if is_last {
+            break;
         }
-        let releases = world.package(place).releases().len();
-        let releases = accepted.intersection(&PositionSet::between(0, releases));
-        for position in releases.iter().rev() {
-            if providers::completed(&mut world, &[(place, position, By::Command)])?.is_some() {
-                return Ok(Some(compatible(world.package(place), position)));
-            }
-        }
-        providers::complete(&mut world, &[(place, newest, By::Command)])?;
-        Ok(None)
     }
+    Ok(change)
+}
 
-    /// Moves every package to its newest version within what is asked for, until nothing is left to move.
-    ///
-    /// # Errors
-    ///
-    /// When the requirements cannot be met as they are, or something could not be found out.
-    pub fn update_everything(
-        &self,
-        universe: &dyn Universe,
-        request: &Request,
-    ) -> Result<Change, Failure> {
-        let mut change = update_once(universe, request)?;
-        for _ in 0..ROUNDS {
-            if !change.may_go_on {
-                break;
-            }
-            let next = update_once(universe, &change.rewritten(request))?;
-            let versions = |change: &Change| -> Vec<_> {
-                let chosen = change.selection.packages.iter();
-                chosen.map(|chosen| (chosen.id.clone(), chosen.origin.clone())).collect()
-            };
-            let is_last = versions(&next) == versions(&change);
-            change = change.then(next);
-            if is_last {
-                break;
-            }
-        }
-        Ok(change)
+/// Moves a package to the lowest version that `to` accepts, up or down.
+fn one(
+    universe: &dyn Universe,
+    request: &Request,
+    id: &PackageId,
+    to: &VersionSpec,
+) -> Result<Change, Failure> {
+    let request = without_lock(request);
+    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let list = replaced::build(&mut world, &[])?;
+    let wish = Requirement::new(id.clone(), to.clone());
+    let Some((place, position)) = lowest(&mut world, &wish)? else {
+        return Err(Failure::Conflict(Box::new(check::nothing(&mut world, &wish)?)));
+    };
+    let line = line(world.package(place), &request.settings, place, position);
+    let current = list.position(line);
+    if current.is_none_or(|current| current <= position) {
+        let list = providers::complete(&mut world, &[(place, position, By::Command)])?;
+        return finish(universe, &mut world, list.positions(), Idle::GoesBut(line));
     }
-
-    /// Moves a package to the lowest version that `to` accepts, up or down.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such version, when bounds forbid it, or when something could not be found out.
-    pub fn update(
-        &self,
-        universe: &dyn Universe,
-        request: &Request,
-        id: &PackageId,
-        to: &VersionSpec,
-    ) -> Result<Change, Failure> {
-        let request = without_lock(request);
-        let mut world = World::new(universe, &request).without_narrowing_upgrades();
-        let list = BuildList::build(&mut world, &[])?;
-        let wish = Requirement::new(id.clone(), to.clone());
-        let Some((place, position)) = lowest(&mut world, &wish)? else {
-            return Err(Failure::Conflict(Box::new(check::nothing(&mut world, &wish)?)));
-        };
-        let line = line(world.package(place), &request.settings, place, position);
-        let current = list.position(line);
-        if current.is_none_or(|current| current <= position) {
-            let list = providers::complete(&mut world, &[(place, position, By::Command)])?;
-            return finish(universe, &mut world, list.positions(), Idle::GoesBut(line));
-        }
-        let target = (line, position);
-        downgrade::downgrade(universe, &mut world, &list.positions(), target)
-    }
-
-    /// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound, until
-    /// nothing can be raised any more.
-    ///
-    /// # Errors
-    ///
-    /// When the requirements cannot be met as they are, or something could not be found out.
-    pub fn raise(
-        &self,
-        universe: &dyn Universe,
-        request: &Request,
-        ids: &[PackageId],
-    ) -> Result<Change, Failure> {
-        raise(universe, &without_lock(request), Some(ids))
-    }
+    let target = (line, position);
+    downgrade::downgrade(universe, &mut world, &list.positions(), target)
 }
 
 /// Moves every package to its newest version within what is asked for.
@@ -193,7 +160,8 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
     Ok(Change { may_go_on: change.may_go_on || had_providers || has_providers, ..change })
 }
 
-/// Raises some packages, or all that are needed then.
+/// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound, until
+/// nothing can be raised any more: some packages, or all that are needed then.
 fn raise(
     universe: &dyn Universe,
     request: &Request,
@@ -291,7 +259,7 @@ fn newest(
         edges.push(Edge { node: world.node(kind), set });
     }
     world.narrow_root(edges);
-    let Answer::Chosen(chosen) = highest::solve(world, usize::MAX)? else { return Ok(None) };
+    let Answer::Chosen(chosen) = search::solve(world, usize::MAX)? else { return Ok(None) };
     let newest = list.iter().map(|(&line, &position)| {
         let node = world.line_node(line.0, line.1);
         (line, chosen.get(&node).copied().unwrap_or(position))

@@ -13,8 +13,9 @@ use crate::reference::PackageId;
 use crate::select::Failure;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{BuildList, By, Line, Wanted, is_higher, line};
+use crate::select::minimal::provision::{self, Missing};
 use crate::select::minimal::requirements::Module;
-use crate::select::minimal::{check, provision};
+use crate::select::minimal::{check, replaced};
 use crate::select::positions::PositionSet;
 use crate::select::world::{Provider, World};
 
@@ -96,7 +97,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
 
 /// One way after the other to provide what is missing; if none leads on, what stood in the way of each.
 fn attempt(world: &mut World<'_>, wanted: &[Wanted]) -> Result<BuildList, Failure> {
-    let list = BuildList::build(world, wanted)?;
+    let list = replaced::build(world, wanted)?;
     if let Some(conflict) = check::conflict(world, &list)? {
         return Err(Failure::Conflict(Box::new(conflict)));
     }
@@ -146,12 +147,6 @@ fn join(all: &mut Conflict, other: Conflict) {
     add(&mut all.clashes, other.clashes);
     add(&mut all.capabilities, other.capabilities);
     add(&mut all.replacements, other.replacements);
-}
-
-/// A capability that nothing chosen provides.
-pub(super) struct Missing {
-    pub(super) capability: usize,
-    pub(super) by: By,
 }
 
 /// The first capability that a root or a chosen version requires and nothing provides.

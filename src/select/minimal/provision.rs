@@ -3,69 +3,29 @@
 use std::collections::BTreeSet;
 
 use crate::index::Unavailable;
-use crate::reference::PackageId;
 use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::fold::Versions;
-use crate::select::minimal::build::{BuildList, By, Visit, Wanted};
-use crate::select::minimal::check;
-use crate::select::minimal::providers::Missing;
+use crate::select::minimal::build::{BuildList, By, Wanted};
+use crate::select::minimal::facts;
 use crate::select::positions::PositionSet;
 use crate::select::supply;
 use crate::select::world::{Provider, World};
 
-/// That a version, which was wanted for that, provides a capability.
-pub(super) fn provides(
-    world: &World<'_>,
-    list: &BuildList,
-    capability: usize,
-    id: &PackageId,
-) -> Option<Fact> {
-    let visit = list.visits.iter().find(|visit| {
-        visit.by == By::Capability(capability) && world.package(visit.place).id() == id
-    })?;
-    let capability = world.capability(capability).to_owned();
-    Some(Fact::Provides { by: requirer(world, visit), capability })
-}
-
-/// Who requires a capability, with the visit that it is if it is no root.
-pub(super) fn required(
-    world: &World<'_>,
-    list: &BuildList,
-    capability: usize,
-) -> (Fact, Option<usize>) {
-    let name = world.capability(capability);
-    let asker = list.visits.iter().position(|visit| {
-        let details = world.package(visit.place).details(visit.position);
-        details.is_some_and(|details| details.requires.iter().any(|one| one == name))
-    });
-    let by = match (world.own_requires().get(name), asker) {
-        (None, Some(asker)) => requirer(world, &list.visits[asker]),
-        (by, _) => {
-            let asker = None;
-            let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
-            let capability = name.to_owned();
-            return (Fact::RequiresCapability { by: Requirer::Roots(by), capability }, asker);
-        }
-    };
-    (Fact::RequiresCapability { by, capability: name.to_owned() }, asker)
-}
-
-fn requirer(world: &World<'_>, visit: &Visit) -> Requirer {
-    let package = world.package(visit.place);
-    let version = std::iter::once(visit.position).collect();
-    Requirer::Package(package.id().clone(), Versions::fold(package, &version))
+/// A capability that nothing chosen provides.
+pub(super) struct Missing {
+    pub(super) capability: usize,
+    pub(super) by: By,
 }
 
 /// The conflict of a capability that nothing can provide.
 pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflict {
     let capability = world.capability(missing.capability).to_owned();
-    let mut conflict = check::begin(world);
+    let mut conflict = facts::begin(world);
     let by = match missing.by {
         By::Visit(visit) => {
             let visit = &list.visits[visit];
-            conflict.facts = check::chain(world, list, visit.by, &visit.requirement);
-            requirer(world, visit)
+            conflict.facts = facts::chain(world, list, visit.by, &visit.requirement);
+            facts::requirer(world, visit)
         }
         By::Root(_) | By::Command | By::Capability(_) => {
             let by = world.own_requires().get(&capability);
@@ -97,7 +57,7 @@ pub(super) fn add_passed(
     for place in places {
         for (_, &visit) in list.chosen.range((place, 0)..=(place, u64::MAX)) {
             let visit = &list.visits[visit];
-            check::add(conflict, check::chain(world, list, visit.by, &visit.requirement));
+            facts::add(conflict, facts::chain(world, list, visit.by, &visit.requirement));
             let mut clash = clash::describe(world, place, Vec::new(), &PositionSet::default());
             clash.needed = Some(world.package(place).label(visit.position));
             if !conflict.clashes.contains(&clash) {
@@ -126,8 +86,9 @@ pub(super) fn doubled(
     for visit in chosen {
         let visit = &list.visits[visit];
         for name in world.capabilities_of(visit.place, visit.position)?.0 {
-            let fact = Fact::Provides { by: requirer(world, visit), capability: name.clone() };
-            let chain = check::chain(world, list, visit.by, &visit.requirement);
+            let fact =
+                Fact::Provides { by: facts::requirer(world, visit), capability: name.clone() };
+            let chain = facts::chain(world, list, visit.by, &visit.requirement);
             providers.push((name, Some(visit.place), fact, chain));
         }
     }
@@ -135,9 +96,9 @@ pub(super) fn doubled(
     for pair in providers.windows(2) {
         let [one, two] = pair else { continue };
         if one.0 == two.0 && (one.1 != two.1 || one.1.is_none()) {
-            let mut conflict = check::begin(world);
+            let mut conflict = facts::begin(world);
             for (_, _, fact, chain) in [one, two] {
-                check::add(&mut conflict, chain.iter().chain([fact]).cloned().collect());
+                facts::add(&mut conflict, chain.iter().chain([fact]).cloned().collect());
             }
             conflict.capabilities = vec![supply::describe(world, &one.0, true)];
             return Ok(Some(conflict));

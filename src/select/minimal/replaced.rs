@@ -10,15 +10,42 @@ use crate::index::{Requirement, Unavailable};
 use crate::reference::PackageId;
 use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::fold::Versions;
-use crate::select::minimal::build::{BuildList, By};
-use crate::select::minimal::check;
+use crate::select::minimal::build::{BuildList, By, Wanted};
+use crate::select::minimal::facts;
 use crate::select::world::World;
 
 /// Who replaces each package that is asked for: the visits of chosen versions, lowest first.
 type Replacers = BTreeMap<PackageId, Vec<usize>>;
 
+/// The build list with what replaces other packages in their place.
+///
+/// It is made again with all that was found to be replaced, until it does not change any more, or until it comes back to
+/// what was tried before; [`conflict`] then tells what does not hold together.
+pub(in crate::select) fn build(
+    world: &mut World<'_>,
+    wanted: &[Wanted],
+) -> Result<BuildList, Unavailable> {
+    let mut tried: Vec<StandIns> = vec![StandIns::new()];
+    let mut told = BTreeMap::new();
+    world.replace(StandIns::new());
+    loop {
+        world.take_outdated();
+        let mut list = BuildList::walk(world, wanted)?;
+        if world.take_outdated() {
+            continue;
+        }
+        let stand_ins = next(world, &list, &tried[tried.len() - 1], &mut told)?;
+        if tried.contains(&stand_ins) {
+            list.told = told;
+            return Ok(list);
+        }
+        world.replace(stand_ins.clone());
+        tried.push(stand_ins);
+    }
+}
+
 /// What stands in for what, by a build list that was made with `before`; notes in `told` how that came to be.
-pub(super) fn next(
+fn next(
     world: &mut World<'_>,
     list: &BuildList,
     before: &StandIns,
@@ -42,7 +69,7 @@ pub(super) fn next(
 }
 
 /// What stands in for what.
-pub(super) type StandIns = BTreeMap<PackageId, PackageId>;
+type StandIns = BTreeMap<PackageId, PackageId>;
 
 /// What chosen versions replace of what is asked for, or chosen because it stands in for something or provides it.
 fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unavailable> {
@@ -154,7 +181,7 @@ fn told(
     clash: ReplacementClash,
 ) -> Result<Conflict, Unavailable> {
     let mut facts = match asker(world, list, id)? {
-        Some((by, requirement)) => check::chain(world, list, by, &requirement),
+        Some((by, requirement)) => facts::chain(world, list, by, &requirement),
         None => Vec::new(),
     };
     if let ReplacementClash::Ended { .. } = &clash {
@@ -170,12 +197,8 @@ fn told(
     for &visit in visits {
         facts.extend(replaces(world, list, visit, &asked)?);
     }
-    let mut conflict = check::begin(world);
-    for fact in facts {
-        if !conflict.facts.contains(&fact) {
-            conflict.facts.push(fact);
-        }
-    }
+    let mut conflict = facts::begin(world);
+    facts::add(&mut conflict, facts);
     conflict.replacements.push(clash);
     Ok(conflict)
 }
@@ -199,5 +222,5 @@ fn replaces(
 /// How a visit came to be.
 fn chain(world: &World<'_>, list: &BuildList, visit: usize) -> Vec<Fact> {
     let visit = &list.visits[visit];
-    check::chain(world, list, visit.by, &visit.requirement)
+    facts::chain(world, list, visit.by, &visit.requirement)
 }

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use super::moved;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::index::releases::{Details, Entry};
 use crate::reference::VersionSpec;
-use crate::select::{Because, Change, Failure, Minimal, Request, Root, Selection, Strategy};
+use crate::select::{Because, Change, Failure, Minimal, Move, Request, Root, Selection, Strategy};
 
 /// A graph in short: `B1: D3` is version 1.3.0 of d, required as `>=1.3.0` by version 1.1.0 of b. The line of `A` is the
 /// root's; a name alone means version 1.
@@ -57,7 +58,7 @@ impl Graph {
 
     #[track_caller]
     fn updates(&self, expected: &str) -> &Self {
-        let change = Minimal.update_everything(&self.memory, &self.request());
+        let change = moved(&self.memory, &self.request(), Move::Everything);
         self.gives(change, expected, None)
     }
 
@@ -65,7 +66,7 @@ impl Graph {
     fn moves(&self, to: &str, expected: &str, requirements: Option<&str>) -> &Self {
         let (name, number) = module(to);
         let to = VersionSpec::parse(&number).expect("is a version");
-        let change = Minimal.update(&self.memory, &self.request(), &id(&name), &to);
+        let change = moved(&self.memory, &self.request(), Move::To(&id(&name), &to));
         self.gives(change, expected, requirements)
     }
 
@@ -134,7 +135,7 @@ fn a_downgrade_lowers_and_drops_and_keeps_the_rest() {
     graph.root = ["B1", "C4", "D4"].map(str::to_owned).to_vec();
     graph.moves("D2", "C4 D2 E2 G1", None);
     let to = VersionSpec::parse("1.2.0").expect("is a version");
-    let change = Minimal.update(&graph.memory, &graph.request(), &id("d"), &to);
+    let change = moved(&graph.memory, &graph.request(), Move::To(&id("d"), &to));
     let change = change.unwrap_or_else(|_| panic!("is possible"));
     let lowered: Vec<String> = change
         .lowered
@@ -186,9 +187,9 @@ fn an_update_goes_no_further_than_what_is_asked_for() {
     let request =
         Request { roots: vec![Root { by: "shop".to_owned(), requirements }], ..Request::default() };
     let graph = Graph { memory, root: Vec::new() };
-    let everything = Minimal.update_everything(&graph.memory, &request);
+    let everything = moved(&graph.memory, &request, Move::Everything);
     graph.gives(everything, "ELK1 LOG0", Some("elk^1.1.0 log>=1.0.7"));
-    let one = Minimal.raise(&graph.memory, &request, &[id("elk")]);
+    let one = moved(&graph.memory, &request, Move::Raise(&[id("elk")]));
     graph.gives(one, "ELK1 LOG0", Some("elk^1.1.0"));
 }
 
@@ -198,7 +199,7 @@ fn a_version_that_breaks_a_bound_is_refused() {
     let mut request = graph.request();
     request.roots[0].requirements[1] = requirement("c#1.1.0");
     let to = VersionSpec::parse("1.2.0").expect("is a version");
-    let change = Minimal.update(&graph.memory, &request, &id("b"), &to);
+    let change = moved(&graph.memory, &request, Move::To(&id("b"), &to));
     let Err(Failure::Conflict(conflict)) = change else { panic!("the pin is broken") };
     assert_eq!(
         conflict.to_string(),
@@ -227,7 +228,7 @@ fn bounded(text: &str) -> (Memory, Request) {
 fn lowers(world: &str, to: &str, expected: &str, lowered: &[&str]) {
     let (memory, request) = bounded(world);
     let to = requirement(to);
-    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     let change = change.unwrap_or_else(|failure| panic!("{failure:?}"));
     assert_eq!(short(&change.selection), expected);
     let told = change.lowered.iter().map(|one| {
@@ -303,7 +304,7 @@ fn who_requires_what_no_lower_version_provides_goes_lower_too() {
     let requirements = vec![requirement("b#>=1.1.0"), requirement("d#>=1.1.0")];
     request.roots = vec![Root { by: "shop".to_owned(), requirements }];
     let to = requirement("d#1.0.0");
-    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     let change = change.unwrap_or_else(|failure| panic!("{failure:?}"));
     assert_eq!(short(&change.selection), "B0 D0");
     assert_eq!(change.lowered[0].because, Some(Because::Capability("net".to_owned())));
@@ -318,7 +319,7 @@ fn a_downgrade_goes_to_a_yanked_version_that_it_names() {
     );
     memory.release("d", "1.1.0", Vec::new(), true);
     let to = requirement("d#1.1.0");
-    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     let change = change.unwrap_or_else(|failure| panic!("{failure:?}"));
     let chosen = change.selection.find(&to.id).and_then(|chosen| chosen.version.clone());
     assert_eq!(chosen, Some(version("1.1.0")));
@@ -335,9 +336,9 @@ fn a_conflict_that_was_there_before_lowers_nothing() {
         d 1.1.0:",
     );
     let to = requirement("d#1.0.0");
-    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     assert!(matches!(change, Err(Failure::Conflict(_))), "{change:?}");
     let to = requirement("c#1.0.0");
-    let change = Minimal.update(&memory, &request, &to.id, &to.spec);
+    let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     assert_eq!(short(&change.expect("is mended by that").selection), "B0 C0 D1");
 }

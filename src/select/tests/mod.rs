@@ -12,3 +12,10 @@ mod scenarios;
 mod stopped;
 mod ways_out;
 mod world;
+
+use crate::select::{Change, Failure, Minimal, Move, Request, Strategy as _};
+
+/// What the minimal strategy makes of a move.
+fn moved(memory: &world::Memory, request: &Request, to: Move<'_>) -> Result<Change, Failure> {
+    Ok(Minimal.plan(memory, request, to)?.expect("its state is the requirements"))
+}

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::moved;
 use super::random::{Case, NAMES, VERSIONS, case, least, unbounded};
 use super::random_virtual;
 use super::world::{Memory, id, requirement, version};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Change, Failure, Minimal, Request, Root, Selection, Strategy as _};
+use crate::select::{Change, Failure, Minimal, Move, Request, Root, Selection, Strategy as _};
 
 fn versions(selection: &Selection) -> BTreeMap<PackageId, Version> {
     let packages = selection.packages.iter();
@@ -21,7 +22,7 @@ fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
     let selection = Minimal.select(memory, &request);
     let chosen = selection.map(|selection| versions(&selection));
     assert_eq!(chosen.expect("holds together"), versions(&change.selection));
-    let again = Minimal.tidy(memory, &request).expect("holds together");
+    let again = moved(memory, &request, Move::Tidy).expect("holds together");
     assert_eq!(again.indirect, change.indirect);
     let own = request.roots.iter().map(|root| &root.requirements);
     for (asked, own) in again.asked.iter().zip(own) {
@@ -114,16 +115,16 @@ proptest! {
     #[test]
     fn what_is_written_leads_to_what_was_chosen(case in case(), of in 0..5_usize, at in 0..4_usize) {
         let (memory, request) = (case.memory(), case.request());
-        let Ok(tidy) = Minimal.tidy(&memory, &request) else { return Ok(()) };
+        let Ok(tidy) = moved(&memory, &request, Move::Tidy) else { return Ok(()) };
         let request = check(&memory, &request, &tidy);
-        let Ok(clear) = Minimal.clear(&memory, &request) else { return Ok(()) };
+        let Ok(clear) = moved(&memory, &request, Move::Clear) else { return Ok(()) };
         let request = check(&memory, &request, &clear);
         let before = versions(&clear.selection);
 
-        match Minimal.update_everything(&memory, &request) {
+        match moved(&memory, &request, Move::Everything) {
             Ok(newest) => {
                 let request = check(&memory, &request, &newest);
-                let again = Minimal.update_everything(&memory, &request).expect("holds together");
+                let again = moved(&memory, &request, Move::Everything).expect("holds together");
                 let again = versions(&again.selection);
                 for (id, version) in versions(&newest.selection) {
                     prop_assert!(again.get(&id).is_none_or(|again| *again >= version));
@@ -138,7 +139,7 @@ proptest! {
         let (package, to) = (id(NAMES[of]), VERSIONS[at]);
         let spec = VersionSpec::parse(to).expect("is a version");
         let Some(now) = before.get(&package) else { return Ok(()) };
-        if let Ok(moved) = Minimal.raise(&memory, &request, std::slice::from_ref(&package)) {
+        if let Ok(moved) = moved(&memory, &request, Move::Raise(std::slice::from_ref(&package))) {
             check(&memory, &request, &moved);
             // What it brought along may no longer need it.
             let moved = versions(&moved.selection);
@@ -147,7 +148,7 @@ proptest! {
         let requirements = vec![requirement(&format!("{package}#{to}"))];
         let roots = vec![Root { by: "shop".to_owned(), requirements }];
         let alone = Minimal.select(&memory, &Request { roots, ..Request::default() });
-        let moved = match Minimal.update(&memory, &request, &package, &spec) {
+        let moved = match moved(&memory, &request, Move::To(&package, &spec)) {
             Ok(moved) => moved,
             Err(_) => {
                 // Everything else goes lower, or away, until it fits.
@@ -179,15 +180,15 @@ proptest! {
     #[test]
     fn providers_stay_whatever_a_registry_lists_later(case in random_virtual::case()) {
         let (memory, request) = (case.memory(), case.request());
-        let Ok(tidy) = Minimal.tidy(&memory, &request) else { return Ok(()) };
+        let Ok(tidy) = moved(&memory, &request, Move::Tidy) else { return Ok(()) };
         let tidied = check_stays(&memory, &request, &tidy);
         // What a registry lists later, or first, changes nothing.
         let turned = Minimal.select(&case.turned().memory(), &tidied).expect("holds together");
         prop_assert_eq!(versions(&turned), versions(&tidy.selection));
 
-        let newest = Minimal.update_everything(&memory, &tidied).expect("holds together");
+        let newest = moved(&memory, &tidied, Move::Everything).expect("holds together");
         let updated = check_stays(&memory, &tidied, &newest);
-        let again = Minimal.update_everything(&memory, &updated).expect("holds together");
+        let again = moved(&memory, &updated, Move::Everything).expect("holds together");
         prop_assert_eq!(versions(&again.selection), versions(&newest.selection));
         prop_assert_eq!(&again.indirect, &newest.indirect);
     }
@@ -196,7 +197,7 @@ proptest! {
     fn a_downgrade_without_bounds_is_the_textbooks(case in case(), of in 0..5_usize, at in 0..4_usize) {
         let case = unbounded(case);
         let memory = case.memory();
-        let clear = Minimal.clear(&memory, &case.request()).expect("there are no bounds");
+        let clear = moved(&memory, &case.request(), Move::Clear).expect("there are no bounds");
         let request = check(&memory, &case.request(), &clear);
         let before = positions(&clear.selection);
         if before.get(&of).is_none_or(|&now| at >= now) {
@@ -204,7 +205,7 @@ proptest! {
         }
         let expected = textbook(&case, &before, of, at);
         let spec = VersionSpec::parse(VERSIONS[at]).expect("is a version");
-        let moved = Minimal.update(&memory, &request, &id(NAMES[of]), &spec);
+        let moved = moved(&memory, &request, Move::To(&id(NAMES[of]), &spec));
         let moved = moved.expect("there are no bounds");
         check(&memory, &request, &moved);
         let after = positions(&moved.selection);

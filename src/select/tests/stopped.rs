@@ -116,6 +116,10 @@ fn stopped(strategy: &dyn Strategy, (memory, request): &(Memory, Request)) -> Un
     }
 }
 
+fn ways_on(memory: &Memory, request: &Request, unfinished: Unfinished) -> Vec<WayOut> {
+    Highest.ways_out(memory, request, &Failure::Unfinished(Box::new(unfinished)))
+}
+
 #[track_caller]
 fn conflict((memory, request): &(Memory, Request)) -> String {
     match Highest.select(memory, request) {
@@ -184,7 +188,7 @@ fn where_a_search_is_stopped_what_helps_was_tried() {
         packages: vec![id("pigeon0"), id("pigeon1")],
         ..Unfinished::default()
     };
-    let ways = Highest.ways_on(&memory, &request, &unfinished);
+    let ways = ways_on(&memory, &request, unfinished);
     assert_eq!(ways.last(), Some(&WayOut::Minimal), "{ways:?}");
     for way in &ways {
         if let WayOut::Ask(asks) = way {
@@ -200,7 +204,7 @@ fn where_a_search_is_stopped_what_helps_was_tried() {
 fn nothing_is_suggested_that_does_not_help() {
     let (memory, request) = pigeons(12, 11, FEW);
     let unfinished = stopped(&Highest, &pigeons(12, 11, FEW));
-    assert_eq!(Highest.ways_on(&memory, &request, &unfinished), []);
+    assert_eq!(ways_on(&memory, &request, unfinished), []);
 }
 
 /// Capabilities of which each is provided by packages that cannot be used beside each other's.

@@ -95,7 +95,8 @@ pub(super) fn lead_out(
     request: &Request,
     conflict: &Conflict,
 ) -> Result<Vec<WayOut>, TestCaseError> {
-    let ways = strategy.ways_out(memory, request, conflict);
+    let failure = Failure::Conflict(Box::new(conflict.clone()));
+    let ways = strategy.ways_out(memory, request, &failure);
     prop_assert!(ways.len() <= 3, "{ways:?}");
     for way_out in &ways {
         let (taken, is_highest) = take(request, way_out);
@@ -193,8 +194,8 @@ fn asks_keep_the_form_of_what_was_asked() {
         let requirements = vec![requirement("app#^1"), requirement(&format!("vpc#{asked}"))];
         let roots = vec![Root { by: "shop".to_owned(), requirements }];
         let request = Request { roots, ..Request::default() };
-        let conflict = failed(Highest.select(&memory, &request)).expect("cannot hold");
-        let ways = Highest.ways_out(&memory, &request, &conflict);
+        let failure = Highest.select(&memory, &request).expect_err("cannot hold");
+        let ways = Highest.ways_out(&memory, &request, &failure);
         let WayOut::Ask(asks) = &ways[0] else { panic!("{ways:?}") };
         assert_eq!(asks[0].to.to_string(), expected, "{asked}");
     }

@@ -19,16 +19,14 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::minimal::without_lock;
+use crate::select::minimal::select::without_lock;
 use crate::select::node::Node;
 use crate::select::positions::PositionSet;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::way_out::{Ask, WayOut};
-use crate::select::{Request, Root};
-use crate::select::{clash, core};
+use crate::select::{Failure, Request, Root, clash, core};
 
 use self::rules::taking;
-pub(super) use self::unfinished::{on_from_highest, on_from_minimal};
 
 /// More ways out than this are not looked for.
 const MOST: usize = 3;
@@ -41,37 +39,46 @@ const TRIALS: usize = 40;
 /// How many facts are looked at to find out what else stands in the way.
 const EFFORT: usize = 20_000;
 
-/// The ways out of a conflict that the default strategy came to.
+/// The ways out of what the default strategy came to.
 pub(super) fn of_highest(
     universe: &dyn Universe,
     request: &Request,
-    conflict: &Conflict,
+    failure: &Failure,
 ) -> Vec<WayOut> {
-    let trial = Trial::new(universe, request, conflict.statistics.versions_read);
-    let (is_minimal, is_second_step, ways) = (false, false, Vec::new());
-    let trials = Cell::new(TRIALS);
-    let mut finder =
-        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways, trials };
-    // What cannot be found out is no way out that could be told.
-    let _ = finder.look();
-    finder.fewest_first()
+    match failure {
+        Failure::Conflict(conflict) => {
+            let trial = Trial::new(universe, request, conflict.statistics.versions_read);
+            let mut finder = Finder::new(universe, request, conflict, trial);
+            // What cannot be found out is no way out that could be told.
+            let _ = finder.look();
+            finder.fewest_first()
+        }
+        Failure::Unfinished(unfinished) => {
+            unfinished::on_from_highest(universe, request, unfinished)
+        }
+        Failure::Unavailable(_) => Vec::new(),
+    }
 }
 
-/// The ways out of a conflict that the minimal strategy came to.
+/// The ways out of what the minimal strategy came to.
 pub(super) fn of_minimal(
     universe: &dyn Universe,
     original: &Request,
-    conflict: &Conflict,
+    failure: &Failure,
 ) -> Vec<WayOut> {
-    let stripped = without_lock(original);
-    let trial = Trial::minimal(universe, &stripped, conflict.statistics.versions_read);
-    let (is_minimal, is_second_step, ways) = (true, false, Vec::new());
-    let request = &stripped;
-    let trials = Cell::new(TRIALS);
-    let mut finder =
-        Finder { universe, request, conflict, trial, is_minimal, is_second_step, ways, trials };
-    let _ = finder.look_minimal(original);
-    finder.fewest_first()
+    match failure {
+        Failure::Conflict(conflict) => {
+            let request = without_lock(original);
+            let trial = Trial::minimal(universe, &request, conflict.statistics.versions_read);
+            let mut finder = Finder::new(universe, &request, conflict, trial);
+            let _ = finder.look_minimal(original);
+            finder.fewest_first()
+        }
+        Failure::Unfinished(unfinished) => {
+            unfinished::on_from_minimal(universe, original, unfinished)
+        }
+        Failure::Unavailable(_) => Vec::new(),
+    }
 }
 
 struct Finder<'a> {
@@ -79,7 +86,6 @@ struct Finder<'a> {
     request: &'a Request,
     conflict: &'a Conflict,
     trial: Trial<'a>,
-    is_minimal: bool,
     /// Whether this looks for what else is needed after a rule was lifted.
     is_second_step: bool,
     ways: Vec<WayOut>,
@@ -87,10 +93,20 @@ struct Finder<'a> {
     trials: Cell<usize>,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(
+        universe: &'a dyn Universe,
+        request: &'a Request,
+        conflict: &'a Conflict,
+        trial: Trial<'a>,
+    ) -> Self {
+        let trials = Cell::new(TRIALS);
+        Self { universe, request, conflict, trial, is_second_step: false, ways: Vec::new(), trials }
+    }
+
     /// Looks for what helps alone.
     fn look_once(&mut self) -> Result<(), Unavailable> {
-        if self.is_minimal { self.look_minimal(self.request) } else { self.look() }
+        if self.trial.is_minimal { self.look_minimal(self.request) } else { self.look() }
     }
 
     fn look(&mut self) -> Result<(), Unavailable> {
@@ -324,12 +340,12 @@ impl Finder<'_> {
 
     /// Adds what to ask for as a way out, if it holds; says whether it does.
     fn propose(&mut self, asks: Vec<Ask>) -> Result<bool, Unavailable> {
-        if self.is_minimal && self.trial.build(self.with(&asks))?.1.is_some() {
+        if self.trial.is_minimal && self.trial.build(self.with(&asks))?.1.is_some() {
             return Ok(false);
         }
         let way_out = WayOut::Ask(asks);
         // Whoever met a provider in an earlier trial would not come across it again.
-        let may_have_met = !self.is_minimal && self.trial.world.requires_capabilities();
+        let may_have_met = !self.trial.is_minimal && self.trial.world.requires_capabilities();
         if may_have_met && !self.holds(&taking(self.request, &way_out))? {
             return Ok(false);
         }

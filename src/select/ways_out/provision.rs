@@ -8,7 +8,7 @@ use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::Root;
 use crate::select::conflict::{Fact, Requirer};
-use crate::select::minimal::compatible;
+use crate::select::minimal::requirements::compatible;
 use crate::select::trial::Outcome;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::Finder;

@@ -88,14 +88,9 @@ impl Finder<'_> {
             let mut trial = self.trial_of(&request);
             let Some(conflict) = trial.conflict()? else { continue };
             let mut finder = Finder {
-                universe: self.universe,
-                request: &request,
-                conflict: &conflict,
-                trial,
-                is_minimal: self.is_minimal,
                 is_second_step: true,
-                ways: Vec::new(),
                 trials: self.trials.clone(),
+                ..Finder::new(self.universe, &request, &conflict, trial)
             };
             finder.look_once()?;
             self.trials.set(finder.trials.get());
@@ -150,7 +145,7 @@ impl Finder<'_> {
         let Some(left) = self.trials.get().checked_sub(1) else { return Ok(false) };
         self.trials.set(left);
         let mut trial = self.trial_of(request);
-        if self.is_minimal {
+        if self.trial.is_minimal {
             return Ok(trial.build(request.roots.clone())?.1.is_none());
         }
         Ok(matches!(trial.search(request.roots.clone(), &[])?, Outcome::Holds(_)))
@@ -161,7 +156,7 @@ impl Finder<'_> {
         Self: 'r,
     {
         let cost = self.conflict.statistics.versions_read;
-        if self.is_minimal {
+        if self.trial.is_minimal {
             Trial::minimal(self.universe, request, cost)
         } else {
             Trial::new(self.universe, request, cost)

@@ -7,7 +7,7 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::Request;
 use crate::select::minimal::build::BuildList;
-use crate::select::minimal::without_lock;
+use crate::select::minimal::select::without_lock;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::unfinished::Unfinished;
 use crate::select::way_out::{Ask, WayOut};
@@ -17,7 +17,7 @@ use crate::select::ways_out::asks::with;
 const SHARE: usize = 8;
 
 /// The ways on from a search of the default strategy.
-pub(in crate::select) fn on_from_highest(
+pub(super) fn on_from_highest(
     universe: &dyn Universe,
     request: &Request,
     unfinished: &Unfinished,
@@ -35,7 +35,7 @@ pub(in crate::select) fn on_from_highest(
 }
 
 /// The ways on from a search of the minimal strategy for providers of what is required.
-pub(in crate::select) fn on_from_minimal(
+pub(super) fn on_from_minimal(
     universe: &dyn Universe,
     request: &Request,
     unfinished: &Unfinished,

@@ -1,0 +1,82 @@
+//! The default strategy: the newest versions that fit together, by a complete search.
+//!
+//! Its state is the lock: what the lock holds stays as long as it fits, so no move changes a manifest. Where there is no
+//! lock, direct dependencies are raised after the search (`raise`), since the search decides first whatever conflicts
+//! most, asked for by name or not.
+
+use crate::index::{Requirement, Universe};
+use crate::reference::{Version, VersionSpec};
+use crate::select::node::Kind;
+use crate::select::search::{self, Answer};
+use crate::select::strategy::Strategy;
+use crate::select::world::World;
+use crate::select::{
+    Change, Failure, Move, Request, Selection, WayOut, ahead, core, diagnose, outcome, raise,
+    ways_out,
+};
+
+/// The newest versions that fit together, direct dependencies preferred, found by a complete search.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Highest;
+
+impl Strategy for Highest {
+    fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+        let mut world = World::new(universe, request);
+        ahead::look(&mut world)?;
+        loop {
+            match search::solve(&mut world, usize::MAX)? {
+                Answer::Chosen(chosen) => return gather(&mut world, chosen),
+                // What nothing led to so far may still help: then the search begins again.
+                Answer::Refuted(proof) if world.explore(&core::reached(&proof))? => {}
+                Answer::Refuted(proof) => {
+                    let conflict = diagnose::conflict(&mut world, &proof)?;
+                    return Err(Failure::Conflict(Box::new(conflict)));
+                }
+                Answer::GivenUp => {
+                    return Err(Failure::Unfinished(Box::new(world.unfinished())));
+                }
+            }
+        }
+    }
+
+    fn plan(&self, _: &dyn Universe, _: &Request, _: Move<'_>) -> Result<Option<Change>, Failure> {
+        Ok(None)
+    }
+
+    fn beginning(
+        &self,
+        _: &dyn Universe,
+        _: &Request,
+        _: &Requirement,
+    ) -> Result<Option<VersionSpec>, Failure> {
+        Ok(None)
+    }
+
+    fn unpinned(&self, before: Option<VersionSpec>, _: &Version) -> Option<VersionSpec> {
+        before
+    }
+
+    fn follows_lock(&self) -> bool {
+        true
+    }
+
+    fn ways_out(
+        &self,
+        universe: &dyn Universe,
+        request: &Request,
+        failure: &Failure,
+    ) -> Vec<WayOut> {
+        ways_out::of_highest(universe, request, failure)
+    }
+}
+
+/// The selection that a search came to, after direct dependencies were raised.
+fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, Failure> {
+    let chosen = raise::raise(world, chosen)?;
+    let packages = chosen.iter().filter_map(|(&node, &position)| {
+        let is_package = matches!(world.kind(node), Kind::Package(_) | Kind::Line(..));
+        is_package.then_some((world.place(node)?, position))
+    });
+    world.expect_chosen(packages);
+    Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
+}

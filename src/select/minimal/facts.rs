@@ -1,0 +1,121 @@
+//! How a version came into a build list, as facts: the chain from a root down to it.
+
+use rustc_hash::FxHashSet;
+
+use crate::index::Requirement;
+use crate::reference::PackageId;
+use crate::select::conflict::{Conflict, Fact, Requirer};
+use crate::select::fold::Versions;
+use crate::select::minimal::build::{BuildList, By, Visit};
+use crate::select::positions::PositionSet;
+use crate::select::world::World;
+
+/// What facts call the command that wants a version; whoever knows its name puts it there.
+pub const COMMAND: &str = "this command";
+
+/// A conflict of which nothing is told yet.
+pub(super) fn begin(world: &World<'_>) -> Conflict {
+    let base = world.request().settings.base.clone();
+    Conflict { statistics: world.statistics(), base, ..Conflict::default() }
+}
+
+/// How a requirement came to be, from a root down to it.
+pub(super) fn chain(
+    world: &World<'_>,
+    list: &BuildList,
+    by: By,
+    requirement: &Requirement,
+) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut told = FxHashSet::default();
+    let (mut by, mut requirement) = (by, requirement);
+    loop {
+        let (id, asked) = (requirement.id.clone(), vec![requirement.to_string()]);
+        match by {
+            By::Root(_) | By::Command => {
+                let name = match by {
+                    By::Root(index) => world.roots()[index].by.clone(),
+                    _ => COMMAND.to_owned(),
+                };
+                let names = vec![name];
+                facts.push(Fact::Requires { by: Requirer::Roots(names), id, asked });
+                facts.reverse();
+                return facts;
+            }
+            By::Capability(capability) => {
+                facts.extend(provides(world, list, capability, &requirement.id));
+                let (required, asker) = required(world, list, capability);
+                facts.push(required);
+                // Who requires it may in turn be there because of what provides it.
+                let Some(asker) = asker.filter(|asker| told.insert(*asker)) else {
+                    facts.reverse();
+                    return facts;
+                };
+                let visit = &list.visits[asker];
+                (by, requirement) = (visit.by, &visit.requirement);
+            }
+            By::Visit(visit) => {
+                let visit = &list.visits[visit];
+                let package = world.package(visit.place);
+                let version: PositionSet = std::iter::once(visit.position).collect();
+                let versions = Versions::fold(package, &version);
+                let requirer = Requirer::Package(package.id().clone(), versions);
+                facts.push(Fact::Requires { by: requirer, id, asked });
+                (by, requirement) = (visit.by, &visit.requirement);
+            }
+        }
+    }
+}
+
+/// Adds the facts that are not there yet.
+pub(super) fn add(conflict: &mut Conflict, facts: Vec<Fact>) {
+    for fact in facts {
+        if !conflict.facts.contains(&fact) {
+            conflict.facts.push(fact);
+        }
+    }
+}
+
+/// That a version, which was wanted for that, provides a capability.
+pub(super) fn provides(
+    world: &World<'_>,
+    list: &BuildList,
+    capability: usize,
+    id: &PackageId,
+) -> Option<Fact> {
+    let visit = list.visits.iter().find(|visit| {
+        visit.by == By::Capability(capability) && world.package(visit.place).id() == id
+    })?;
+    let capability = world.capability(capability).to_owned();
+    Some(Fact::Provides { by: requirer(world, visit), capability })
+}
+
+/// Who requires a capability, with the visit that it is if it is no root.
+pub(super) fn required(
+    world: &World<'_>,
+    list: &BuildList,
+    capability: usize,
+) -> (Fact, Option<usize>) {
+    let name = world.capability(capability);
+    let asker = list.visits.iter().position(|visit| {
+        let details = world.package(visit.place).details(visit.position);
+        details.is_some_and(|details| details.requires.iter().any(|one| one == name))
+    });
+    let by = match (world.own_requires().get(name), asker) {
+        (None, Some(asker)) => requirer(world, &list.visits[asker]),
+        (by, _) => {
+            let asker = None;
+            let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
+            let capability = name.to_owned();
+            return (Fact::RequiresCapability { by: Requirer::Roots(by), capability }, asker);
+        }
+    };
+    (Fact::RequiresCapability { by, capability: name.to_owned() }, asker)
+}
+
+/// The version that was visited, as someone who requires, provides or replaces something.
+pub(super) fn requirer(world: &World<'_>, visit: &Visit) -> Requirer {
+    let package = world.package(visit.place);
+    let version = std::iter::once(visit.position).collect();
+    Requirer::Package(package.id().clone(), Versions::fold(package, &version))
+}

@@ -1,0 +1,86 @@
+//! The selection that a build list is.
+
+use rustc_hash::FxHashMap;
+
+use crate::index::releases::Position;
+use crate::index::{Unavailable, Universe};
+use crate::select::minimal::build::{self, BuildList};
+use crate::select::minimal::{providers, smallest};
+use crate::select::node::{Kind, Node};
+use crate::select::outcome::{self, Asked};
+use crate::select::world::{Ask, World};
+use crate::select::{Asker, Failure, Majors, Request, Selection};
+
+/// The least versions that everything reachable asks for; fails with the smallest conflict.
+pub(super) fn select(universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
+    let request = without_lock(request);
+    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let list = match providers::complete(&mut world, &[]) {
+        Err(Failure::Conflict(conflict)) => {
+            let smallest = smallest::smallest(&mut world, *conflict)?;
+            return Err(Failure::Conflict(Box::new(smallest)));
+        }
+        result => result?,
+    };
+    let chosen = list.chosen.values().map(|&visit| &list.visits[visit]);
+    world.expect_chosen(chosen.map(|visit| (visit.place, visit.position)));
+    Ok(gather(&mut world, &list)?)
+}
+
+/// The request without what the lock holds, but for what only a lock can hold: where a branch was.
+pub(in crate::select) fn without_lock(request: &Request) -> Request {
+    let mut request = request.clone();
+    for locked in request.locked.extract_if(.., |locked| locked.commit.is_none()) {
+        if let Some(version) = locked.version {
+            request.installed.entry(locked.id).or_insert(version);
+        }
+    }
+    request
+}
+
+/// The selection that a build list is.
+fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavailable> {
+    let mut is_chosen = vec![false; list.visits.len()];
+    list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
+    let mut besides: Vec<Asked> = Vec::new();
+    for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
+        for &ask in world.asks_of(visit.place, visit.position)?.iter() {
+            // What an older version asks for and nothing meets binds nobody.
+            if world.is_own(ask) || build::least(world, ask)?.is_some() {
+                let id = world.package(visit.place).id().clone();
+                besides.push((Asker::Package(id), ask));
+            }
+        }
+    }
+    let choices = choices(world, list)?;
+    outcome::gather(world, &|node| choices.get(&node).copied(), &besides)
+}
+
+/// The build list, by the nodes that requirements lead to.
+fn choices(
+    world: &mut World<'_>,
+    list: &BuildList,
+) -> Result<FxHashMap<Node, Position>, Unavailable> {
+    let mut choices = FxHashMap::default();
+    for (&(place, major), &visit) in &list.chosen {
+        let node = world.line_node(place, major);
+        choices.insert(node, list.visits[visit].position);
+    }
+    if world.request().settings.majors == Majors::One {
+        return Ok(choices);
+    }
+    let roots = world.roots().to_vec();
+    let roots = roots.iter().flat_map(|root| &root.requirements);
+    let mut required: Vec<Ask> = roots.map(|requirement| world.ask_for(requirement)).collect();
+    for visit in &list.visits {
+        required.extend_from_slice(&world.asks_of(visit.place, visit.position)?);
+    }
+    for ask in required {
+        let Some(edge) = world.edge_for(ask)? else { continue };
+        if let Kind::Majors(..) = world.kind(edge.node) {
+            // Of several majors the lowest is meant.
+            choices.insert(edge.node, 0);
+        }
+    }
+    Ok(choices)
+}

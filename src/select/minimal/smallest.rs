@@ -1,0 +1,65 @@
+//! The smallest conflict: what roots ask for is left out, one requirement after the other, as long as the rest fails, too.
+
+use crate::index::Unavailable;
+use crate::select::conflict::{Conflict, Fact, Requirer};
+use crate::select::minimal::providers;
+use crate::select::world::{OwnRequires, World};
+use crate::select::{Failure, Root};
+
+/// The same conflict, or another one, that comes of fewer of the roots' requirements: without any one of them the rest
+/// could be met.
+pub(in crate::select) fn smallest(
+    world: &mut World<'_>,
+    conflict: Conflict,
+) -> Result<Conflict, Unavailable> {
+    let mut smallest = conflict;
+    let mut needed: usize = 0;
+    loop {
+        let mut roots = named(world, &smallest);
+        let mut required = named_capabilities(world, &smallest);
+        if let Some(capability) = needed.checked_sub(roots.len()) {
+            let Some(name) = required.keys().nth(capability).cloned() else { return Ok(smallest) };
+            required.remove(&name);
+        } else {
+            roots.remove(needed);
+        }
+        world.ask(roots);
+        world.require_of_own(required);
+        match providers::complete(world, &[]) {
+            Err(Failure::Conflict(smaller)) => (smallest, needed) = (*smaller, 0),
+            // What takes too long to try may be needed.
+            Ok(_) | Err(Failure::Unfinished(_)) => needed += 1,
+            Err(Failure::Unavailable(error)) => return Err(error),
+        }
+    }
+}
+
+/// What the workspace's own packages require of the capabilities that a conflict names.
+fn named_capabilities(world: &World<'_>, conflict: &Conflict) -> OwnRequires {
+    let mut required = world.request().own.requires.clone();
+    required.retain(|name, _| {
+        conflict.facts.iter().any(|fact| {
+            matches!(fact, Fact::RequiresCapability { by: Requirer::Roots(_), capability } if capability == name)
+        })
+    });
+    required
+}
+
+/// What roots ask for that a conflict names, each alone.
+fn named(world: &World<'_>, conflict: &Conflict) -> Vec<Root> {
+    let mut named: Vec<Root> = Vec::new();
+    for fact in &conflict.facts {
+        let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
+        let roots = world.request().roots.iter().filter(|root| names.contains(&root.by));
+        for (by, requirement) in
+            roots.flat_map(|root| root.requirements.iter().map(|one| (&root.by, one)))
+        {
+            let alone = Root { by: by.clone(), requirements: vec![requirement.clone()] };
+            let is_named = requirement.id == *id && asked.contains(&requirement.to_string());
+            if is_named && !named.contains(&alone) {
+                named.push(alone);
+            }
+        }
+    }
+    named
+}
