@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
@@ -128,7 +126,6 @@ impl Global {
                 cutoff => cutoff.moment(environment.now),
             }),
             prereleases: false,
-            installed: BTreeMap::new(),
             patience: self.patience(),
             yes: self.yes,
             allow_insecure: self.allow_insecure,

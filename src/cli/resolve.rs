@@ -63,7 +63,7 @@ impl Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let mut session = context.open(Scope::Workspace)?;
+    let session = context.open(Scope::Workspace)?;
     let request = WhatIf {
         references: arguments.references.clone(),
         with: arguments.with.clone(),
@@ -74,12 +74,13 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         channel: arguments.narrowing.channel.clone(),
         app_version: arguments.narrowing.app_version.clone(),
         prereleases: arguments.narrowing.pre,
+        resolution: None,
         tidies: context.shell.is_json(),
     };
     if arguments.compare {
-        return beside(context, &compare(&mut session, &request)?);
+        return beside(context, &compare(&session, &request)?);
     }
-    let outcome = what_if(&mut session, &request)?;
+    let outcome = what_if(&session, &request)?;
     if context.shell.is_json() {
         return change::print(context, &outcome);
     }
@@ -88,10 +89,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.line("")?;
         context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
     }
-    let ending = change::print(context, &outcome);
-    // The process ends now: what it holds need not be taken apart.
-    std::mem::forget((outcome, session));
-    ending
+    change::print(context, &outcome)
 }
 
 /// A line for each package that was chosen, and below it what it was asked for by, if that is to be explained.

@@ -186,10 +186,11 @@ fn with_versions(
         return Ok(dependencies);
     }
     if least::is_in_force(session) {
+        let requirements = Requirements::collect(session, extra.to_vec())?;
         return dependencies
             .into_iter()
             .map(|dependency| match needs(&dependency) {
-                true => with_newest(session, extra, dependency, by),
+                true => with_newest(session, &requirements, dependency, by),
                 false => Ok(dependency),
             })
             .collect();

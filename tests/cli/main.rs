@@ -35,6 +35,7 @@ mod info;
 mod json;
 #[cfg(feature = "keyring")]
 mod keyring;
+mod library;
 mod lock;
 mod login;
 mod minimal;

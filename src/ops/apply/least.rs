@@ -48,8 +48,13 @@ pub(crate) struct Plan {
 
 /// Whether the minimal strategy is in force, and may change anything.
 pub(crate) fn is_in_force(session: &Session) -> bool {
+    is_free(session, session.resolution())
+}
+
+/// The same of a strategy that need not be the session's.
+pub(crate) fn is_free(session: &Session, resolution: Resolution) -> bool {
     let is_held = session.options.frozen || session.options.locked;
-    session.resolution() == Resolution::Minimal && !is_held
+    resolution == Resolution::Minimal && !is_held
 }
 
 /// Carries out a change of manifests and of what `mu get` was given, in the strategy that is in force.
@@ -118,7 +123,9 @@ pub(crate) fn listed(
 ) -> Result<Option<Vec<String>>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let is_known = requirements.differences(session, &lock).is_empty();
-    if !is_in_force(session) || (is_known && is_settled(session, requirements, &lock)) {
+    if !is_free(session, requirements.resolution)
+        || (is_known && is_settled(session, requirements, &lock))
+    {
         return Ok(None);
     }
     let change = match question(session, requirements, &Update::Nothing, |universe, request| {
@@ -189,11 +196,10 @@ pub(crate) fn step(
 /// no release.
 pub(crate) fn newest(
     session: &Session,
-    extra: &[String],
+    requirements: &Requirements,
     wish: &Asked,
 ) -> Result<Option<VersionSpec>, CommandError> {
-    let requirements = Requirements::collect(session, extra.to_vec())?;
-    wishing(session, &requirements, &Update::Nothing, Some(wish), |universe, request| {
+    wishing(session, requirements, &Update::Nothing, Some(wish), |universe, request| {
         Minimal.beginning(universe, request, &wish.requirement)
     })
 }
@@ -225,7 +231,7 @@ pub(crate) fn current(session: &Session, extra: &[String]) -> Result<Arc<Lockfil
 /// A dependency that begins at the newest version that fits.
 pub(crate) fn with_newest(
     session: &Session,
-    extra: &[String],
+    requirements: &Requirements,
     dependency: manifest::Requirement,
     by: &str,
 ) -> Result<manifest::Requirement, CommandError> {
@@ -244,7 +250,7 @@ pub(crate) fn with_newest(
         line: None,
         indirect: false,
     };
-    let version = newest(session, extra, &wish)?;
+    let version = newest(session, requirements, &wish)?;
     let reference = dependency.reference.with_version(version);
     Ok(manifest::Requirement { reference, ..dependency })
 }

@@ -14,8 +14,9 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
-use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
-use crate::select::{CAPABILITY, Local, Root};
+use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
+use crate::select::{CAPABILITY, Local, OwnCapabilities, Root};
+use crate::workspace::{Exclusion, Resolution};
 
 /// Who asks for what `mu get REF` was given.
 pub const COMMAND_LINE: &str = "mu get";
@@ -75,6 +76,18 @@ pub struct Requirements {
     pub question: Option<Box<WhatIf>>,
     /// Packages of which nothing stays behind, though something else took their place.
     pub discarded: BTreeSet<PackageId>,
+    /// What the workspace's packages provide and require.
+    pub own: OwnCapabilities,
+    /// What the workspace's packages replace, by the first of them that does.
+    pub replaced: BTreeMap<PackageId, (PackageId, Local)>,
+    /// Versions never to choose.
+    pub exclude: Vec<Exclusion>,
+    /// Facts of the runtime.
+    pub runtime: BTreeMap<String, String>,
+    /// What is installed, where that is not what is locked: upgrades go from there.
+    pub installed: BTreeMap<PackageId, Version>,
+    /// The strategy that chooses.
+    pub resolution: Resolution,
 }
 
 impl Requirements {
@@ -84,7 +97,12 @@ impl Requirements {
     ///
     /// When a reference in `extra` cannot be read.
     pub fn collect(session: &Session, extra: Vec<String>) -> Result<Self, CommandError> {
-        let mut requirements = Self { extra, ..Self::default() };
+        let mut requirements = Self {
+            extra,
+            own: own_capabilities(session),
+            replaced: replaced_by_own(session),
+            ..Self::none(session)
+        };
         let defaults = session.defaults();
         for (index, member) in session.workspace.members.iter().enumerate() {
             let by = member.manifest.name.to_string();
@@ -101,6 +119,35 @@ impl Requirements {
             requirements.ask(session, COMMAND_LINE, None, &dependency, &root, &defaults);
         }
         Ok(requirements)
+    }
+
+    /// Nothing that is asked for, under the settings and the strategy of the session.
+    pub fn none(session: &Session) -> Self {
+        let settings = &session.workspace.settings;
+        Self {
+            exclude: settings.exclude.clone(),
+            runtime: settings.runtime.clone(),
+            resolution: session.resolution(),
+            ..Self::default()
+        }
+    }
+
+    /// Asks no more for a package, except where a manifest names its folder; says whether anything did.
+    ///
+    /// References in [`Self::extra`] that cannot be read stay.
+    pub fn drop_package(&mut self, session: &Session, id: &PackageId) -> bool {
+        let before = self.asked.len();
+        self.asked.retain(|asked| {
+            let is_folder = asked.line.is_some() && asked.reference.local().is_some();
+            asked.requirement.id != *id || is_folder
+        });
+        self.extra = without(session, &self.extra, id);
+        let asked = &self.asked;
+        self.by_folder.retain(|id, _| {
+            let is_it = |asked: &Asked| asked.requirement.id == *id;
+            asked.iter().any(|asked| is_it(asked) && asked.reference.local().is_some())
+        });
+        self.asked.len() < before
     }
 
     /// Asks for something that stands in no file.
@@ -185,10 +232,7 @@ impl Requirements {
     ) -> Option<&'session LocalPackage> {
         session.places.member_of(id).or_else(|| {
             // One that replaces another package is used under that one's name, wherever it is.
-            let replaces = || {
-                let member = session.workspace.member(id);
-                member.is_some_and(|member| !member.manifest.replaces.is_empty())
-            };
+            let replaces = || self.replaced.values().any(|(by, _)| by == id);
             let is_asked = self.by_folder.contains_key(id) || replaces();
             is_asked.then(|| session.places.member_called(id, &session.workspace)).flatten()
         })
@@ -236,14 +280,14 @@ impl Requirements {
             differences
                 .push(format!("{} no longer asks for {id} {}", requested.by, requested.spec));
         }
-        let required = capabilities(session);
+        let required = self.required_of_others();
         for Requested { spec, by } in required.difference(&provided) {
             differences.push(format!("{by} requires the {spec}"));
         }
         for Requested { spec, by } in provided.difference(&required) {
             differences.push(format!("{by} no longer requires the {spec}"));
         }
-        let resolution = session.resolution().as_str();
+        let resolution = self.resolution.as_str();
         if !lock.resolution.is_empty() && lock.resolution != resolution {
             differences.push(format!(
                 "the lock was made with the strategy `{}`, and `{resolution}` is asked for",
@@ -257,14 +301,31 @@ impl Requirements {
                 differences.push(format!("{} is {now} in the workspace", package.id));
             }
         }
-        differences.extend(replacements(session, lock));
+        differences.extend(replacements(session, &self.replaced, lock));
         differences
+    }
+
+    /// The capabilities that packages of the workspace require of others, as a lock records them.
+    fn required_of_others(&self) -> BTreeSet<Requested> {
+        let required = self.own.requires.iter().flat_map(|(capability, by)| {
+            let providers = self.own.provides.get(capability);
+            let is_others = move |id: &PackageId| providers.is_none_or(|own| !own.contains(id));
+            let by = by.iter().filter(move |(_, id)| is_others(id));
+            by.map(move |(name, _)| Requested {
+                spec: format!("{CAPABILITY}{capability}").into(),
+                by: name.as_str().into(),
+            })
+        });
+        required.collect()
     }
 }
 
 /// What differs between who may replace what and what is replaced in `lock`, one line each.
-fn replacements(session: &Session, lock: &Lockfile) -> Vec<String> {
-    let own = replaced_by_own(session);
+fn replacements(
+    session: &Session,
+    own: &BTreeMap<PackageId, (PackageId, Local)>,
+    lock: &Lockfile,
+) -> Vec<String> {
     let settings = &session.workspace.settings;
     let mut differences = Vec::new();
     for ReplacedPackage { id, by, .. } in &lock.replaced {
@@ -277,8 +338,8 @@ fn replacements(session: &Session, lock: &Lockfile) -> Vec<String> {
         }
     }
     for (id, (by, _)) in own {
-        let other = lock.replacement(&id).is_some_and(|replaced| replaced.by != by);
-        if other || lock.find(&id).next().is_some() {
+        let other = lock.replacement(id).is_some_and(|replaced| replaced.by != *by);
+        if other || lock.find(id).next().is_some() {
             differences.push(format!("{by} of the workspace replaces {id}"));
         }
     }
@@ -294,7 +355,7 @@ fn replacements(session: &Session, lock: &Lockfile) -> Vec<String> {
 }
 
 /// What the workspace's packages replace, by the first of them that does.
-pub(crate) fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)> {
+fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)> {
     let mut replaced = BTreeMap::new();
     let settings = &session.workspace.settings;
     let defaults = session.defaults();
@@ -315,21 +376,19 @@ pub(crate) fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (Package
     replaced
 }
 
-/// The capabilities that packages of the workspace require of others, as a lock records them.
-fn capabilities(session: &Session) -> BTreeSet<Requested> {
-    let members = session.workspace.members.iter();
-    let required = members.flat_map(|member| {
-        let of_others = member
-            .manifest
-            .requires
-            .iter()
-            .filter(|capability| !member.manifest.provides.contains(capability));
-        of_others.map(|capability| Requested {
-            spec: format!("{CAPABILITY}{capability}").into(),
-            by: member.manifest.name.as_str().into(),
-        })
-    });
-    required.collect()
+/// What the workspace's packages provide and require.
+fn own_capabilities(session: &Session) -> OwnCapabilities {
+    let mut own = OwnCapabilities::default();
+    for member in &session.workspace.members {
+        for capability in &member.manifest.provides {
+            own.provides.entry(capability.to_string()).or_default().insert(member.id.clone());
+        }
+        for capability in &member.manifest.requires {
+            let required = own.requires.entry(capability.to_string()).or_default();
+            required.insert(member.manifest.name.to_string(), member.id.clone());
+        }
+    }
+    own
 }
 
 /// Whether a locked package was chosen under the override that the settings have for it now, or under

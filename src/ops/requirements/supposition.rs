@@ -1,5 +1,7 @@
 //! The question what would be chosen if other things were asked for.
 
+use crate::workspace::Resolution;
+
 /// What to suppose.
 #[derive(Debug, Clone, Default)]
 pub struct WhatIf {
@@ -21,6 +23,8 @@ pub struct WhatIf {
     pub app_version: Option<String>,
     /// Whether prereleases will do, for the references given here.
     pub prereleases: bool,
+    /// The strategy that chooses, if not the one in force.
+    pub resolution: Option<Resolution>,
     /// Whether [`Outcome::requirements`] are to be what the minimal strategy would write, which takes another selection;
     /// else they are what was asked for.
     pub tidies: bool,

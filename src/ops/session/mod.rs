@@ -15,7 +15,6 @@ pub(crate) mod places;
 mod providers;
 pub(crate) mod source;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -30,7 +29,7 @@ use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
 use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
-use crate::reference::{Defaults, PackageId, Reference, Version};
+use crate::reference::{Defaults, PackageId, Reference};
 use crate::store::Store;
 use crate::workspace::{Resolution, Workspace, find_root};
 
@@ -53,8 +52,6 @@ pub struct Options {
     pub published_before: Option<i64>,
     /// Prereleases will do wherever a range is asked.
     pub prereleases: bool,
-    /// What is installed, where that is not what is locked: upgrades go from there.
-    pub installed: BTreeMap<PackageId, Version>,
     /// How many steps a search for versions may take, if that was asked for.
     pub patience: Option<usize>,
     /// Every question is answered with yes.

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::index::{Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
+use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::{OVERRIDES, Requirements, is_move, is_overridden_alike, overrides};
 use crate::ops::session::source::source_of;
@@ -29,14 +30,17 @@ pub(crate) fn record(
     let overrides: HashMap<PackageId, String> =
         overrides(session).into_iter().map(|(id, reference)| (id, reference.to_string())).collect();
     let mut lock = Lockfile {
-        resolution: session.resolution().as_str().to_owned(),
+        resolution: requirements.resolution.as_str().to_owned(),
         packages: Vec::with_capacity(selection.packages.len()),
         replaced: replaced(&previous, selection),
         extra: requirements.extra.clone(),
     };
     let mut releases = FxHashMap::default();
-    let mut warnings: Vec<String> =
-        selection.warnings.iter().map(|warning| describe(session, warning)).collect();
+    let mut warnings: Vec<String> = selection
+        .warnings
+        .iter()
+        .map(|warning| describe(requirements.resolution, warning))
+        .collect();
     for chosen in &selection.packages {
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
         let kept =
@@ -69,7 +73,7 @@ pub(crate) fn record(
             package.replaces = chosen.replaces.clone();
         }
         package.requested = requests(chosen, overrides.get(&chosen.id).map(String::as_str));
-        package.dependencies = dependencies(session, selection, chosen);
+        package.dependencies = dependencies(session, requirements, selection, chosen);
         lock.packages.push(package);
     }
     let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
@@ -100,7 +104,7 @@ pub(crate) fn unsatisfied(
                 by: Asker::Root(requested.by.to_string()),
                 requirement: Requirement::new(package.id.clone(), spec),
             };
-            (!is_fine).then(|| describe(session, &warning))
+            (!is_fine).then(|| describe(requirements.resolution, &warning))
         })
     });
     warnings.collect()
@@ -124,11 +128,16 @@ fn in_order(requested: &mut Vec<Requested>) {
 }
 
 /// What a chosen package depends on, by the names that it uses.
-fn dependencies(session: &Session, selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
+fn dependencies(
+    session: &Session,
+    requirements: &Requirements,
+    selection: &Selection,
+    chosen: &Chosen,
+) -> Vec<PackageId> {
     let mut dependencies = selected_dependencies(selection, chosen);
     if chosen.is_local() {
         let is_there = |id: &PackageId| selection.packages.iter().any(|other| other.id == *id);
-        dependencies.extend(needs(session, &chosen.id).filter(is_there));
+        dependencies.extend(needs(session, requirements, &chosen.id).filter(is_there));
     }
     dependencies.sort();
     dependencies.dedup();
@@ -189,19 +198,15 @@ fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> 
 }
 
 /// What a package of the workspace depends on, for which its manifest was read.
-fn needs(session: &Session, id: &PackageId) -> impl Iterator<Item = PackageId> {
-    let defaults = session.defaults();
-    let member = session.workspace.member(id);
-    member.into_iter().flat_map(move |member| {
-        let dependencies = member.manifest.dependencies.iter();
-        let ids: Vec<PackageId> = dependencies
-            .map(|dependency| {
-                let reference = &dependency.reference;
-                session.places.id_of(reference, &defaults, &member.folder, &session.workspace)
-            })
-            .collect();
-        ids
-    })
+fn needs(
+    session: &Session,
+    requirements: &Requirements,
+    id: &PackageId,
+) -> impl Iterator<Item = PackageId> {
+    let member = session.workspace.members.iter().position(|member| member.id == *id);
+    let line = member.map(|member| (member, Section::Dependencies));
+    let needs = requirements.asked.iter().filter(move |asked| line.is_some() && asked.line == line);
+    needs.map(|asked| asked.requirement.id.clone())
 }
 
 fn requested(demand: &Demand) -> Requested {
@@ -276,7 +281,7 @@ fn new_entry(
     Ok(package)
 }
 
-fn describe(session: &Session, warning: &Warning) -> String {
+fn describe(resolution: Resolution, warning: &Warning) -> String {
     match warning {
         Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
             let version = version.as_ref().map_or_else(
@@ -294,7 +299,7 @@ fn describe(session: &Session, warning: &Warning) -> String {
         Warning::Yanked { id, version, reason } => {
             let version = version_text(version.as_ref());
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            let why = match session.resolution() {
+            let why = match resolution {
                 Resolution::Highest => "it stays because Mu.lock names it",
                 Resolution::Minimal => "it is used because a requirement begins at exactly it",
             };

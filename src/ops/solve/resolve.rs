@@ -9,15 +9,15 @@ use std::sync::Arc;
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::failure::failed;
-use crate::ops::requirements::{Requirements, overrides, replaced_by_own};
+use crate::ops::requirements::{Requirements, overrides};
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::record::{record, unsatisfied};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    CAPABILITY, Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override,
-    OwnCapabilities, Request, Selection, Settings, Strategy, Update,
+    CAPABILITY, Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override, Request,
+    Selection, Settings, Strategy, Update,
 };
 use crate::workspace::{Cutoff, Resolution};
 
@@ -58,8 +58,8 @@ pub fn resolve_from(
     let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
     let is_fine = differences.is_empty()
         && !has_folders
-        && !has_excluded(session, &previous)
-        && (session.resolution() == Resolution::Highest
+        && !has_excluded(requirements, &previous)
+        && (requirements.resolution == Resolution::Highest
             || is_settled(session, requirements, &previous));
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let warnings = unsatisfied(session, requirements, &previous);
@@ -72,7 +72,7 @@ pub fn resolve_from(
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
         return Err(outdated(&differences));
     }
-    let mut resolved = match session.resolution() {
+    let mut resolved = match requirements.resolution {
         Resolution::Highest => choose(session, requirements, previous, update)?,
         Resolution::Minimal => {
             choose_least(session, requirements, previous, update, differences.is_empty())?
@@ -106,11 +106,11 @@ fn outdated(differences: &[String]) -> CommandError {
 }
 
 /// Whether the settings exclude something that is locked.
-fn has_excluded(session: &Session, lock: &Lockfile) -> bool {
-    exclusions(session).iter().any(|exclusion| {
+fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
+    requirements.exclude.iter().any(|exclusion| {
         lock.find(&exclusion.id).any(|package| {
             let version = package.parsed_version();
-            exclusion.spec.as_ref().is_none_or(|spec| {
+            exclusion.versions.as_ref().is_none_or(|spec| {
                 version.as_ref().is_some_and(|version| spec.accepts(version, true))
             })
         })
@@ -127,7 +127,7 @@ fn choose(
 ) -> Result<Resolved, CommandError> {
     requirements.declare(session);
     // What another strategy chose is no reason to keep it.
-    let is_other = is_of_another_strategy(session, &previous);
+    let is_other = is_of_another_strategy(requirements, &previous);
     let update = if is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
     if request.update == Update::Nothing && !previous.packages.is_empty() {
@@ -218,15 +218,15 @@ fn tell_cost(session: &Session, selection: &Selection) {
     });
 }
 
-fn is_of_another_strategy(session: &Session, lock: &Lockfile) -> bool {
-    !lock.resolution.is_empty() && lock.resolution != session.resolution().as_str()
+fn is_of_another_strategy(requirements: &Requirements, lock: &Lockfile) -> bool {
+    !lock.resolution.is_empty() && lock.resolution != requirements.resolution.as_str()
 }
 
 /// Whether a lock of the minimal strategy shows by itself that it holds the least versions: each is where some
 /// requirement begins, and each requirement of a root begins at what is locked.
 pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfile) -> bool {
     let settings = &session.workspace.settings;
-    let is_filtered = !settings.runtime.is_empty()
+    let is_filtered = !requirements.runtime.is_empty()
         || settings.minimum_release_age.is_some()
         || session.options.published_before.is_some()
         || session.options.prereleases
@@ -318,8 +318,7 @@ pub fn request(
             local.insert(package.id.clone(), Local { version: member.version.clone() });
         }
     }
-    let replaced = replaced_by_own(session);
-    local.extend(replaced.values().cloned());
+    local.extend(requirements.replaced.values().cloned());
     let overrides = overrides(session)
         .into_iter()
         .map(|(id, reference)| {
@@ -328,7 +327,7 @@ pub fn request(
             (id, Override { id: instead, spec: reference.spec() })
         })
         .collect();
-    let is_minimal = session.resolution() == Resolution::Minimal;
+    let is_minimal = requirements.resolution == Resolution::Minimal;
     let locked = previous
         .packages
         .iter()
@@ -358,12 +357,12 @@ pub fn request(
         indirect,
         locked,
         update,
-        installed: session.options.installed.clone(),
+        installed: requirements.installed.clone(),
         local,
-        own: own_capabilities(session),
-        replaced,
+        own: requirements.own.clone(),
+        replaced: requirements.replaced.clone(),
         settings: Settings {
-            exclude: exclusions(session),
+            exclude: exclusions(requirements),
             overrides,
             replacements: settings.allow_replaces.clone(),
             majors: match settings.majors {
@@ -376,7 +375,7 @@ pub fn request(
                 .or(youngest)
                 .filter(|moment| *moment < i64::MAX),
             prereleases: session.options.prereleases,
-            runtime: settings.runtime.clone(),
+            runtime: requirements.runtime.clone(),
             mu_version: Version::parse(env!("CARGO_PKG_VERSION")).ok(),
             patience: session.options.patience,
             base: defaults.base.clone(),
@@ -384,24 +383,10 @@ pub fn request(
     }
 }
 
-/// What the workspace's packages provide and require.
-fn own_capabilities(session: &Session) -> OwnCapabilities {
-    let mut own = OwnCapabilities::default();
-    for member in &session.workspace.members {
-        for capability in &member.manifest.provides {
-            own.provides.entry(capability.to_string()).or_default().insert(member.id.clone());
-        }
-        for capability in &member.manifest.requires {
-            let required = own.requires.entry(capability.to_string()).or_default();
-            required.insert(member.manifest.name.to_string(), member.id.clone());
-        }
-    }
-    own
-}
-
-fn exclusions(session: &Session) -> Vec<Exclusion> {
-    let exclusions = session.workspace.settings.exclude.iter();
-    exclusions
+fn exclusions(requirements: &Requirements) -> Vec<Exclusion> {
+    requirements
+        .exclude
+        .iter()
         .map(|exclusion| Exclusion { id: exclusion.id.clone(), spec: exclusion.versions.clone() })
         .collect()
 }

@@ -34,16 +34,11 @@ pub struct Row {
 /// # Errors
 ///
 /// When neither strategy finds versions that fit together: then what the one in force says.
-pub fn compare(session: &mut Session, request: &WhatIf) -> Result<Comparison, CommandError> {
-    let in_force = session.resolution();
-    let workspace = session.workspace.clone();
-    let mut by = |resolution| {
-        session.options.resolution = Some(resolution);
-        session.workspace = workspace.clone();
-        what_if(session, request)
-    };
+pub fn compare(session: &Session, request: &WhatIf) -> Result<Comparison, CommandError> {
+    let by =
+        |resolution| what_if(session, &WhatIf { resolution: Some(resolution), ..request.clone() });
     let (highest, minimal) = (by(Resolution::Highest), by(Resolution::Minimal));
-    match (highest, minimal, in_force) {
+    match (highest, minimal, session.resolution()) {
         (Err(error), Err(_), Resolution::Highest) | (Err(_), Err(error), Resolution::Minimal) => {
             Err(error)
         }
