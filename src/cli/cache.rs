@@ -1,7 +1,8 @@
 //! `mu cache`.
 
 use clap::Subcommand;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::cache;
@@ -30,47 +31,35 @@ pub(crate) enum Command {
     Clean,
 }
 
+/// Where the cache is.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Folder {
+    /// The folder.
+    path: String,
+}
+
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     let cache = &context.environment.cache;
     let store = Store::new(cache);
-    let is_json = context.shell.is_json();
+    let folder = || Folder { path: cache.display().to_string() };
     match command {
-        Command::Dir if is_json => context.json(&json!({ "path": cache.display().to_string() }))?,
-        Command::Dir => context.line(&cache.display().to_string())?,
-        Command::Size => {
-            let parts = cache::cache_size(cache)?.parts;
-            let total: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
-            if is_json {
-                let parts: serde_json::Map<_, _> =
-                    parts.into_iter().map(|(part, bytes)| (part, json!(bytes))).collect();
-                context.json(&json!({ "total": total, "parts": parts }))?;
-                return Ok(0);
-            }
-            for (part, bytes) in &parts {
+        Command::Dir => context.answer(&folder(), |folder| context.line(&folder.path)),
+        Command::Size => context.answer(&cache::cache_size(cache)?, |found| {
+            for (part, bytes) in &found.parts {
                 context.line(&format!("{part:<10} {}", size(*bytes)))?;
             }
-            context.line(&format!("{:<10} {}", "total", size(total)))?;
-        }
+            context.line(&format!("{:<10} {}", "total", size(found.total)))
+        }),
         Command::Prune => {
             let pruned = cache::prune(&store, cache, &*context.shell)?;
-            if is_json {
-                context.json(&json!({ "removed": pruned.trees, "bytes": pruned.bytes }))?;
-                return Ok(0);
-            }
-            context.line(&format!(
-                "removed {} {FAINT}({}){FAINT:#}",
-                count(pruned.trees, "package"),
-                size(pruned.bytes)
-            ))?;
+            context.answer(&pruned, |pruned| {
+                let (trees, bytes) = (count(pruned.trees, "package"), size(pruned.bytes));
+                context.line(&format!("removed {trees} {FAINT}({bytes}){FAINT:#}"))
+            })
         }
         Command::Clean => {
             cache::clean(&store, cache, &*context.shell)?;
-            if is_json {
-                context.json(&json!({ "path": cache.display().to_string() }))?;
-                return Ok(0);
-            }
-            context.line(&format!("emptied {}", cache.display()))?;
+            context.answer(&folder(), |folder| context.line(&format!("emptied {}", folder.path)))
         }
     }
-    Ok(0)
 }

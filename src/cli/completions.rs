@@ -2,7 +2,8 @@
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Cli, Context, Ending};
 use crate::fs::AtPath as _;
@@ -31,16 +32,35 @@ pub(crate) struct ManArguments {
     into: Option<std::path::PathBuf>,
 }
 
+/// What `mu completions` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Completions {
+    /// The shell.
+    shell: String,
+    /// The script that makes it complete.
+    script: String,
+}
+
+/// What `mu man` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Page {
+    /// The manual page, as troff.
+    page: String,
+}
+
+/// What `mu man --into` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Folder {
+    /// The folder with the manual pages.
+    folder: String,
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "mu", &mut text);
-    let script = String::from_utf8_lossy(&text);
-    if context.shell.is_json() {
-        context.json(&json!({ "shell": arguments.shell.to_string(), "script": script }))?;
-        return Ok(0);
-    }
-    context.print(&script)?;
-    Ok(0)
+    let script = String::from_utf8_lossy(&text).into_owned();
+    let completions = Completions { shell: arguments.shell.to_string(), script };
+    context.answer(&completions, |completions| context.print(&completions.script))
 }
 
 pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Ending {
@@ -50,22 +70,16 @@ pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Ending {
         crate::fs::create_folder(&folder)?;
         command.build();
         clap_mangen::generate_to(command, &folder).at("write manual pages into", &folder)?;
-        if context.shell.is_json() {
-            context.json(&json!({ "folder": folder.display().to_string() }))?;
-        } else {
-            context.shell.status(&format!("wrote the manual into {}", folder.display()));
-        }
-        return Ok(0);
+        let answer = Folder { folder: folder.display().to_string() };
+        return context.answer(&answer, |Folder { folder }| {
+            context.shell.status(&format!("wrote the manual into {folder}"));
+            Ok(())
+        });
     }
     let mut text = Vec::new();
     clap_mangen::Man::new(command).render(&mut text).map_err(|error| {
         CommandError::from_error(Code::Io, error).while_doing("cannot make the manual page")
     })?;
-    let page = String::from_utf8_lossy(&text);
-    if context.shell.is_json() {
-        context.json(&json!({ "page": page }))?;
-        return Ok(0);
-    }
-    context.print(&page)?;
-    Ok(0)
+    let page = String::from_utf8_lossy(&text).into_owned();
+    context.answer(&Page { page }, |answer| context.print(&answer.page))
 }

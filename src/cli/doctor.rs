@@ -1,10 +1,11 @@
 //! `mu doctor`.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
-use crate::ops::cache::doctor;
+use crate::ops::cache::{Finding, doctor};
 use crate::report::{BAD, FAINT, GOOD};
 
 #[derive(Debug, Args)]
@@ -14,28 +15,26 @@ Examples:
   mu doctor --json")]
 pub(crate) struct Arguments {}
 
+/// What `mu doctor` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer {
+    /// What was looked at.
+    findings: Vec<Finding>,
+}
+
 pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
-    let findings = doctor(&context.environment);
-    if context.shell.is_json() {
-        let findings: Vec<_> = findings
-            .iter()
-            .map(|finding| {
-                json!({ "subject": finding.subject, "found": finding.found, "advice": finding.advice })
-            })
-            .collect();
-        context.json(&json!({ "findings": findings }))?;
-        return Ok(0);
-    }
-    for finding in &findings {
-        let mark = if finding.advice.is_some() {
-            format!("{BAD}!{BAD:#}")
-        } else {
-            format!("{GOOD}✓{GOOD:#}")
-        };
-        context.line(&format!("{mark} {}: {}", finding.subject, finding.found))?;
-        if let Some(advice) = &finding.advice {
-            context.line(&format!("  {FAINT}{advice}{FAINT:#}"))?;
+    let answer = Answer { findings: doctor(&context.environment) };
+    context.answer(&answer, |answer| {
+        for Finding { subject, found, advice } in &answer.findings {
+            let mark = match advice {
+                Some(_) => format!("{BAD}!{BAD:#}"),
+                None => format!("{GOOD}✓{GOOD:#}"),
+            };
+            context.line(&format!("{mark} {subject}: {found}"))?;
+            if let Some(advice) = advice {
+                context.line(&format!("  {FAINT}{advice}{FAINT:#}"))?;
+            }
         }
-    }
-    Ok(0)
+        Ok(())
+    })
 }

@@ -1,10 +1,11 @@
 //! `mu graph`.
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
-use crate::ops::graph::Graph;
+use crate::ops::graph::{Graph, Node, Vertex};
 use crate::ops::{Code, CommandError, Scope};
 use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};
 
@@ -29,6 +30,35 @@ pub(crate) struct Arguments {
     depth: Option<usize>,
 }
 
+/// What `mu graph` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer<'a> {
+    /// The packages; roots come first.
+    nodes: &'a [Vertex],
+    /// What they ask of each other.
+    edges: Vec<Arrow<'a>>,
+}
+
+/// What one package asks of another.
+#[derive(Serialize, JsonSchema)]
+struct Arrow<'a> {
+    /// The place of the one that asks, in `nodes`.
+    from: Node,
+    /// The place of the one that is asked for.
+    to: Node,
+    /// What is asked.
+    spec: &'a str,
+}
+
+impl<'a> Answer<'a> {
+    fn new(graph: &'a Graph) -> Self {
+        let edges = graph.vertices.iter().enumerate().flat_map(|(from, vertex)| {
+            vertex.edges.iter().map(move |edge| Arrow { from, to: edge.to, spec: &edge.spec })
+        });
+        Self { nodes: &graph.vertices, edges: edges.collect() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Format {
     #[default]
@@ -45,8 +75,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         graph = graph.within(depth);
     }
     if context.shell.is_json() || arguments.format == Format::Json {
-        context.json(&to_json(&graph))?;
-        return Ok(0);
+        return context.json(&Answer::new(&graph));
     }
     let text = match arguments.format {
         Format::Dot | Format::Json => dot(&graph),
@@ -79,33 +108,6 @@ fn picture(graph: &Graph, depth: Option<usize>) -> Result<String, CommandError> 
             "it would have {pieces} boxes, labels and bends, and may have {MOST_PIECES}"
         ))
     })
-}
-
-fn to_json(graph: &Graph) -> Value {
-    let nodes: Vec<Value> = graph
-        .vertices
-        .iter()
-        .map(|vertex| {
-            json!({
-                "name": vertex.name,
-                "id": vertex.id.as_ref().map(ToString::to_string),
-                "version": vertex.version,
-                "root": vertex.is_root,
-            })
-        })
-        .collect();
-    let edges: Vec<Value> = graph
-        .vertices
-        .iter()
-        .enumerate()
-        .flat_map(|(from, vertex)| {
-            vertex
-                .edges
-                .iter()
-                .map(move |edge| json!({ "from": from, "to": edge.to, "spec": edge.spec }))
-        })
-        .collect();
-    json!({ "nodes": nodes, "edges": edges })
 }
 
 #[cfg(test)]

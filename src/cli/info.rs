@@ -1,11 +1,17 @@
 //! `mu info`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
+use crate::lock::Source;
 use crate::ops::Scope;
 use crate::ops::info::{Info, info};
+use crate::ops::session::json;
+use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 
 #[derive(Debug, Args)]
@@ -24,12 +30,126 @@ pub(crate) struct Arguments {
     reference: String,
 }
 
+/// What `mu info` answers.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answer<'a> {
+    /// The package.
+    id: &'a PackageId,
+    /// The version that all else is about.
+    version: &'a str,
+    /// What it is, in a sentence.
+    description: &'a Option<String>,
+    /// The licence, usually an SPDX expression.
+    license: &'a Option<String>,
+    /// Where to read more.
+    website: &'a Option<String>,
+    /// Who looks after it, as `Name <email>`.
+    maintainers: &'a [String],
+    /// Words to find it by.
+    keywords: &'a [String],
+    /// The version of what it packages.
+    app_version: &'a Option<String>,
+    /// When it was published, RFC 3339.
+    published: &'a Option<String>,
+    /// Its commit (Git).
+    commit: &'a Option<String>,
+    /// The channels that it is in.
+    channels: &'a [String],
+    /// Names that point to it.
+    tags: &'a [String],
+    /// Why it was withdrawn, empty if no reason was given; `false` if it was not.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
+    yanked: &'a Option<String>,
+    /// The package that took its place.
+    moved_to: &'a Option<PackageId>,
+    /// The manifest format that it has, if it says so.
+    api_version: &'a Option<String>,
+    /// The range of mu versions that can use it.
+    mu_version: &'a Option<String>,
+    /// Whether this mu can use it, as far as it says.
+    usable: bool,
+    /// References to what it depends on, as they were written.
+    dependencies: &'a [String],
+    /// Capabilities that it provides.
+    provides: &'a [String],
+    /// Capabilities that some package must provide.
+    requires: &'a [String],
+    /// Packages that it supersedes.
+    replaces: &'a [String],
+    /// Ranges, or exact words, over facts of the runtime.
+    constraints: &'a BTreeMap<String, String>,
+    /// Which versions there are.
+    versions: Span<'a>,
+    /// Where it comes from.
+    source: &'a Source,
+    /// The versions in `Mu.lock` that are not the workspace's own.
+    locked: &'a [String],
+    /// The folder of the workspace's own package of this name, relative to its root.
+    workspace: &'a Option<String>,
+    /// The command that depends on it, if anyone should.
+    install: Option<String>,
+}
+
+/// Which versions of a package there are.
+#[derive(Serialize, JsonSchema)]
+struct Span<'a> {
+    /// How many.
+    total: usize,
+    /// How many of them were withdrawn.
+    yanked: usize,
+    /// The oldest.
+    oldest: Option<&'a str>,
+    /// The newest.
+    newest: Option<&'a str>,
+}
+
+impl<'a> Answer<'a> {
+    fn new(found: &'a Info) -> Self {
+        let Info { version, about, .. } = found;
+        Self {
+            id: &found.id,
+            version: &version.version,
+            description: &about.description,
+            license: &about.license,
+            website: &about.website,
+            maintainers: &about.maintainers,
+            keywords: &about.keywords,
+            app_version: &version.app_version,
+            published: &version.published,
+            commit: &version.commit,
+            channels: &version.channels,
+            tags: &version.tags,
+            yanked: &version.yanked,
+            moved_to: &version.moved_to,
+            api_version: &version.api_version,
+            mu_version: &version.mu_version,
+            usable: version.usable,
+            dependencies: &about.dependencies,
+            provides: &about.provides,
+            requires: &about.requires,
+            replaces: &about.replaces,
+            constraints: &about.constraints,
+            versions: Span {
+                total: found.total,
+                yanked: found.yanked,
+                oldest: found.span.as_ref().map(|(oldest, _)| oldest.as_str()),
+                newest: found.span.as_ref().map(|(_, newest)| newest.as_str()),
+            },
+            source: &found.source,
+            locked: &found.locked,
+            workspace: &found.workspace,
+            install: install(found),
+        }
+    }
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let found = info(&session, &arguments.reference)?;
     if context.shell.is_json() {
-        context.json(&to_json(&found))?;
-        return Ok(0);
+        return context.json(&Answer::new(&found));
     }
     let version = &found.version;
     context.line(&format!("{STRONG}{}{STRONG:#} {}", found.id, in_line(&version.version)))?;
@@ -57,7 +177,6 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
     let Info { version, about, .. } = found;
     let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
-    let day = version.published.as_deref().map(|moment| moment.get(..10).unwrap_or(moment));
     let needs_mu = version.mu_version.as_ref().filter(|_| !version.usable);
     let constraints = about.constraints.iter().map(|(fact, value)| format!("{fact} {value}"));
     let mut here: Vec<String> =
@@ -71,7 +190,7 @@ fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("maintainers", about.maintainers.clone()),
         ("keywords", vec![about.keywords.join(", ")]),
         ("app version", one(&version.app_version)),
-        ("published", day.map(str::to_owned).into_iter().collect()),
+        ("published", version.day().map(str::to_owned).into_iter().collect()),
         ("commit", one(&version.commit)),
         ("channels", vec![version.channels.join(", ")]),
         ("versions", span(found).into_iter().collect()),
@@ -120,42 +239,4 @@ fn install(found: &Info) -> Option<String> {
 /// Foreign text in one line, so that it can look like no other line.
 fn in_line(text: &str) -> String {
     printable(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
-}
-
-fn to_json(found: &Info) -> Value {
-    let Info { version, about, .. } = found;
-    json!({
-        "id": found.id.to_string(),
-        "version": version.version,
-        "description": about.description,
-        "license": about.license,
-        "website": about.website,
-        "maintainers": about.maintainers,
-        "keywords": about.keywords,
-        "appVersion": version.app_version,
-        "published": version.published,
-        "commit": version.commit,
-        "channels": version.channels,
-        "tags": version.tags,
-        "yanked": version.yanked.as_ref().map_or(json!(false), |reason| json!(reason)),
-        "movedTo": version.moved_to.as_ref().map(ToString::to_string),
-        "apiVersion": version.api_version,
-        "muVersion": version.mu_version,
-        "usable": version.usable,
-        "dependencies": about.dependencies,
-        "provides": about.provides,
-        "requires": about.requires,
-        "replaces": about.replaces,
-        "constraints": about.constraints,
-        "versions": {
-            "total": found.total,
-            "yanked": found.yanked,
-            "oldest": found.span.as_ref().map(|(oldest, _)| oldest),
-            "newest": found.span.as_ref().map(|(_, newest)| newest),
-        },
-        "source": found.source.to_string(),
-        "locked": found.locked,
-        "workspace": found.workspace,
-        "install": install(found),
-    })
 }

@@ -1,7 +1,8 @@
 //! `mu init`.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::init::{InitRequest, init};
@@ -25,6 +26,13 @@ pub(crate) struct Arguments {
     namespace: Option<String>,
 }
 
+/// What `mu init` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer {
+    /// The files that were written.
+    files: Vec<String>,
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let request = InitRequest {
         name: arguments.name.clone(),
@@ -33,13 +41,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     };
     let files = init(&context.environment, &request)?;
     if context.shell.is_json() {
-        let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-        context.json(&json!({ "files": files }))?;
-        return Ok(0);
+        let files = files.iter().map(|file| file.display().to_string()).collect();
+        return context.json(&Answer { files });
     }
     for file in &files {
-        let shown = file.strip_prefix(&context.environment.current).unwrap_or(file);
-        context.line(&format!("wrote {}", shown.display()))?;
+        context.line(&format!("wrote {}", context.shown(file)))?;
     }
     context.shell.status("next: `mu add REF` depends on a package, `mu get` installs");
     Ok(0)

@@ -4,7 +4,8 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 
 use clap::Args;
 use mu_provider::http::Secret;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::login::{Stored, host_of, login, logout};
@@ -36,6 +37,24 @@ pub(crate) struct LogoutArguments {
     base: String,
 }
 
+/// What `mu login` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Login {
+    /// The host that the token is for.
+    host: String,
+    /// The file that it is stored in; none if that is the keyring.
+    file: Option<String>,
+}
+
+/// What `mu logout` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Logout {
+    /// The host that the token was for.
+    host: String,
+    /// Whether one was stored.
+    removed: bool,
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Global)?;
     let host = host_of(&session, &arguments.base)?;
@@ -44,20 +63,15 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if let Some(variable) = &host.variable {
         session.events.warning(&format!("`{variable}` is set, and counts before what is stored"));
     }
-    let place = match &stored {
-        Stored::Keyring => "the keyring".to_owned(),
-        Stored::File(path) => format!("`{}`", path.display()),
+    let file = match stored {
+        Stored::Keyring => None,
+        Stored::File(path) => Some(path.display().to_string()),
     };
-    if context.shell.is_json() {
-        let file = match &stored {
-            Stored::Keyring => None,
-            Stored::File(path) => Some(path.display().to_string()),
-        };
-        context.json(&json!({ "host": host.host, "file": file }))?;
-    } else {
-        context.shell.status(&format!("stored the token for {} in {place}", host.host));
-    }
-    Ok(0)
+    context.answer(&Login { host: host.host, file }, |Login { host, file }| {
+        let place = file.as_ref().map_or("the keyring".to_owned(), |file| format!("`{file}`"));
+        context.shell.status(&format!("stored the token for {host} in {place}"));
+        Ok(())
+    })
 }
 
 pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Ending {
@@ -67,14 +81,13 @@ pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Endi
     if let Some(variable) = &host.variable {
         session.events.warning(&format!("`{variable}` is still set"));
     }
-    if context.shell.is_json() {
-        context.json(&json!({ "host": host.host, "removed": removed }))?;
-    } else if removed {
-        context.shell.status(&format!("forgot the token for {}", host.host));
-    } else {
-        context.shell.status(&format!("no token is stored for {}, nothing to do", host.host));
-    }
-    Ok(0)
+    context.answer(&Logout { host: host.host, removed }, |Logout { host, removed }| {
+        context.shell.status(&match removed {
+            true => format!("forgot the token for {host}"),
+            false => format!("no token is stored for {host}, nothing to do"),
+        });
+        Ok(())
+    })
 }
 
 /// Asks the person at the terminal, or reads what a program sends.

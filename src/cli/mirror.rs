@@ -1,11 +1,10 @@
 //! `mu mirror`.
 
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
-use crate::ops::mirror::{MirrorRequest, mirror};
+use crate::ops::mirror::{Changed, Copied, MirrorRequest, mirror};
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
@@ -44,40 +43,22 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     for id in &mirrored.elsewhere {
         session.events.warning(&format!("`{id}` is in no hub, and is not copied"));
     }
-    if context.shell.is_json() {
-        let copied: Vec<Value> = mirrored
-            .copied
-            .iter()
-            .map(|(name, version)| json!({ "name": name, "version": version }))
-            .collect();
-        let elsewhere: Vec<String> = mirrored.elsewhere.iter().map(ToString::to_string).collect();
-        let changed: Vec<Value> = mirrored
-            .changed
-            .iter()
-            .map(|(name, version, keys)| json!({ "name": name, "version": version, "keys": keys }))
-            .collect();
-        context.json(&json!({
-            "place": mirrored.place,
-            "copied": copied,
-            "present": mirrored.present,
-            "changed": changed,
-            "elsewhere": elsewhere,
-        }))?;
-        return Ok(0);
-    }
-    for (name, version) in &mirrored.copied {
-        context.line(&format!("{GOOD}+{GOOD:#} {} {}", printable(name), printable(version)))?;
-    }
-    for (name, version, keys) in &mirrored.changed {
-        let (name, version) = (printable(name), printable(version));
-        let keys = keys.join(", ");
-        context.line(&format!("{NOTICE}~{NOTICE:#} {name} {version} {FAINT}({keys}){FAINT:#}"))?;
-    }
-    context.shell.status(&format!(
-        "{} copied to {}, {} there already",
-        count(mirrored.copied.len(), "version"),
-        printable(&mirrored.place),
-        mirrored.present
-    ));
-    Ok(0)
+    context.answer(&mirrored, |mirrored| {
+        for Copied { name, version } in &mirrored.copied {
+            context.line(&format!("{GOOD}+{GOOD:#} {} {}", printable(name), printable(version)))?;
+        }
+        for Changed { name, version, keys } in &mirrored.changed {
+            let (name, version) = (printable(name), printable(version));
+            let keys = keys.join(", ");
+            context
+                .line(&format!("{NOTICE}~{NOTICE:#} {name} {version} {FAINT}({keys}){FAINT:#}"))?;
+        }
+        context.shell.status(&format!(
+            "{} copied to {}, {} there already",
+            count(mirrored.copied.len(), "version"),
+            printable(&mirrored.place),
+            mirrored.present
+        ));
+        Ok(())
+    })
 }

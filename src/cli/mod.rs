@@ -45,14 +45,17 @@ mod why;
 mod yank;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::global::Global;
 use crate::env::{Environment, EnvironmentError};
 use crate::ops::{Code, CommandError, Scope, Session};
-use crate::report::Shell;
+use crate::report::{Shell, Table};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -255,10 +258,45 @@ impl Context {
         self.shell.print(text).map_err(Stop::Closed)
     }
 
-    /// Prints the JSON document of the answer.
-    pub(crate) fn json(&self, value: &serde_json::Value) -> Result<(), Stop> {
-        self.shell.json(value).map_err(Stop::Closed)
+    /// Prints the answer as a JSON document.
+    pub(crate) fn json<A: Serialize + JsonSchema>(&self, answer: &A) -> Ending {
+        self.shell.json(answer).map_err(Stop::Closed)?;
+        Ok(0)
     }
+
+    /// Prints the answer: as a JSON document, or as `print` does for people.
+    pub(crate) fn answer<A: Serialize + JsonSchema>(
+        &self,
+        answer: &A,
+        print: impl FnOnce(&A) -> Result<(), Stop>,
+    ) -> Ending {
+        if self.shell.is_json() {
+            return self.json(answer);
+        }
+        print(answer)?;
+        Ok(0)
+    }
+
+    /// Prints a table, or says that it would be empty.
+    pub(crate) fn table(&self, table: &Table, empty: &str) -> Result<(), Stop> {
+        if table.is_empty() {
+            self.shell.status(empty);
+            return Ok(());
+        }
+        self.print(&table.render())
+    }
+
+    /// A path for people: relative to the current folder, if it is below.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.environment.current).unwrap_or(path).display().to_string()
+    }
+}
+
+/// An answer that is a list of packages.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Packages<P> {
+    /// The packages.
+    packages: Vec<P>,
 }
 
 /// Runs the program with the arguments of a process; returns its exit status.

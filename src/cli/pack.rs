@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use anstyle::Style;
 use clap::Args;
 use mu_provider::Mode;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
@@ -52,14 +53,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     };
     let packed = pack(&session, &request)?;
     if context.shell.is_json() {
-        context.json(&to_json(&packed))?;
-        return Ok(0);
+        return context.json(&Answer::new(&packed));
     }
     context.print(&files(&packed))?;
     context.line(&summary(&packed))?;
     if let Some(path) = &packed.path {
-        let shown = path.strip_prefix(&context.environment.current).unwrap_or(path);
-        context.shell.status(&format!("wrote {}", printable(&shown.display().to_string())));
+        context.shell.status(&format!("wrote {}", printable(&context.shown(path))));
     }
     Ok(0)
 }
@@ -93,26 +92,56 @@ pub(super) fn summary(packed: &Packed) -> String {
     )
 }
 
-/// The JSON form.
-pub(super) fn to_json(packed: &Packed) -> Value {
-    let archive = &packed.archive;
-    let files: Vec<Value> = archive
-        .tree
-        .entries()
-        .iter()
-        .map(|entry| {
-            let mode = entry.mode.letter().to_string();
-            json!({ "path": entry.path, "size": entry.size, "mode": mode })
-        })
-        .collect();
-    json!({
-        "name": packed.manifest.name.to_string(),
-        "version": packed.manifest.version.as_ref().map(ToString::to_string),
-        "digest": archive.tree.digest().to_string(),
-        "archive": archive.archive.to_string(),
-        "size": archive.size,
-        "unpacked": archive.tree.size(),
-        "files": files,
-        "path": packed.path.as_ref().map(|path| path.display().to_string()),
-    })
+/// What `mu pack` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer<'a> {
+    /// The package's name.
+    name: &'a str,
+    /// Its version.
+    version: Option<String>,
+    /// The digest of what is in the archive.
+    digest: String,
+    /// The digest of the archive.
+    archive: String,
+    /// The bytes of the archive.
+    size: u64,
+    /// The bytes of what is in it.
+    unpacked: u64,
+    /// What is in it.
+    files: Vec<File<'a>>,
+    /// Where it was written; none if nothing was.
+    path: Option<String>,
+}
+
+/// A file of an archive.
+#[derive(Serialize, JsonSchema)]
+struct File<'a> {
+    /// Its path in the package.
+    path: &'a str,
+    /// Its bytes.
+    size: u64,
+    /// What it is: `f`, a file; `x`, an executable one; `l`, a symbolic link.
+    mode: char,
+}
+
+impl<'a> Answer<'a> {
+    fn new(packed: &'a Packed) -> Self {
+        let archive = &packed.archive;
+        let entries = archive.tree.entries().iter();
+        let files = entries.map(|entry| File {
+            path: &entry.path,
+            size: entry.size,
+            mode: entry.mode.letter(),
+        });
+        Self {
+            name: packed.manifest.name.as_str(),
+            version: packed.manifest.version.as_ref().map(ToString::to_string),
+            digest: archive.tree.digest().to_string(),
+            archive: archive.archive.to_string(),
+            size: archive.size,
+            unpacked: archive.tree.size(),
+            files: files.collect(),
+            path: packed.path.as_ref().map(|path| path.display().to_string()),
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! `mu publish`.
 
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::cli::{Context, Ending, pack};
+use crate::cli::{Context, Ending, Packages, pack};
 use crate::ops::Scope;
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
+use crate::reference::PackageId;
 use crate::report::{GOOD, printable};
 
 #[derive(Debug, Args)]
@@ -58,9 +60,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     };
     let published = publish(&session, &request)?;
     if context.shell.is_json() {
-        let packages: Vec<Value> = published.iter().map(to_json).collect();
-        context.json(&json!({ "packages": packages }))?;
-        return Ok(0);
+        return context.json(&Packages { packages: published.iter().map(Package::new).collect() });
     }
     for publishing in &published {
         if let Some(packed) = &publishing.packed {
@@ -84,21 +84,40 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     Ok(0)
 }
 
-fn to_json(publishing: &Publishing) -> Value {
-    let done = match publishing.done {
-        Done::Published => "published",
-        Done::Present => "present",
-        Done::Possible => "possible",
-    };
-    let archive = publishing.packed.as_ref().map(|packed| &packed.archive);
-    json!({
-        "id": publishing.id.to_string(),
-        "version": publishing.version,
-        "place": publishing.place,
-        "done": done,
-        "movedTo": publishing.moved_to.as_ref().map(ToString::to_string),
-        "digest": archive.map(|archive| archive.tree.digest().to_string()),
-        "archive": archive.map(|archive| archive.archive.to_string()),
-        "size": archive.map(|archive| archive.size),
-    })
+/// What was done with one package.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Package<'a> {
+    /// The package.
+    id: &'a PackageId,
+    /// Its version.
+    version: &'a str,
+    /// The hub.
+    place: &'a str,
+    /// What was done.
+    done: Done,
+    /// The package that takes its place from now on.
+    moved_to: &'a Option<PackageId>,
+    /// The digest of what is in the archive; none if it did not have to be packed.
+    digest: Option<String>,
+    /// The digest of the archive.
+    archive: Option<String>,
+    /// The bytes of the archive.
+    size: Option<u64>,
+}
+
+impl<'a> Package<'a> {
+    fn new(publishing: &'a Publishing) -> Self {
+        let archive = publishing.packed.as_ref().map(|packed| &packed.archive);
+        Self {
+            id: &publishing.id,
+            version: &publishing.version,
+            place: &publishing.place,
+            done: publishing.done,
+            moved_to: &publishing.moved_to,
+            digest: archive.map(|archive| archive.tree.digest().to_string()),
+            archive: archive.map(|archive| archive.archive.to_string()),
+            size: archive.map(|archive| archive.size),
+        }
+    }
 }

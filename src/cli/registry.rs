@@ -2,7 +2,8 @@
 
 use anstyle::Style;
 use clap::{Args, Subcommand};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::registry::{add, remove};
@@ -69,6 +70,39 @@ pub(crate) struct RemoveArguments {
     global: bool,
 }
 
+/// What `mu registry add` and `mu registry remove` answer.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Wrote {
+    /// The settings that were written.
+    file: String,
+}
+
+/// What `mu registry list` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Registries<'a> {
+    /// The base of references without one.
+    default: &'a str,
+    /// The registries, in the order of their prefixes.
+    registries: Vec<Registry<'a>>,
+}
+
+/// Where the packages below a prefix come from.
+#[derive(Serialize, JsonSchema)]
+struct Registry<'a> {
+    /// What their ids begin with.
+    prefix: &'a str,
+    /// Where they are; none for where the prefix says.
+    url: Option<String>,
+    /// The provider; none if that is found out.
+    provider: &'a Option<String>,
+    /// Whether plain http to another machine is allowed.
+    insecure: bool,
+    /// Whether tags such as `v1` and `1.28` are versions.
+    lenient: bool,
+    /// The settings that say so.
+    file: String,
+}
+
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     match command {
         Command::List => list(context),
@@ -96,36 +130,24 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
 }
 
 fn changed(context: &Context, file: &std::path::Path) -> Ending {
-    if context.shell.is_json() {
-        context.json(&json!({ "file": file.display().to_string() }))?;
-    } else {
-        context.line(&format!("wrote {}", file.display()))?;
-    }
-    Ok(0)
+    let wrote = Wrote { file: file.display().to_string() };
+    context.answer(&wrote, |wrote| context.line(&format!("wrote {}", wrote.file)))
 }
 
 fn list(context: &Context) -> Ending {
     let session = context.open_settings()?;
     let registries = &session.workspace.settings.registries;
     if context.shell.is_json() {
-        let registries: Vec<_> = registries
-            .iter()
-            .map(|registry| {
-                json!({
-                    "prefix": registry.prefix,
-                    "url": registry.url.as_ref().map(ToString::to_string),
-                    "provider": registry.provider,
-                    "insecure": registry.insecure,
-                    "lenient": registry.lenient,
-                    "file": registry.defined_in.display().to_string(),
-                })
-            })
-            .collect();
-        context.json(&json!({
-            "default": session.workspace.settings.base.to_string(),
-            "registries": registries,
-        }))?;
-        return Ok(0);
+        let registries = registries.iter().map(|registry| Registry {
+            prefix: &registry.prefix,
+            url: registry.url.as_ref().map(ToString::to_string),
+            provider: &registry.provider,
+            insecure: registry.insecure,
+            lenient: registry.lenient,
+            file: registry.defined_in.display().to_string(),
+        });
+        let default = session.workspace.settings.base.as_str();
+        return context.json(&Registries { default, registries: registries.collect() });
     }
     let mut table = Table::new(&["prefix", "where", "provider", "set in"]);
     for registry in registries {
@@ -138,10 +160,6 @@ fn list(context: &Context) -> Ending {
             (FAINT, registry.defined_in.display().to_string()),
         ]);
     }
-    if table.is_empty() {
-        context.shell.status("no registries are set: every base is asked itself");
-        return Ok(0);
-    }
-    context.print(&table.render())?;
+    context.table(&table, "no registries are set: every base is asked itself")?;
     Ok(0)
 }

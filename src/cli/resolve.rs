@@ -4,16 +4,17 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::get::Narrowing;
 use crate::cli::{Context, Ending, change};
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::locked::version_of;
-use crate::ops::what_if::compare::{Comparison, compare};
+use crate::ops::what_if::compare::{Comparison, Row, compare};
 use crate::ops::what_if::what_if;
 use crate::ops::{CommandError, Outcome, Scope};
-use crate::report::{FAINT, NOTICE, STRONG, Table, count, error_json};
+use crate::report::{FAINT, Failure, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -53,6 +54,36 @@ pub(crate) struct Arguments {
     compare: bool,
     #[command(flatten)]
     narrowing: Narrowing,
+}
+
+/// What `mu resolve --compare` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Compared<'a> {
+    /// By the highest strategy.
+    highest: Side<'a>,
+    /// By the minimal strategy.
+    minimal: Side<'a>,
+    /// Every package that either chooses.
+    packages: &'a [Row],
+}
+
+/// What one strategy would choose, or why it would not.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Side<'a> {
+    /// What it would choose.
+    Chosen(change::Answer<'a>),
+    /// Why nothing fits together.
+    Failed(Failure<'a>),
+}
+
+impl<'a> Side<'a> {
+    fn new(outcome: &'a Result<Outcome, CommandError>) -> Self {
+        match outcome {
+            Ok(outcome) => Self::Chosen(change::Answer::new(outcome)),
+            Err(error) => Self::Failed(Failure::new(error)),
+        }
+    }
 }
 
 impl Arguments {
@@ -119,20 +150,8 @@ fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
 fn beside(context: &Context, comparison: &Comparison) -> Ending {
     let rows = comparison.rows();
     if context.shell.is_json() {
-        let side = |outcome: &Result<Outcome, CommandError>| match outcome {
-            Ok(outcome) => outcome.to_json(),
-            Err(error) => error_json(error),
-        };
-        let packages: Vec<_> = rows
-            .iter()
-            .map(|row| json!({ "id": row.id.to_string(), "highest": row.highest, "minimal": row.minimal }))
-            .collect();
-        context.json(&json!({
-            "highest": side(&comparison.highest),
-            "minimal": side(&comparison.minimal),
-            "packages": packages,
-        }))?;
-        return Ok(0);
+        let (highest, minimal) = (Side::new(&comparison.highest), Side::new(&comparison.minimal));
+        return context.json(&Compared { highest, minimal, packages: &rows });
     }
     let mut table = Table::new(&["package", "highest", "minimal"]);
     for row in &rows {

@@ -1,34 +1,232 @@
-//! `mu schema`.
+//! `mu schema`: what files may hold, and what commands answer under `--json`.
 
 use clap::{Args, ValueEnum};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::cli::{Context, Ending};
+#[cfg(feature = "hub")]
+use crate::cli::pack;
+use crate::cli::{
+    Context, Ending, Packages, cache, change, completions, doctor, graph, info, init, login,
+    registry, resolve, search, tree, vendor, which,
+};
+#[cfg(feature = "publish")]
+use crate::cli::{hub, publish, tag, yank};
+use crate::ops::list::{Listed, Member};
+#[cfg(feature = "publish")]
+use crate::ops::mirror::Mirrored;
+use crate::ops::outdated::Outdated;
+use crate::ops::status::Status;
+use crate::ops::versions::Versions;
+use crate::ops::why::Why;
+use crate::ops::{Code, CommandError, cache as stored, verify};
+use crate::report::{Document, Failure};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+`mu schema answer COMMAND` describes what COMMAND prints with --json; `error` stands for what any command prints on \
+stderr when it fails.
+
 Examples:
   mu schema manifest > mu.schema.json
   # then, as the first line of Mu.yaml:
-  # yaml-language-server: $schema=./mu.schema.json")]
+  # yaml-language-server: $schema=./mu.schema.json
+  mu schema answer list
+  mu schema answer cache size")]
 pub(crate) struct Arguments {
-    /// Which file: Mu.yaml (manifest), .mu/workspace.yaml, or Mu.lock
-    #[arg(value_enum, value_name = "FILE")]
-    file: File,
+    /// Mu.yaml (manifest), .mu/workspace.yaml, Mu.lock, or the answer of a command
+    #[arg(value_enum, value_name = "WHAT")]
+    what: What,
+    /// The command whose answer is described
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum File {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
     Manifest,
     Workspace,
     Lock,
+    Answer,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let schema = match arguments.file {
-        File::Manifest => crate::manifest::schema(),
-        File::Workspace => crate::workspace::schema(),
-        File::Lock => crate::lock::schema(),
+    let command = arguments.command.join(" ");
+    let schema = match arguments.what {
+        What::Answer => answer(&command)?.to_value(),
+        _ if !command.is_empty() => {
+            let message = format!("`{command}` is only for `mu schema answer`");
+            return Err(CommandError::new(Code::Usage, message).into());
+        }
+        What::Manifest => crate::manifest::schema(),
+        What::Workspace => crate::workspace::schema(),
+        What::Lock => crate::lock::schema(),
     };
-    context.json(&schema)?;
-    Ok(0)
+    context.json(&schema)
+}
+
+/// One shape of an answer.
+type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// The answer of every command that has one; some have another with other flags.
+const ANSWERS: &[(&str, &[Shape])] = &[
+    ("add", &[shape::<change::Answer<'_>>]),
+    ("cache clean", &[shape::<cache::Folder>]),
+    ("cache dir", &[shape::<cache::Folder>]),
+    ("cache prune", &[shape::<stored::Pruned>]),
+    ("cache size", &[shape::<stored::CacheSize>]),
+    ("completions", &[shape::<completions::Completions>]),
+    ("doctor", &[shape::<doctor::Answer>]),
+    ("downgrade", &[shape::<change::Answer<'_>>]),
+    ("error", &[Failure::json_schema]),
+    ("get", &[shape::<change::Answer<'_>>]),
+    ("graph", &[shape::<graph::Answer<'_>>]),
+    #[cfg(feature = "publish")]
+    ("hub check", &[shape::<hub::Check<'_>>]),
+    #[cfg(feature = "publish")]
+    ("hub init", &[shape::<hub::Init<'_>>]),
+    #[cfg(feature = "publish")]
+    ("hub token add", &[shape::<hub::token::Added<'_>>]),
+    #[cfg(feature = "publish")]
+    ("hub token list", &[shape::<hub::token::Tokens>]),
+    #[cfg(feature = "publish")]
+    ("hub token revoke", &[shape::<hub::token::Revoked<'_>>]),
+    ("info", &[shape::<info::Answer<'_>>]),
+    ("init", &[shape::<init::Answer>]),
+    ("list", &[shape::<Packages<Listed>>, shape::<Packages<Member>>]),
+    ("login", &[shape::<login::Login>]),
+    ("logout", &[shape::<login::Logout>]),
+    ("man", &[shape::<completions::Page>, shape::<completions::Folder>]),
+    #[cfg(feature = "publish")]
+    ("mirror", &[shape::<Mirrored>]),
+    ("outdated", &[shape::<Packages<Outdated>>]),
+    #[cfg(feature = "hub")]
+    ("pack", &[shape::<pack::Answer<'_>>]),
+    ("pin", &[shape::<change::Answer<'_>>]),
+    #[cfg(feature = "publish")]
+    ("publish", &[shape::<Packages<publish::Package<'_>>>]),
+    ("registry add", &[shape::<registry::Wrote>]),
+    ("registry list", &[shape::<registry::Registries<'_>>]),
+    ("registry remove", &[shape::<registry::Wrote>]),
+    ("remove", &[shape::<change::Answer<'_>>]),
+    ("resolve", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
+    ("search", &[shape::<search::Answer<'_>>]),
+    ("status", &[shape::<Status>]),
+    #[cfg(feature = "publish")]
+    ("tag", &[shape::<tag::Answer>]),
+    ("tree", &[shape::<tree::Answer>]),
+    ("unpin", &[shape::<change::Answer<'_>>]),
+    ("update", &[shape::<change::Answer<'_>>]),
+    ("upgrade", &[shape::<change::Answer<'_>>]),
+    ("vendor", &[shape::<change::Answer<'_>>, shape::<vendor::Undone>]),
+    ("verify", &[shape::<verify::Report>]),
+    ("versions", &[shape::<Versions>]),
+    ("what-if", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
+    ("which", &[shape::<which::Place>, shape::<which::Places>]),
+    ("why", &[shape::<Why>]),
+    #[cfg(feature = "publish")]
+    ("yank", &[shape::<yank::Answer>]),
+];
+
+fn shape<A: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let description = A::json_schema(generator).remove("description");
+    let mut schema = Document::<A>::json_schema(generator);
+    schema.insert("description".to_owned(), description.unwrap_or_default());
+    schema
+}
+
+/// The schema of what a command answers.
+fn answer(command: &str) -> Result<Schema, CommandError> {
+    let Some((_, shapes)) = ANSWERS.iter().find(|(name, _)| *name == command) else {
+        let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
+        let message = match command {
+            "" => "`mu schema answer` needs the command whose answer it describes".to_owned(),
+            command => format!("there is no answer `{command}`"),
+        };
+        let hint = format!("these are described: {}", names.join(", "));
+        return Err(CommandError::new(Code::Usage, message).hint(hint));
+    };
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schemas: Vec<Schema> = shapes.iter().map(|shape| shape(&mut generator)).collect();
+    let one = match schemas.len() {
+        1 => schemas.remove(0),
+        _ => json_schema!({ "anyOf": schemas }),
+    };
+    let meta = generator.settings().meta_schema.clone();
+    let mut schema = json_schema!({ "$schema": meta, "title": format!("mu {command} --json") });
+    let all = schema.ensure_object();
+    all.extend(one.as_object().cloned().unwrap_or_default());
+    all.insert("$defs".to_owned(), generator.take_definitions(true).into());
+    Ok(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// The names of commands that have no commands below them.
+    fn leaves(command: &clap::Command, name: &str, all: &mut Vec<String>) {
+        for inner in command.get_subcommands() {
+            leaves(inner, format!("{name} {}", inner.get_name()).trim_start(), all);
+        }
+        if !command.has_subcommands() {
+            all.push(name.to_owned());
+        }
+    }
+
+    #[test]
+    fn the_answer_of_every_command_is_described() {
+        let mut program = Cli::command();
+        program.build();
+        let mut commands = Vec::new();
+        leaves(&program, "", &mut commands);
+        commands.push("error".to_owned());
+        // One runs until it is stopped, the other prints a schema itself.
+        commands.retain(|name| name != "hub serve" && name != "schema");
+        commands.sort();
+        let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, commands);
+    }
+
+    /// The places of fields without a description, in a schema and those below it.
+    fn undescribed(schema: &serde_json::Value, place: &str, found: &mut Vec<String>) {
+        match schema {
+            serde_json::Value::Object(keys) => {
+                for (key, value) in keys {
+                    let place = format!("{place}/{key}");
+                    let fields = value.as_object().filter(|_| key == "properties");
+                    let bare = fields.into_iter().flatten().filter(|(_, field)| {
+                        field.get("description").is_none() && field.get("$ref").is_none()
+                    });
+                    found.extend(bare.map(|(field, _)| format!("{place}/{field}")));
+                    undescribed(value, &place, found);
+                }
+            }
+            serde_json::Value::Array(all) => {
+                all.iter().for_each(|one| undescribed(one, place, found));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_field_is_described() {
+        let mut found = Vec::new();
+        for (name, _) in ANSWERS {
+            let schema = answer(name).expect("is described").to_value();
+            undescribed(&schema, name, &mut found);
+        }
+        assert!(found.is_empty(), "{found:#?}");
+    }
+
+    #[test]
+    fn an_answer_that_there_is_not_is_told_by_those_that_there_are() {
+        for command in ["", "lst"] {
+            let error = answer(command).expect_err("is none");
+            assert!(error.hints[0].contains("hub token add, hub token list"), "{:?}", error.hints);
+        }
+    }
 }

@@ -2,12 +2,15 @@
 
 use anstyle::Style;
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::filter::Filter;
 use crate::cli::{Context, Ending};
+use crate::lock::Source;
 use crate::ops::Scope;
 use crate::ops::search::{FoundPackage, SearchRequest, search};
+use crate::reference::PackageId;
 use crate::report::{FAINT, NOTICE, STRONG, Table};
 
 #[derive(Debug, Args)]
@@ -44,9 +47,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     };
     let found = search(&session, &request)?;
     if context.shell.is_json() {
-        let packages: Vec<Value> = found.packages.iter().map(to_json).collect();
-        context.json(&json!({ "packages": packages, "total": found.total }))?;
-        return Ok(0);
+        let packages = found.packages.iter().map(Package::new).collect();
+        return context.json(&Answer { packages, total: found.total });
     }
     if found.packages.is_empty() {
         let words = arguments.words.join(" ");
@@ -88,16 +90,52 @@ fn short(text: &str) -> String {
     }
 }
 
-fn to_json(package: &FoundPackage) -> Value {
-    json!({
-        "id": package.id.to_string(),
-        "name": package.line.name,
-        "latest": package.latest,
-        "appVersion": package.line.app_version,
-        "description": package.line.description,
-        "keywords": package.line.keywords,
-        "movedTo": package.line.moved_to,
-        "source": package.source.to_string(),
-        "locked": package.locked,
-    })
+/// What `mu search` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer<'a> {
+    /// The packages, best first.
+    packages: Vec<Package<'a>>,
+    /// How many there are; with a filter only those that are listed are counted.
+    total: usize,
+}
+
+/// A package that was found.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Package<'a> {
+    /// The package.
+    id: &'a PackageId,
+    /// Its name in its registry.
+    name: &'a str,
+    /// Its newest release, of those that the filter lets through.
+    latest: &'a str,
+    /// The version of what that packages.
+    app_version: &'a Option<String>,
+    /// What it is, in a sentence.
+    description: &'a Option<String>,
+    /// Words to find it by.
+    keywords: &'a [String],
+    /// The package that took its place.
+    moved_to: &'a Option<String>,
+    /// Where it was found.
+    source: &'a Source,
+    /// The version in `Mu.lock`, if it is there.
+    locked: &'a Option<String>,
+}
+
+impl<'a> Package<'a> {
+    fn new(package: &'a FoundPackage) -> Self {
+        let line = &package.line;
+        Self {
+            id: &package.id,
+            name: &line.name,
+            latest: &package.latest,
+            app_version: &line.app_version,
+            description: &line.description,
+            keywords: &line.keywords,
+            moved_to: &line.moved_to,
+            source: &package.source,
+            locked: &package.locked,
+        }
+    }
 }

@@ -1,11 +1,10 @@
 //! `mu status`.
 
 use clap::Args;
-use serde_json::json;
 
-use crate::cli::{Context, Ending};
+use crate::cli::{Context, Ending, Stop};
 use crate::ops::Scope;
-use crate::ops::status::status;
+use crate::ops::status::{Member, Placed, Status, status};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, count};
 
 #[derive(Debug, Args)]
@@ -19,58 +18,33 @@ pub(crate) struct Arguments {}
 
 pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
-    let status = status(&session)?;
-    let is_fine = status.differences.is_empty() && status.missing.is_empty();
-    if context.shell.is_json() {
-        let members: Vec<_> = status
-            .members
-            .iter()
-            .map(
-                |(name, version, place)| json!({ "name": name, "version": version, "path": place }),
-            )
-            .collect();
-        let placed: Vec<_> =
-            status.placed.iter().map(|(id, place)| json!({ "id": id, "path": place })).collect();
-        context.json(&json!({
-            "root": status.root.display().to_string(),
-            "members": members,
-            "lock": { "exists": status.has_lock, "packages": status.locked, "differences": status.differences },
-            "missing": status.missing,
-            "placed": placed,
-            "upToDate": is_fine,
-        }))?;
-        return Ok(0);
-    }
+    context.answer(&status(&session)?, |status| print(context, status))
+}
+
+fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     context.line(&format!("workspace {STRONG}{}{STRONG:#}", status.root.display()))?;
-    for (name, version, place) in &status.members {
+    for Member { name, version, path } in &status.members {
         let version = version.as_deref().unwrap_or("without a version");
-        context.line(&format!("  {name} {version} {FAINT}{place}{FAINT:#}"))?;
+        context.line(&format!("  {name} {version} {FAINT}{path}{FAINT:#}"))?;
     }
-    for (id, place) in &status.placed {
-        let place = if place.is_empty() { "." } else { place };
+    for Placed { id, path } in &status.placed {
+        let path = if path.is_empty() { "." } else { path };
         context.line(&format!(
-            "{NOTICE}used from the workspace{NOTICE:#}: {id} {FAINT}{place}{FAINT:#}"
+            "{NOTICE}used from the workspace{NOTICE:#}: {id} {FAINT}{path}{FAINT:#}"
         ))?;
     }
-    if !status.differences.is_empty() {
-        context.line(&format!("{BAD}Mu.lock is out of date{BAD:#}:"))?;
-        for difference in &status.differences {
-            context.line(&format!("  {difference}"))?;
+    let lists =
+        [("Mu.lock is out of date", &status.lock.differences), ("not installed", &status.missing)];
+    for (heading, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        context.line(&format!("{BAD}{heading}{BAD:#}:"))?;
+        for line in list {
+            context.line(&format!("  {line}"))?;
         }
     }
-    if !status.missing.is_empty() {
-        context.line(&format!("{BAD}not installed{BAD:#}:"))?;
-        for missing in &status.missing {
-            context.line(&format!("  {missing}"))?;
-        }
-    }
-    if is_fine {
-        context.line(&format!(
-            "{GOOD}up to date{GOOD:#}: {} locked and installed",
-            count(status.locked, "package")
-        ))?;
-    } else {
+    if !status.up_to_date {
         context.shell.status("run `mu get`");
+        return Ok(());
     }
-    Ok(0)
+    let count = count(status.lock.packages, "package");
+    context.line(&format!("{GOOD}up to date{GOOD:#}: {count} locked and installed"))
 }

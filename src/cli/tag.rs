@@ -1,11 +1,13 @@
 //! `mu tag`.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::tag::{TagRequest, tag};
+use crate::ops::yank::Marked;
 use crate::report::printable;
 
 #[derive(Debug, Args)]
@@ -29,6 +31,23 @@ pub(crate) struct Arguments {
     to: Option<String>,
 }
 
+/// What `mu tag` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer {
+    /// The package's name at the hub.
+    name: String,
+    /// The version.
+    version: String,
+    /// The hub.
+    place: String,
+    /// The tag.
+    tag: String,
+    /// Whether the version has it now.
+    tagged: bool,
+    /// Whether that was not so before.
+    changed: bool,
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let request = TagRequest {
@@ -37,25 +56,15 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         undo: arguments.undo,
         to: arguments.to.clone(),
     };
-    let marked = tag(&session, &request)?;
-    if context.shell.is_json() {
-        context.json(&json!({
-            "name": marked.name,
-            "version": marked.version,
-            "place": marked.place,
-            "tag": arguments.tag,
-            "tagged": !arguments.undo,
-            "changed": marked.changed,
-        }))?;
-        return Ok(0);
-    }
-    let what = match (arguments.undo, marked.changed) {
-        (false, true) => "tagged",
-        (true, true) => "took the tag from",
-        (_, false) => "nothing to do for",
-    };
-    let place = printable(&marked.place);
-    let (name, version, tag) = (&marked.name, &marked.version, &arguments.tag);
-    context.line(&format!("{what} {name} {version}: {tag} in {place}"))?;
-    Ok(0)
+    let Marked { name, version, place, changed } = tag(&session, &request)?;
+    let (tag, tagged) = (request.tag, !request.undo);
+    let answer = Answer { name, version, place, tag, tagged, changed };
+    context.answer(&answer, |Answer { name, version, place, tag, tagged, changed }| {
+        let what = match (tagged, changed) {
+            (true, true) => "tagged",
+            (false, true) => "took the tag from",
+            (_, false) => "nothing to do for",
+        };
+        context.line(&format!("{what} {name} {version}: {tag} in {}", printable(place)))
+    })
 }

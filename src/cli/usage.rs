@@ -84,7 +84,7 @@ mod tests {
     fn programs_are_told_all_that_people_are() {
         check(
             &["mu", "schema", "x"],
-            "invalid value 'x' for '<FILE>' [possible values: manifest, workspace, lock]",
+            "invalid value 'x' for '<WHAT>' [possible values: manifest, workspace, lock, answer]",
             &["see `mu --help`"],
         );
         check(

@@ -1,6 +1,8 @@
 //! `mu vendor`.
 
 use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
@@ -25,20 +27,27 @@ pub(crate) struct Arguments {
     undo: bool,
 }
 
+/// What `mu vendor --undo` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Undone {
+    /// Whether packs are vendored: `false`.
+    vendored: bool,
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
     if arguments.undo {
         let was_vendored = session.packs().is_vendored();
         stop_vendoring(&session)?;
-        if context.shell.is_json() {
-            context.json(&serde_json::json!({ "vendored": false }))?;
-        } else if was_vendored {
-            context.shell.status("packs are no longer vendored; Git ignores them from now on");
-            context.shell.status("next: `git rm -r --cached .mu/packs`");
-        } else {
-            context.shell.status("packs are not vendored, nothing to do");
-        }
-        return Ok(0);
+        return context.answer(&Undone { vendored: false }, |_| {
+            if was_vendored {
+                context.shell.status("packs are no longer vendored; Git ignores them from now on");
+                context.shell.status("next: `git rm -r --cached .mu/packs`");
+            } else {
+                context.shell.status("packs are not vendored, nothing to do");
+            }
+            Ok(())
+        });
     }
     let outcome = vendor(&session, arguments.dry_run)?;
     let ending = change::print(context, &outcome)?;

@@ -1,7 +1,6 @@
 //! `mu verify`.
 
 use clap::Args;
-use serde_json::json;
 
 use crate::cli::{Context, Ending};
 use crate::ops::verify::{verify, verify_store};
@@ -39,17 +38,6 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
                 fault.problem
             ));
         }
-        let details: Vec<_> = report
-            .faults
-            .iter()
-            .map(|fault| {
-                json!({
-                    "what": fault.what,
-                    "path": fault.folder.display().to_string(),
-                    "problem": fault.problem,
-                })
-            })
-            .collect();
         let hint = if arguments.store {
             "`mu cache clean` empties the store; packs are fetched again when they are needed"
         } else {
@@ -57,13 +45,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         };
         return Err(CommandError::new(Code::Integrity, message)
             .hint(hint)
-            .with_details(json!({ "checked": report.checked, "faults": details }))
+            .with_details(&report)
             .into());
     }
-    if context.shell.is_json() {
-        context.json(&json!({ "checked": report.checked, "faults": [] }))?;
-    } else {
-        context.line(&format!("{} verified", count(report.checked, noun)))?;
-    }
-    Ok(0)
+    context.answer(&report, |report| {
+        context.line(&format!("{} verified", count(report.checked, noun)))
+    })
 }

@@ -2,7 +2,6 @@
 
 use anstyle::Style;
 use clap::Args;
-use serde_json::{Value, json};
 
 use crate::cli::filter::Filter;
 use crate::cli::{Context, Ending};
@@ -35,8 +34,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let found = versions(&session, &arguments.reference, &arguments.filter.to_versions())?;
     if context.shell.is_json() {
-        context.json(&to_json(&found))?;
-        return Ok(0);
+        return context.json(&found);
     }
     if found.shown.is_empty() {
         context.shell.status(&emptiness(&found));
@@ -46,12 +44,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     for version in &found.shown {
         let is_plain = version.usable && version.yanked.is_none() && !version.prerelease;
         let style = if is_plain { STRONG } else { FAINT };
-        let day = version.published.as_deref().map(|moment| moment.get(..10).unwrap_or(moment));
         let (mark_style, mark) = mark(version);
         table.row([
             (style, version.version.clone()),
             (Style::new(), version.app_version.clone().unwrap_or_default()),
-            (FAINT, day.unwrap_or_default().to_owned()),
+            (FAINT, version.day().unwrap_or_default().to_owned()),
             (Style::new(), version.channels.join(", ")),
             (mark_style, mark),
         ]);
@@ -106,34 +103,4 @@ fn mark(version: &ListedVersion) -> (Style, String) {
         _ => FAINT,
     };
     (style, marks.join("; "))
-}
-
-fn to_json(found: &Versions) -> Value {
-    let versions: Vec<Value> = found
-        .shown
-        .iter()
-        .map(|version| {
-            json!({
-                "version": version.version,
-                "appVersion": version.app_version,
-                "prerelease": version.prerelease,
-                "channels": version.channels,
-                "tags": version.tags,
-                "yanked": version.yanked.as_ref().map_or(json!(false), |reason| json!(reason)),
-                "published": version.published,
-                "commit": version.commit,
-                "apiVersion": version.api_version,
-                "muVersion": version.mu_version,
-                "usable": version.usable,
-                "movedTo": version.moved_to.as_ref().map(ToString::to_string),
-                "locked": version.locked,
-            })
-        })
-        .collect();
-    json!({
-        "id": found.id.to_string(),
-        "source": found.source.as_ref().map(ToString::to_string),
-        "versions": versions,
-        "total": found.total,
-    })
 }

@@ -1,13 +1,15 @@
 //! `mu which`.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
-use crate::ops::Scope;
 use crate::ops::which::{All, which, which_all};
+use crate::ops::{Events as _, Scope, Session};
+use crate::reference::PackageId;
 use crate::report::{FAINT, GOOD, NOTICE};
-use crate::search::State;
+use crate::search::{Candidate, Found, State};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -27,66 +29,105 @@ pub(crate) struct Arguments {
     all: bool,
 }
 
+/// What `mu which` answers: where the reference leads.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Place {
+    /// The package.
+    id: PackageId,
+    /// Its folder.
+    path: String,
+    /// Which of the eight places that is; none for a folder that the reference itself names.
+    place: Option<u8>,
+    /// The package's version, if it is known.
+    version: Option<String>,
+    /// The exported element that was asked for, if the reference names one.
+    element: Option<String>,
+}
+
+/// What `mu which --all` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Places {
+    /// The eight places, in order.
+    places: Vec<Looked>,
+}
+
+/// One of the eight places.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Looked {
+    /// Its number.
+    place: u8,
+    /// The folder.
+    path: String,
+    /// What was found there.
+    state: Looks,
+    /// Why a package that is there will not do.
+    why: Option<String>,
+}
+
+/// What was found at a place.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Looks {
+    /// A package that will do.
+    Hit,
+    /// No package.
+    Miss,
+    /// A package that will not do.
+    #[serde(rename = "passed over")]
+    PassedOver,
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     if arguments.all {
         return all(context, &session, &arguments.reference);
     }
     let found = which(&session, &arguments.reference)?;
+    warn(context, &found);
+    let place = Place {
+        id: found.id,
+        path: found.place.folder.display().to_string(),
+        place: (found.place.number > 0).then_some(found.place.number),
+        version: found.hit.version.as_ref().map(ToString::to_string),
+        element: found.element,
+    };
+    context.answer(&place, |place| context.line(&place.path))
+}
+
+fn warn(context: &Context, found: &Found) {
     for note in &found.notes {
-        crate::ops::Events::warning(&*context.shell, &note.to_string());
+        context.shell.warning(&note.to_string());
     }
-    if context.shell.is_json() {
-        context.json(&json!({
-            "id": found.id.to_string(),
-            "path": found.place.folder.display().to_string(),
-            "place": (found.place.number > 0).then_some(found.place.number),
-            "version": found.hit.version.as_ref().map(ToString::to_string),
-            "element": found.element,
-        }))?;
-        return Ok(0);
+}
+
+fn all(context: &Context, session: &Session, reference: &str) -> Ending {
+    let All { candidates, found } = which_all(session, reference)?;
+    if let Ok(found) = &found {
+        warn(context, found);
     }
-    context.line(&found.place.folder.display().to_string())?;
+    let answer = Places { places: candidates.iter().map(looked).collect() };
+    context.answer(&answer, |answer| {
+        for Looked { place, path, state, why } in &answer.places {
+            let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            let state = match state {
+                Looks::Hit => format!("{GOOD}hit{GOOD:#}"),
+                Looks::Miss => format!("{FAINT}miss{FAINT:#}"),
+                Looks::PassedOver => format!("{NOTICE}passed over{NOTICE:#}"),
+            };
+            context.line(&format!("{place}  {path}  {state}{why}"))?;
+        }
+        Ok(())
+    })?;
+    found?;
     Ok(0)
 }
 
-fn all(context: &Context, session: &crate::ops::Session, reference: &str) -> Ending {
-    let All { candidates, found } = which_all(session, reference)?;
-    for note in found.iter().flat_map(|found| &found.notes) {
-        crate::ops::Events::warning(&*context.shell, &note.to_string());
-    }
-    if context.shell.is_json() {
-        let places: Vec<_> = candidates
-            .iter()
-            .map(|candidate| {
-                let (state, why) = match &candidate.state {
-                    State::Hit(_) => ("hit", None),
-                    State::Miss => ("miss", None),
-                    State::PassedOver(reason) => ("passed over", Some(reason.to_string())),
-                };
-                json!({
-                    "place": candidate.place.number,
-                    "path": candidate.place.folder.display().to_string(),
-                    "state": state,
-                    "why": why,
-                })
-            })
-            .collect();
-        context.json(&json!({ "places": places }))?;
-    } else {
-        for candidate in &candidates {
-            let state = match &candidate.state {
-                State::Hit(_) => format!("{GOOD}hit{GOOD:#}"),
-                State::Miss => format!("{FAINT}miss{FAINT:#}"),
-                State::PassedOver(reason) => format!("{NOTICE}passed over{NOTICE:#}: {reason}"),
-            };
-            context.line(&format!(
-                "{}  {}  {state}",
-                candidate.place.number,
-                candidate.place.folder.display()
-            ))?;
-        }
-    }
-    found?;
-    Ok(0)
+fn looked(candidate: &Candidate) -> Looked {
+    let (state, why) = match &candidate.state {
+        State::Hit(_) => (Looks::Hit, None),
+        State::Miss => (Looks::Miss, None),
+        State::PassedOver(reason) => (Looks::PassedOver, Some(reason.to_string())),
+    };
+    let path = candidate.place.folder.display().to_string();
+    Looked { place: candidate.place.number, path, state, why }
 }

@@ -1,11 +1,12 @@
 //! `mu yank`.
 
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::Scope;
-use crate::ops::yank::{YankRequest, yank};
+use crate::ops::yank::{Marked, YankRequest, yank};
 use crate::report::printable;
 
 #[derive(Debug, Args)]
@@ -29,6 +30,21 @@ pub(crate) struct Arguments {
     to: Option<String>,
 }
 
+/// What `mu yank` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Answer {
+    /// The package's name at the hub.
+    name: String,
+    /// The version.
+    version: String,
+    /// The hub.
+    place: String,
+    /// Whether the version is withdrawn now.
+    yanked: bool,
+    /// Whether that was not so before.
+    changed: bool,
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let request = YankRequest {
@@ -37,24 +53,15 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         undo: arguments.undo,
         to: arguments.to.clone(),
     };
-    let marked = yank(&session, &request)?;
-    if context.shell.is_json() {
-        context.json(&json!({
-            "name": marked.name,
-            "version": marked.version,
-            "place": marked.place,
-            "yanked": !arguments.undo,
-            "changed": marked.changed,
-        }))?;
-        return Ok(0);
-    }
-    let what = match (arguments.undo, marked.changed) {
-        (false, true) => "yanked",
-        (true, true) => "no longer yanked:",
-        (false, false) => "already yanked:",
-        (true, false) => "not yanked, nothing to do:",
-    };
-    let place = printable(&marked.place);
-    context.line(&format!("{what} {} {} in {place}", marked.name, marked.version))?;
-    Ok(0)
+    let Marked { name, version, place, changed } = yank(&session, &request)?;
+    let answer = Answer { name, version, place, yanked: !arguments.undo, changed };
+    context.answer(&answer, |Answer { name, version, place, yanked, changed }| {
+        let what = match (yanked, changed) {
+            (true, true) => "yanked",
+            (false, true) => "no longer yanked:",
+            (true, false) => "already yanked:",
+            (false, false) => "not yanked, nothing to do:",
+        };
+        context.line(&format!("{what} {name} {version} in {}", printable(place)))
+    })
 }

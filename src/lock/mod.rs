@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mu_provider::{ArchiveDigest, Digest};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::fs::{self, FileError};
 use crate::manifest::source::SourceError;
@@ -122,7 +124,9 @@ pub struct Requested {
 }
 
 /// Where a package came from: `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(into = "String")]
+#[schemars(inline)]
 pub struct Source {
     /// The provider's name, or `workspace`.
     pub provider: String,
@@ -188,6 +192,12 @@ impl Source {
     fn parse(text: &str) -> Option<Self> {
         let (provider, place) = text.split_once('+')?;
         Some(Self::new(provider, place))
+    }
+}
+
+impl From<Source> for String {
+    fn from(source: Source) -> Self {
+        source.to_string()
     }
 }
 

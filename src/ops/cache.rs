@@ -1,7 +1,11 @@
 //! `cache` and `doctor`: what mu keeps on this machine, and whether it can work here.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::env::Environment;
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
@@ -10,11 +14,13 @@ use crate::packs::remove_orphans;
 use crate::store::Store;
 
 /// What the cache folder holds, by part.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CacheSize {
+    /// The bytes of all parts.
+    pub total: u64,
     /// The parts (`store`, `index`, `git`, `catalogs`, `downloads`, `packs`) and their bytes; a file with several names
     /// counts once.
-    pub parts: Vec<(String, u64)>,
+    pub parts: BTreeMap<String, u64>,
 }
 
 /// Measures the cache folder.
@@ -23,32 +29,33 @@ pub struct CacheSize {
 ///
 /// When it cannot be read.
 pub fn cache_size(cache: &Path) -> Result<CacheSize, FileError> {
-    let mut parts = Vec::new();
+    let mut size = CacheSize::default();
     let entries = match std::fs::read_dir(cache) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(CacheSize::default());
+            return Ok(size);
         }
         Err(error) => return Err(FileError::new("read the folder", cache, error)),
     };
     for entry in entries {
         let entry = entry.at("read the folder", cache)?;
         let files = walkdir::WalkDir::new(entry.path()).into_iter().flatten();
-        let bytes = files
+        let bytes: u64 = files
             .filter(|file| file.file_type().is_file())
             .filter_map(|file| file.metadata().ok())
             .map(|metadata| metadata.len())
             .sum();
-        parts.push((entry.file_name().to_string_lossy().into_owned(), bytes));
+        size.total += bytes;
+        size.parts.insert(entry.file_name().to_string_lossy().into_owned(), bytes);
     }
-    parts.sort();
-    Ok(CacheSize { parts })
+    Ok(size)
 }
 
 /// What pruning removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pruned {
     /// Trees that no pack shares files with.
+    #[serde(rename = "removed")]
     pub trees: usize,
     /// Their bytes.
     pub bytes: u64,
@@ -129,7 +136,7 @@ fn links(_path: &Path) -> u64 {
 }
 
 /// One thing that `doctor` looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// What was looked at.
     pub subject: String,

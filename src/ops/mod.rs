@@ -22,6 +22,7 @@ pub mod cache;
 pub mod get;
 pub mod graph;
 pub mod init;
+pub mod list;
 pub mod login;
 mod lookup;
 pub mod outdated;
@@ -37,9 +38,9 @@ pub mod vendor;
 pub mod verify;
 pub mod what_if;
 pub mod which;
-pub mod why;
 
 pub use self::apply::outcome::{Change, Outcome};
+pub use self::graph::{tree, why};
 pub use self::lookup::{filter, info, search, versions};
 #[cfg(feature = "hub")]
 pub use self::publication::pack;

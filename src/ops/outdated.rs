@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::least::resolve_newest;
@@ -15,7 +18,8 @@ use crate::select::{Asking, Obstacle, Request, Update};
 use crate::workspace::Resolution;
 
 /// A package that could move.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Outdated {
     /// The package.
     pub id: PackageId,
@@ -33,6 +37,9 @@ pub struct Outdated {
     pub moved_to: Option<String>,
     /// Why its version was withdrawn, if it was; empty if no reason was given.
     pub yanked: Option<String>,
+    /// Whether it moves as soon as `Mu.lock` lets it; else nothing asks for more than its version.
+    #[serde(skip)]
+    pub only_locked: bool,
 }
 
 /// Finds what could move.
@@ -96,6 +103,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             held_back_by,
             moved_to,
             yanked,
+            only_locked: session.resolution() == Resolution::Highest,
         });
     }
     session.save_index();

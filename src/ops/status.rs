@@ -2,29 +2,66 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::{named, wanted};
+use crate::ops::session::json;
 use crate::ops::{CommandError, Session};
 use crate::packs::Wanted;
+use crate::reference::PackageId;
 
 /// How a workspace stands.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Status {
     /// Its root folder.
+    #[serde(serialize_with = "json::path")]
+    #[schemars(with = "String")]
     pub root: PathBuf,
-    /// Its own packages: name, version and folder.
-    pub members: Vec<(String, Option<String>, String)>,
-    /// Whether there is a lock.
-    pub has_lock: bool,
-    /// How the lock differs from what is asked for, a line each.
-    pub differences: Vec<String>,
-    /// Packages in the lock.
-    pub locked: usize,
+    /// Its own packages.
+    pub members: Vec<Member>,
+    /// How its lock stands.
+    pub lock: LockStatus,
     /// Locked packages that are not installed as the lock says.
     pub missing: Vec<String>,
-    /// Packages that are used from the workspace instead of a registry: id and folder.
-    pub placed: Vec<(String, String)>,
+    /// Packages that are used from the workspace instead of a registry.
+    pub placed: Vec<Placed>,
+    /// Whether the lock is what the manifests ask for, and all of it is installed.
+    pub up_to_date: bool,
+}
+
+/// A package of the workspace.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its version, if it has one.
+    pub version: Option<String>,
+    /// Its folder, relative to the root.
+    pub path: String,
+}
+
+/// How a lock stands.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LockStatus {
+    /// Whether there is one.
+    pub exists: bool,
+    /// How many packages it names that are not the workspace's own.
+    pub packages: usize,
+    /// How it differs from what is asked for, a line each.
+    pub differences: Vec<String>,
+}
+
+/// A package that is used from the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Placed {
+    /// The package.
+    pub id: PackageId,
+    /// Its folder, relative to the root; empty for the root itself.
+    pub path: String,
 }
 
 /// Looks at the workspace.
@@ -34,7 +71,7 @@ pub struct Status {
 /// When lock or state cannot be read.
 pub fn status(session: &Session) -> Result<Status, CommandError> {
     let lock = session.lockfile()?;
-    let has_lock = lock.is_some();
+    let exists = lock.is_some();
     let lock = lock.unwrap_or_default();
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     let differences = requirements.differences(session, &lock);
@@ -42,38 +79,39 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let locked: Vec<Wanted> = wanted(&lock).map(|(_, wanted)| wanted).collect();
     let state = packs.recognized(|| named(&lock))?;
     let missing = packs.missing(&state, &locked).into_iter();
-    let missing = missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
+    let missing: Vec<String> =
+        missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
     for warning in other_places::left_out(session, &lock) {
         session.events.warning(&warning);
     }
-    let mut placed: Vec<(String, String)> = requirements
-        .asked
-        .iter()
-        .filter_map(|asked| {
-            let local = requirements.local(session, &asked.requirement.id)?;
-            Some((asked.requirement.id.to_string(), local.place.clone()))
-        })
-        .chain(
-            lock.packages
-                .iter()
-                .filter(|package| package.source.is_workspace())
-                .map(|package| (package.id.to_string(), package.source.place.clone())),
-        )
-        .collect();
+    let mut placed: Vec<Placed> =
+        requirements
+            .asked
+            .iter()
+            .filter_map(|asked| {
+                let id = asked.requirement.id.clone();
+                let path = requirements.local(session, &id)?.place.clone();
+                Some(Placed { id, path })
+            })
+            .chain(lock.packages.iter().filter(|package| package.source.is_workspace()).map(
+                |package| Placed { id: package.id.clone(), path: package.source.place.clone() },
+            ))
+            .collect();
     placed.sort();
     placed.dedup();
-    let members = session.workspace.members.iter().map(|member| {
-        let version = member.manifest.version.as_ref().map(ToString::to_string);
-        let place = if member.place.is_empty() { ".".to_owned() } else { member.place.clone() };
-        (member.manifest.name.to_string(), version, place)
+    let members = session.workspace.members.iter().map(|member| Member {
+        name: member.manifest.name.to_string(),
+        version: member.manifest.version.as_ref().map(ToString::to_string),
+        path: if member.place.is_empty() { ".".to_owned() } else { member.place.clone() },
     });
+    let up_to_date = differences.is_empty() && missing.is_empty();
+    let own = lock.packages.iter().filter(|package| package.source.is_workspace()).count();
     Ok(Status {
         root: session.workspace.root.clone(),
         members: members.collect(),
-        has_lock,
-        differences,
-        locked: lock.packages.iter().filter(|package| !package.source.is_workspace()).count(),
+        lock: LockStatus { exists, packages: lock.packages.len() - own, differences },
         missing,
         placed,
+        up_to_date,
     })
 }

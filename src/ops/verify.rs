@@ -5,25 +5,30 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mu_provider::Digest;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::guard;
 use crate::ops::session::installed_packs::wanted;
+use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
 use crate::packs::{HashError, hash_folder};
 
 /// What is wrong with one pack or stored tree.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Fault {
     /// The package's id and version, or the tree's digest.
     pub what: String,
     /// Its folder.
+    #[serde(rename = "path", serialize_with = "json::path")]
+    #[schemars(with = "String")]
     pub folder: std::path::PathBuf,
     /// What is wrong.
     pub problem: String,
 }
 
 /// What verifying found.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Report {
     /// How many packs or trees were looked at.
     pub checked: usize,

@@ -2,10 +2,12 @@
 
 use std::error::Error;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::manifest::source::SourceError;
-use crate::ops::CommandError;
+use crate::ops::{Code, CommandError};
 use crate::reference::ReferenceError;
 use crate::report::text::printable;
 use crate::report::{BAD, FAINT, HELP};
@@ -56,26 +58,42 @@ pub(super) fn text(error: &CommandError, coloured: bool) -> String {
     text
 }
 
-/// The error for programs.
-pub fn json(error: &CommandError) -> Value {
-    let mut message = error.error.to_string();
-    let mut cause = error.error.source();
-    while let Some(current) = cause {
-        let text = current.to_string();
-        if !message.contains(&text) {
-            message = format!("{message}: {text}");
+/// What a command that failed prints on stderr under `--json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Failure<'a> {
+    /// The error.
+    error: Fault<'a>,
+}
+
+/// An error, for programs.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Fault<'a> {
+    /// What went wrong, in a word that stays the same.
+    code: Code,
+    /// What went wrong, with its causes.
+    message: String,
+    /// What to do about it, a line each.
+    help: Option<String>,
+    /// Facts, by the code.
+    details: &'a Value,
+}
+
+impl<'a> Failure<'a> {
+    /// The error, as it is printed.
+    pub fn new(error: &'a CommandError) -> Self {
+        let mut message = error.error.to_string();
+        let mut cause = error.error.source();
+        while let Some(current) = cause {
+            let text = current.to_string();
+            if !message.contains(&text) {
+                message = format!("{message}: {text}");
+            }
+            cause = current.source();
         }
-        cause = current.source();
+        let own = error.in_source().and_then(SourceError::help_text);
+        let hints: Vec<&str> =
+            own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
+        let help = (!hints.is_empty()).then(|| hints.join("\n"));
+        Self { error: Fault { code: error.code, message, help, details: &error.details } }
     }
-    let own = error.in_source().and_then(SourceError::help_text);
-    let hints: Vec<&str> = own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();
-    let help = if hints.is_empty() { json!(null) } else { json!(hints.join("\n")) };
-    json!({
-        "error": {
-            "code": error.code.as_str(),
-            "message": message,
-            "help": help,
-            "details": error.details,
-        }
-    })
 }

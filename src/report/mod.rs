@@ -8,17 +8,20 @@ mod progress;
 mod table;
 mod text;
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Mutex;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::guard;
 use crate::ops::{CommandError, Events, Stage};
 use crate::report::progress::ProgressLine;
 
-pub use crate::report::error::json as error_json;
+pub use crate::report::error::Failure;
 pub use crate::report::table::Table;
 pub use crate::report::text::{count, printable, size};
 
@@ -66,7 +69,21 @@ pub struct Shell {
     coloured_errors: bool,
     progress: ProgressLine,
     /// What was warned of; with `--json`, part of the answer instead of lines on stderr.
-    warned: Mutex<std::collections::BTreeSet<String>>,
+    warned: Mutex<BTreeSet<String>>,
+}
+
+/// The one JSON document of a command: its answer, and what was warned of on the way.
+#[derive(Serialize, JsonSchema)]
+pub struct Document<'a, A> {
+    #[serde(flatten)]
+    answer: &'a A,
+    /// What was warned of, if anything was.
+    #[serde(skip_serializing_if = "is_empty")]
+    warnings: &'a BTreeSet<String>,
+}
+
+fn is_empty(warnings: &&BTreeSet<String>) -> bool {
+    warnings.is_empty()
 }
 
 /// Bold, for what the eye should find.
@@ -148,15 +165,9 @@ impl Shell {
     /// # Errors
     ///
     /// When stdout is closed.
-    pub fn json(&self, value: &serde_json::Value) -> io::Result<()> {
-        let mut value = value.clone();
-        let warned = guard::lock(&self.warned);
-        if let (Some(object), false) = (value.as_object_mut(), warned.is_empty()) {
-            object.insert("warnings".to_owned(), warned.iter().cloned().collect());
-        }
-        drop(warned);
-        let text = serde_json::to_string_pretty(&value).expect("JSON values always serialise");
-        self.line(&text)
+    pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
+        let document = Document { answer, warnings: &guard::lock(&self.warned) };
+        self.line(&serde_json::to_string_pretty(&document)?)
     }
 
     /// Says on stderr what was done.
@@ -169,7 +180,8 @@ impl Shell {
     /// Prints an error: what, why, what to do; or its JSON form.
     pub fn error(&self, error: &CommandError) {
         let text = if self.options.json {
-            format!("{}\n", error::json(error))
+            let failure = serde_json::to_string(&Failure::new(error));
+            format!("{}\n", failure.expect("texts always serialise"))
         } else {
             error::text(error, self.coloured_errors)
         };

@@ -1,8 +1,10 @@
 //! `--json`: one document on stdout, nothing beside it, whatever the command.
 
-use serde_json::Value;
+use std::fs::File;
 
-use crate::support::{Package, Sandbox};
+use serde_json::{Value, json};
+
+use crate::support::{Package, Sandbox, conforms, described};
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&["aws/app#^1"]);
@@ -16,57 +18,85 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
+/// What is asked in a workspace, one after the other.
+const IN_A_WORKSPACE: &[&[&str]] = &[
+    &["get", "--dry-run"],
+    &["get"],
+    &["get"],
+    &["get", "-g", "aws/s3"],
+    &["add", "aws/s3"],
+    &["pin"],
+    &["unpin"],
+    &["remove", "aws/s3"],
+    &["get", "aws/s3"],
+    &["downgrade", "aws/app#1.0.0"],
+    &["upgrade", "--dry-run"],
+    &["update"],
+    &["update", "aws/app"],
+    &["resolve"],
+    &["resolve", "--compare"],
+    &["what-if", "--with", "aws/s3"],
+    &["vendor"],
+    &["vendor", "--undo"],
+    &["which", "aws/app"],
+    &["which", "aws/ec2#^1"],
+    &["which", "--all", "aws/app"],
+    &["list"],
+    &["list", "-g"],
+    &["list", "--workspace"],
+    &["tree"],
+    &["tree", "-i", "aws/app"],
+    &["why", "aws/app"],
+    &["graph"],
+    &["graph", "--format", "svg"],
+    &["outdated"],
+    &["outdated", "-g"],
+    &["status"],
+    &["info", "aws/app"],
+    &["versions", "aws/app"],
+    &["verify"],
+    &["verify", "-g"],
+    &["verify", "--store"],
+    &["registry", "add", "demo.acme.co/", "../hub"],
+    &["registry", "list"],
+    &["registry", "remove", "demo.acme.co/"],
+    &["doctor"],
+    &["completions", "zsh"],
+    &["man"],
+    &["man", "--into", "man"],
+    &["cache", "dir"],
+    &["cache", "size"],
+    &["cache", "prune"],
+    &["cache", "clean"],
+    &["schema", "manifest"],
+    &["schema", "workspace"],
+    &["schema", "lock"],
+    &["schema", "answer", "cache", "size"],
+    &["init", "acme/web", "-C", "../hub"],
+    &["logout", "hub.mu.com"],
+];
+
+/// What is asked of hubs.
+const OF_HUBS: &[&[&str]] = &[
+    &["hub", "init", "../other"],
+    &["hub", "token", "add", "../other", "ci", "--namespace", "acme"],
+    &["hub", "token", "list", "../other"],
+    &["hub", "token", "revoke", "../other", "ci"],
+    &["pack", "--dry-run"],
+    &["publish", "--to", "../other", "--dry-run"],
+    &["publish", "--to", "../other"],
+    &["tag", "acme/web#1.0.0", "beta", "--to", "../other"],
+    &["yank", "acme/web#1.0.0", "--to", "../other"],
+    &["registry", "add", "hub.mu.com/acme/", "../other"],
+    &["search", "web"],
+    &["mirror", "aws/app", "--to", "../other"],
+    &["hub", "check", "../other"],
+];
+
 #[test]
 fn every_answer_is_one_document() {
     let sandbox = sandbox();
-    for arguments in [
-        &["get", "--dry-run"][..],
-        &["get"],
-        &["get"],
-        &["get", "-g", "aws/s3"],
-        &["add", "aws/s3"],
-        &["pin"],
-        &["unpin"],
-        &["remove", "aws/s3"],
-        &["get", "aws/s3"],
-        &["update"],
-        &["update", "aws/app"],
-        &["resolve"],
-        &["what-if", "--with", "aws/s3"],
-        &["which", "aws/app"],
-        &["which", "aws/ec2#^1"],
-        &["which", "--all", "aws/app"],
-        &["list"],
-        &["list", "-g"],
-        &["list", "--workspace"],
-        &["tree"],
-        &["tree", "-i", "aws/app"],
-        &["why", "aws/app"],
-        &["graph"],
-        &["graph", "--format", "svg"],
-        &["outdated"],
-        &["outdated", "-g"],
-        &["status"],
-        &["info", "aws/app"],
-        &["versions", "aws/app"],
-        &["verify"],
-        &["verify", "-g"],
-        &["verify", "--store"],
-        &["registry", "add", "demo.acme.co/", "../hub"],
-        &["registry", "list"],
-        &["registry", "remove", "demo.acme.co/"],
-        &["doctor"],
-        &["completions", "zsh"],
-        &["man"],
-        &["man", "--into", "man"],
-        &["cache", "dir"],
-        &["cache", "size"],
-        &["cache", "prune"],
-        &["cache", "clean"],
-        &["schema", "manifest"],
-        &["schema", "workspace"],
-        &["schema", "lock"],
-    ] {
+    for arguments in IN_A_WORKSPACE {
         let mut all = arguments.to_vec();
         all.push("--json");
         let run = sandbox.mu(&all).ok();
@@ -77,6 +107,54 @@ fn every_answer_is_one_document() {
         all.extend(&arguments[..1]);
         all.push("--help");
         sandbox.mu(&all).ok();
+    }
+}
+
+#[test]
+fn hubs_answer_in_one_document_too() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/app", "1.0.0")]);
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    for arguments in OF_HUBS {
+        let run = sandbox.mu(&[arguments, &["--json"][..]].concat()).ok();
+        assert!(run.json().is_object(), "{}", run.shown());
+        assert_eq!(run.stderr, "", "{}", run.shown());
+    }
+    sandbox.write("token", "secret\n");
+    let login = ["login", "hub.acme.co", "--json"];
+    let mut command = sandbox.command(&login);
+    command.stdin(File::open(sandbox.path("work/token")).expect("was written"));
+    assert_eq!(sandbox.run(&login, command).ok().json()["host"], "hub.acme.co");
+}
+
+/// Every answer that a test reads is compared with its schema; here is one of each command.
+#[test]
+fn every_command_is_among_those_that_are_compared() {
+    let asked: Vec<&[&str]> = IN_A_WORKSPACE.iter().chain(OF_HUBS).copied().collect();
+    for name in described().iter().filter(|name| *name != "error" && *name != "login") {
+        let words: Vec<&str> = name.split(' ').collect();
+        assert!(asked.iter().any(|asked| asked.starts_with(&words)), "{name} is not asked");
+    }
+}
+
+#[test]
+fn what_a_schema_does_not_say_is_found() {
+    let fits = |answer: Value| conforms("which", &answer);
+    let place = |number: Value| json!({ "id": "a/b", "path": "/b", "place": number, "version": null, "element": null });
+    assert_eq!(fits(place(json!(1))), Ok(()));
+    assert_eq!(fits(place(Value::Null)), Ok(()));
+    assert_eq!(fits(json!({ "places": [] })), Ok(()));
+    for (answer, fault) in [
+        (place(json!("1")), "/place: should be"),
+        (json!({ "places": [], "more": 1 }), "/more: is not described"),
+        (json!({ "warnings": [] }), "should have \"places\""),
+        (
+            json!({ "places": [{ "place": 1, "path": "/b", "state": "there", "why": null }] }),
+            "/places/*/state: ",
+        ),
+    ] {
+        let error = fits(answer).expect_err("is not described");
+        assert!(error.contains(fault), "{error}");
     }
 }
 

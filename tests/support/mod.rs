@@ -10,6 +10,7 @@ mod keyring;
 mod run;
 mod s3;
 mod sandbox;
+mod schema;
 mod served;
 mod ssh;
 
@@ -37,5 +38,6 @@ pub(crate) use self::nginx::Nginx;
 pub(crate) use self::run::Run;
 pub(crate) use self::s3::S3Server;
 pub(crate) use self::sandbox::Sandbox;
+pub(crate) use self::schema::{conforms, described};
 pub(crate) use self::served::Served;
 pub(crate) use self::ssh::SshServer;

@@ -4,12 +4,15 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use super::schema::{conforms, fault};
+
 /// A finished run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    command: String,
     said: String,
 }
 
@@ -24,7 +27,7 @@ impl Run {
         let status = output.status.code().unwrap_or(-1);
         let (stdout, stderr) = (clean(text(&output.stdout)), clean(text(&output.stderr)));
         let said = format!("$ {command}\n{stdout}{stderr}[exit {status}]");
-        Self { status, stdout, stderr, said }
+        Self { status, stdout, stderr, command: command.to_owned(), said }
     }
 
     /// Command, output and exit status, as a person would see them.
@@ -55,12 +58,16 @@ impl Run {
         self
     }
 
-    /// Standard output as the one JSON document that it must be.
+    /// Standard output as the one JSON document that it must be, and that `mu schema answer` describes.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+        let answer = serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
             panic!("stdout is not one JSON document: {error}\n{}", self.said)
-        })
+        });
+        if let Some(fault) = fault(&self.command, &answer) {
+            panic!("the answer is not what `mu schema` says: {fault}\n{}", self.said);
+        }
+        answer
     }
 
     /// The error on standard error as JSON; standard output must be empty.
@@ -71,6 +78,9 @@ impl Run {
         let value: Value = serde_json::from_str(last)
             .unwrap_or_else(|error| panic!("stderr is not JSON: {error}\n{}", self.said));
         let error = value["error"].clone();
+        if let Err(fault) = conforms("error", &value) {
+            panic!("the error is not what `mu schema` says: {fault}\n{}", self.said);
+        }
         let keys: Vec<&String> = error.as_object().expect("is an object").keys().collect();
         assert_eq!(keys, ["code", "message", "help", "details"], "{}", self.said);
         error

@@ -1,10 +1,11 @@
 //! `mu hub`: made, checked and served; `token.rs` has who may change one.
 
 mod serve;
-mod token;
+pub(super) mod token;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::hub;
@@ -65,6 +66,41 @@ pub(crate) struct CheckArguments {
     repair: bool,
 }
 
+/// What `mu hub init` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Init<'a> {
+    /// The place of the hub.
+    place: &'a str,
+    /// Whether there was none before.
+    new: bool,
+}
+
+/// What `mu hub check` answers; of a hub that is not sound, the `details` of the error.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Check<'a> {
+    /// Packages that were checked.
+    packages: u64,
+    /// Their versions.
+    versions: u64,
+    /// Bytes of their archives.
+    bytes: u64,
+    /// What is wrong, or was.
+    findings: Vec<Finding<'a>>,
+}
+
+/// One thing that is not as it should be.
+#[derive(Serialize, JsonSchema)]
+struct Finding<'a> {
+    /// The file, relative to the hub.
+    path: &'a str,
+    /// What is wrong with it.
+    what: &'a str,
+    /// Whether it does no harm: what a write left that broke off.
+    leftover: bool,
+    /// Whether it was put right.
+    repaired: bool,
+}
+
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     match command {
         Command::Init(arguments) => init(context, &arguments.place),
@@ -75,37 +111,29 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
 }
 
 fn init(context: &Context, place: &str) -> Ending {
-    let is_new = hub::init(&context.environment, place)?;
-    if context.shell.is_json() {
-        context.json(&json!({ "place": place, "new": is_new }))?;
-    } else if is_new {
-        context.line(&format!("made a hub at {place}"))?;
-    } else {
-        context.line(&format!("there is a hub at {place} already"))?;
-    }
-    Ok(0)
+    let new = hub::init(&context.environment, place)?;
+    context.answer(&Init { place, new }, |_| {
+        context.line(&match new {
+            true => format!("made a hub at {place}"),
+            false => format!("there is a hub at {place} already"),
+        })
+    })
 }
 
 fn check(context: &Context, arguments: &CheckArguments) -> Ending {
     let report = hub::check(&context.environment, &arguments.place, arguments.repair, &mut |_| {})?;
-    let findings: Vec<_> = report
-        .findings
-        .iter()
-        .map(|finding| {
-            json!({
-                "path": finding.path,
-                "what": finding.what,
-                "leftover": finding.is_leftover,
-                "repaired": finding.is_repaired,
-            })
-        })
-        .collect();
-    let facts = json!({
-        "packages": report.packages,
-        "versions": report.versions,
-        "bytes": report.bytes,
-        "findings": findings,
+    let findings = report.findings.iter().map(|finding| Finding {
+        path: &finding.path,
+        what: &finding.what,
+        leftover: finding.is_leftover,
+        repaired: finding.is_repaired,
     });
+    let answer = Check {
+        packages: report.packages,
+        versions: report.versions,
+        bytes: report.bytes,
+        findings: findings.collect(),
+    };
     if !report.is_sound() {
         let wrong: Vec<_> = report
             .findings
@@ -123,24 +151,22 @@ fn check(context: &Context, arguments: &CheckArguments) -> Ending {
             "`--repair` puts right what follows from the index; it changes no index line and no archive"
         };
         let error = CommandError::new(Code::Integrity, message).hint(hint);
-        return Err(error.with_details(facts).into());
+        return Err(error.with_details(answer).into());
     }
-    if context.shell.is_json() {
-        context.json(&facts)?;
-        return Ok(0);
-    }
-    for finding in &report.findings {
-        let state = if finding.is_repaired { "repaired" } else { "leftover" };
-        context.line(&format!("{state}  {}: {}", finding.path, finding.what))?;
-    }
-    context.line(&format!(
-        "{} with {} checked {FAINT}({}){FAINT:#}",
-        count(usize::try_from(report.packages).unwrap_or(usize::MAX), "package"),
-        count(usize::try_from(report.versions).unwrap_or(usize::MAX), "version"),
-        size(report.bytes)
-    ))?;
-    if !arguments.repair && !report.findings.is_empty() {
-        context.shell.status("`mu hub check --repair` removes what is left over");
-    }
-    Ok(0)
+    context.answer(&answer, |answer| {
+        for finding in &answer.findings {
+            let state = if finding.repaired { "repaired" } else { "leftover" };
+            context.line(&format!("{state}  {}: {}", finding.path, finding.what))?;
+        }
+        context.line(&format!(
+            "{} with {} checked {FAINT}({}){FAINT:#}",
+            count(usize::try_from(answer.packages).unwrap_or(usize::MAX), "package"),
+            count(usize::try_from(answer.versions).unwrap_or(usize::MAX), "version"),
+            size(answer.bytes)
+        ))?;
+        if !arguments.repair && !answer.findings.is_empty() {
+            context.shell.status("`mu hub check --repair` removes what is left over");
+        }
+        Ok(())
+    })
 }

@@ -1,7 +1,8 @@
 //! `mu hub token`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::cli::{Context, Ending};
 use crate::ops::hub::{Can, NewToken, add_token, revoke_token, tokens};
@@ -82,6 +83,44 @@ enum What {
     Yank,
 }
 
+/// What `mu hub token add` answers.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Added<'a> {
+    /// What the token is called.
+    name: &'a str,
+    /// The token; it is shown only now.
+    token: String,
+}
+
+/// What `mu hub token list` answers.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Tokens {
+    /// The tokens of the hub.
+    tokens: Vec<Token>,
+}
+
+/// A token, without what makes it one.
+#[derive(Serialize, JsonSchema)]
+struct Token {
+    /// What it is called.
+    name: String,
+    /// The namespaces (or packages) that it is for; `*` for all.
+    namespaces: Vec<String>,
+    /// What it is for: `publish`, `yank`.
+    can: Vec<&'static str>,
+    /// When it was made, RFC 3339.
+    created: String,
+    /// When it ends, RFC 3339; none if it does not.
+    expires: Option<String>,
+}
+
+/// What `mu hub token revoke` answers.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Revoked<'a> {
+    /// What the token was called.
+    revoked: &'a str,
+}
+
 pub(super) fn run(context: &Context, command: &Command) -> Ending {
     match command {
         Command::Add(arguments) => add(context, arguments),
@@ -115,55 +154,40 @@ fn add(context: &Context, arguments: &AddArguments) -> Ending {
         expires,
     };
     let token = add_token(&context.environment, &arguments.place, new)?;
-    if context.shell.is_json() {
-        context.json(&json!({ "name": arguments.name, "token": token }))?;
-        return Ok(0);
-    }
-    context.line(&token)?;
-    context.shell.status("keep it now: it is not shown again");
-    Ok(0)
+    context.answer(&Added { name: &arguments.name, token }, |added| {
+        context.line(&added.token)?;
+        context.shell.status("keep it now: it is not shown again");
+        Ok(())
+    })
 }
 
 fn list(context: &Context, place: &str) -> Ending {
-    let tokens = tokens(&context.environment, place)?;
-    let can = |can: &[Can]| can.iter().map(|can| can.as_str()).collect::<Vec<_>>();
-    if context.shell.is_json() {
-        let list: Vec<_> = tokens
-            .iter()
-            .map(|token| {
-                json!({
-                    "name": token.name,
-                    "namespaces": token.namespaces,
-                    "can": can(&token.can),
-                    "created": token.created.to_string(),
-                    "expires": token.expires.map(|expires| expires.to_string()),
-                })
-            })
-            .collect();
-        context.json(&json!({ "tokens": list }))?;
-        return Ok(0);
-    }
-    let mut table = Table::new(&["name", "namespaces", "can", "created", "expires"]);
-    for token in &tokens {
-        let plain = anstyle::Style::new();
-        table.row([
-            (plain, token.name.clone()),
-            (plain, token.namespaces.join(", ")),
-            (plain, can(&token.can).join(", ")),
-            (plain, token.created.to_string()),
-            (plain, token.expires.map_or("never".to_owned(), |expires| expires.to_string())),
-        ]);
-    }
-    context.print(&table.render())?;
-    Ok(0)
+    let tokens = tokens(&context.environment, place)?.into_iter().map(|token| Token {
+        can: token.can.iter().map(|can| can.as_str()).collect(),
+        created: token.created.to_string(),
+        expires: token.expires.map(|expires| expires.to_string()),
+        name: token.name,
+        namespaces: token.namespaces,
+    });
+    context.answer(&Tokens { tokens: tokens.collect() }, |list| {
+        let mut table = Table::new(&["name", "namespaces", "can", "created", "expires"]);
+        for token in &list.tokens {
+            let plain = anstyle::Style::new();
+            table.row([
+                (plain, token.name.clone()),
+                (plain, token.namespaces.join(", ")),
+                (plain, token.can.join(", ")),
+                (plain, token.created.clone()),
+                (plain, token.expires.clone().unwrap_or_else(|| "never".to_owned())),
+            ]);
+        }
+        context.print(&table.render())
+    })
 }
 
 fn revoke(context: &Context, arguments: &RevokeArguments) -> Ending {
     revoke_token(&context.environment, &arguments.place, &arguments.name)?;
-    if context.shell.is_json() {
-        context.json(&json!({ "revoked": arguments.name }))?;
-    } else {
-        context.line(&format!("`{}` is worth nothing any more", arguments.name))?;
-    }
-    Ok(0)
+    context.answer(&Revoked { revoked: &arguments.name }, |revoked| {
+        context.line(&format!("`{}` is worth nothing any more", revoked.revoked))
+    })
 }

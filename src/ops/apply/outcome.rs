@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::requirements::{Requirements, is_move};
 use crate::reference::PackageId;
-use crate::select::{Because, Lowered};
-use crate::workspace::Resolution;
+use crate::select::Lowered;
 
 /// How many packages were fetched, and how many were already there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub struct Outcome {
 }
 
 /// One package that moved, came or went.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Change {
     /// The package.
     pub id: PackageId,
@@ -67,6 +67,7 @@ pub struct Change {
     /// Its version now; `None` if it is gone.
     pub to: Option<String>,
     /// The versions in between, where its versions follow each other step by step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
 }
 
@@ -128,94 +129,6 @@ impl Outcome {
         is_asked(&package.id, &package.requested)
             || replaced.any(|replaced| is_asked(&replaced.id, &replaced.requested))
     }
-
-    /// The JSON form.
-    pub fn to_json(&self) -> Value {
-        let packages: Vec<Value> = self
-            .lock
-            .packages
-            .iter()
-            .enumerate()
-            .map(|(index, package)| self.package_json(index, package))
-            .collect();
-        let changes: Vec<Value> = self
-            .changes
-            .iter()
-            .map(|change| {
-                let mut json =
-                    json!({ "id": change.id.to_string(), "from": change.from, "to": change.to });
-                if !change.via.is_empty() {
-                    json["via"] = json!(change.via);
-                }
-                json
-            })
-            .collect();
-        let replaced = self.lock.replaced.iter();
-        let replaced: Vec<Value> = replaced
-            .map(|replaced| json!({ "id": replaced.id.to_string(), "by": replaced.by.to_string() }))
-            .collect();
-        let mut json = json!({
-            "resolution": self.lock.resolution,
-            "packages": packages,
-            "requirements": self.requirements,
-            "changes": changes,
-            "replaced": replaced,
-            "fetched": self.counts.fetched,
-            "reused": self.counts.reused,
-        });
-        if self.lock.resolution == Resolution::Minimal.as_str() {
-            json["lowered"] = self.lowered.iter().map(lowered_json).collect();
-        }
-        json
-    }
-
-    fn package_json(&self, index: usize, package: &LockedPackage) -> Value {
-        let own = package.requested.iter();
-        let own = own.map(|requested| json!({ "by": &*requested.by, "spec": &*requested.spec }));
-        // What is asked of a package that it replaces is asked of it.
-        let replaced = self.lock.replaced.iter().filter(|replaced| replaced.by == package.id);
-        let instead = replaced.flat_map(|replaced| {
-            let requested = replaced.requested.iter();
-            requested.map(
-                |one| json!({ "by": &*one.by, "spec": &*one.spec, "of": replaced.id.to_string() }),
-            )
-        });
-        let requested: Vec<Value> = own.chain(instead).collect();
-        let mut dependencies: Vec<String> = package
-            .dependencies
-            .iter()
-            .map(|id| self.lock.used_for(id).to_string())
-            .filter(|id| *id != package.id.as_str())
-            .collect();
-        dependencies.sort();
-        dependencies.dedup();
-        json!({
-            "id": package.id.to_string(),
-            "version": package.version,
-            "source": package.source.to_string(),
-            "commit": package.commit,
-            "digest": package.digest.map(|digest| digest.to_string()),
-            "requested": requested,
-            "dependencies": dependencies,
-            "direct": self.is_direct(package),
-            "path": self.folders.get(&index).map(|folder| folder.display().to_string()),
-        })
-    }
-}
-
-fn lowered_json(lowered: &Lowered) -> Value {
-    let because = lowered.because.as_ref().map(|because| match because {
-        Because::Needs(id, version) => json!({ "id": id.to_string(), "version": version }),
-        Because::Asks(asked) => json!({ "id": asked.id.to_string(), "spec": asked.to_string() }),
-        Because::Asked(by, asked) => json!({ "by": by, "spec": asked.to_string() }),
-        Because::Capability(capability) => json!({ "capability": capability }),
-    });
-    json!({
-        "id": lowered.id.to_string(),
-        "from": lowered.from,
-        "to": lowered.to,
-        "because": because,
-    })
 }
 
 /// What differs between two locks, by id.

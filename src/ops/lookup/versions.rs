@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Universe as _};
 use crate::lock::Source;
@@ -9,27 +12,31 @@ use crate::manifest::{API_VERSION, Manifest};
 use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::package::{Published, published};
+use crate::ops::session::json;
 use crate::ops::session::source::source_of;
 use crate::ops::{CommandError, Session};
 use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 
 /// The versions of a package.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Versions {
     /// The package.
     pub id: PackageId,
-    /// Where they come from; `None` if there are none.
+    /// Where they come from, if there are any.
     pub source: Option<Source>,
     /// Those that the filter shows, ascending.
+    #[serde(rename = "versions")]
     pub shown: Vec<ListedVersion>,
     /// How many there are.
     pub total: usize,
     /// Whether there are commits and branches besides.
+    #[serde(skip)]
     pub is_repository: bool,
 }
 
 /// One version, as it is shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ListedVersion {
     /// The version.
     pub version: String,
@@ -41,7 +48,9 @@ pub struct ListedVersion {
     pub channels: Vec<String>,
     /// Names that point to it.
     pub tags: Vec<String>,
-    /// Why it was withdrawn; empty if no reason was given.
+    /// Why it was withdrawn, empty if no reason was given; `false` if it was not.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
     pub yanked: Option<String>,
     /// When it was published, RFC 3339.
     pub published: Option<String>,
@@ -57,6 +66,13 @@ pub struct ListedVersion {
     pub moved_to: Option<PackageId>,
     /// Whether it is in `Mu.lock`.
     pub locked: bool,
+}
+
+impl ListedVersion {
+    /// The day on which it was published.
+    pub fn day(&self) -> Option<&str> {
+        self.published.as_deref().map(|moment| moment.get(..10).unwrap_or(moment))
+    }
 }
 
 /// Lists the versions of the package that `text` names: those that its own version accepts, and `filter`.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use mu_provider::{Listing, Provider as _, Silent, Yanked};
 use mu_provider_hub::{HubOptions, HubProvider};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::index::releases::{Position, Releases};
@@ -35,19 +37,36 @@ pub struct MirrorRequest {
     pub all_versions: bool,
 }
 
-/// The name of a package, a version, and what changed of it.
-pub type Changed = (String, String, Vec<&'static str>);
+/// A version that was copied.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Copied {
+    /// The package's name at the hub.
+    pub name: String,
+    /// The version.
+    pub version: String,
+}
+
+/// A version that was there, and has changed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Changed {
+    /// The package's name at the hub.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// What changed of it: `yanked`, `tags`, `movedTo`.
+    pub keys: Vec<&'static str>,
+}
 
 /// What came of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Mirrored {
     /// The hub.
     pub place: String,
-    /// Names and versions that were copied.
-    pub copied: Vec<(String, String)>,
+    /// What was copied.
+    pub copied: Vec<Copied>,
     /// How many versions were there already.
     pub present: usize,
-    /// Names and versions that were there, and what changed of them since: `yanked`, `tags`, `movedTo`.
+    /// What was there, and has changed since.
     pub changed: Vec<Changed>,
     /// Packages that are in no hub, and stay where they are.
     pub elsewhere: Vec<PackageId>,
@@ -251,7 +270,7 @@ impl<'a> Copying<'a> {
         let version = version.to_owned();
         let upload = Upload { name: name.clone(), version: version.clone(), line, archive };
         self.target.publish(upload)?;
-        self.mirrored.copied.push((name, version));
+        self.mirrored.copied.push(Copied { name, version });
         Ok(())
     }
 
@@ -270,11 +289,11 @@ impl<'a> Copying<'a> {
         for line in here {
             let Some(copy) = copy_of(line, there) else { continue };
             let version = full_version(line);
-            let mut changed = Vec::new();
+            let mut keys = Vec::new();
             let yanked = yanked(line);
             if yanked != self::yanked(copy) {
                 self.target.yank(name, &version, yanked.as_deref())?;
-                changed.push("yanked");
+                keys.push("yanked");
             }
             let (wanted, known) = (tags(line), tags(copy));
             for tag in known.difference(&wanted) {
@@ -284,17 +303,17 @@ impl<'a> Copying<'a> {
                 self.target.tag(name, &version, tag, false)?;
             }
             if wanted != known {
-                changed.push("tags");
+                keys.push("tags");
             }
             if moved_to != copy.get("movedTo").and_then(Value::as_str) {
                 if !has_moved {
                     self.target.moved(name, &version, moved_to)?;
                 }
                 has_moved = true;
-                changed.push("movedTo");
+                keys.push("movedTo");
             }
-            if !changed.is_empty() {
-                all.push((name.to_owned(), version, changed));
+            if !keys.is_empty() {
+                all.push(Changed { name: name.to_owned(), version, keys });
             }
         }
         Ok(all)

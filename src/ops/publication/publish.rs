@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 
 use mu_hub::Published;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::lock::Lockfile;
@@ -54,7 +56,8 @@ pub struct Publishing {
 }
 
 /// What was done with a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Done {
     /// It was published.
     Published,

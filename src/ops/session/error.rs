@@ -6,6 +6,8 @@ use std::error::Error;
 use std::fmt;
 
 use mu_provider::{ErrorKind, ProviderError};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::fs::FileError;
 use crate::lock::LockError;
@@ -19,7 +21,8 @@ use crate::store::StoreError;
 use crate::workspace::{CONFIG_FILE, ForeignError, WorkspaceError};
 
 /// The stable word for what went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Code {
     /// A reference cannot be read.
     Reference,
@@ -52,26 +55,6 @@ pub enum Code {
 }
 
 impl Code {
-    /// The word, as `--json` prints it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reference => "reference",
-            Self::Manifest => "manifest",
-            Self::Workspace => "workspace",
-            Self::LockOutdated => "lock-outdated",
-            Self::NotFound => "not-found",
-            Self::NoSolution => "no-solution",
-            Self::Integrity => "integrity",
-            Self::Network => "network",
-            Self::Auth => "auth",
-            Self::Offline => "offline",
-            Self::Conflict => "conflict",
-            Self::Io => "io",
-            Self::Usage => "usage",
-            Self::Untrusted => "untrusted",
-        }
-    }
-
     /// The exit status: 2 for usage, 1 for everything else.
     pub fn exit_status(self) -> u8 {
         if self == Self::Usage { 2 } else { 1 }
@@ -124,8 +107,8 @@ impl CommandError {
 
     /// Adds facts for programs.
     #[must_use]
-    pub fn with_details(mut self, details: serde_json::Value) -> Self {
-        self.details = details;
+    pub fn with_details(mut self, details: impl Serialize) -> Self {
+        self.details = serde_json::to_value(details).expect("facts are texts, numbers and lists");
         self
     }
 

@@ -9,6 +9,7 @@ pub mod error;
 pub mod events;
 pub mod installed_packs;
 mod installed_releases;
+pub(crate) mod json;
 pub mod locked;
 pub(crate) mod member;
 pub(crate) mod places;

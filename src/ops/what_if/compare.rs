@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::locked::version_of;
 use crate::ops::what_if::what_if;
@@ -19,7 +22,7 @@ pub struct Comparison {
 }
 
 /// One package, and its version by each strategy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Row {
     /// The package.
     pub id: PackageId,

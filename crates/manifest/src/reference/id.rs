@@ -5,6 +5,9 @@ use std::path::{Component, Path};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::error::{Fault, ReferenceError};
 use super::protocol::Protocol;
 use super::{Base, Name, base, name};
@@ -12,7 +15,9 @@ use super::{Base, Name, base, name};
 /// Base and name of a package, `hub.mu.com/aws/ec2`. Cheap to clone.
 ///
 /// The base of a text ends at its first slash, so the text alone tells two ids apart.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(into = "String")]
+#[schemars(inline)]
 pub struct PackageId(Arc<str>);
 
 impl PackageId {
@@ -73,6 +78,12 @@ impl PackageId {
         let base = Base::from_authority(authority, &Protocol::Https)?;
         let name = Name::from_path(path).map_err(|fault| fault.shifted(authority.len() + 1))?;
         Ok(Self::new(&base, &name))
+    }
+}
+
+impl From<PackageId> for String {
+    fn from(id: PackageId) -> Self {
+        id.0.as_ref().to_owned()
     }
 }
 

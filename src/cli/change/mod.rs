@@ -1,10 +1,13 @@
-//! How a change of versions is printed: one line a package, and a summary.
+//! How a change of versions is printed: one line a package, and a summary. Programs get an [`Answer`].
+
+mod answer;
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use anstyle::Style;
 
+pub(crate) use crate::cli::change::answer::Answer;
 use crate::cli::{Context, Ending};
 use crate::ops::{Change, Outcome};
 use crate::reference::PackageId;
@@ -14,8 +17,7 @@ use crate::select::{Because, Lowered};
 /// Prints the answer of a command that chooses versions.
 pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     if context.shell.is_json() {
-        context.json(&outcome.to_json())?;
-        return Ok(0);
+        return context.json(&Answer::new(outcome));
     }
     let [faint, good, bad, notice] =
         [FAINT, GOOD, BAD, NOTICE].map(|style| context.shell.style(style));
@@ -46,9 +48,8 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     }
     context.print(&lines)?;
     for path in &outcome.edited {
-        let shown = path.strip_prefix(&context.environment.current).unwrap_or(path);
         let wrote = if outcome.dry_run { "would write" } else { "wrote" };
-        context.shell.status(&format!("{wrote} {}", shown.display()));
+        context.shell.status(&format!("{wrote} {}", context.shown(path)));
     }
     context.shell.status(&summary(outcome));
     Ok(0)

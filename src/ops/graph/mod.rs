@@ -2,8 +2,14 @@
 //!
 //! Made of manifests and lock alone; no registry is asked.
 
+pub mod tree;
+pub mod why;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::lock::{Lockfile, Requested};
 use crate::ops::requirements::{COMMAND_LINE, Requirements};
@@ -24,7 +30,7 @@ pub struct Edge {
 }
 
 /// One node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Vertex {
     /// The name for people: a package's id, or the name in a manifest of the workspace.
     pub name: String,
@@ -33,8 +39,10 @@ pub struct Vertex {
     /// The version, if it has one.
     pub version: Option<String>,
     /// Whether it is one of the workspace's own, or the command line.
+    #[serde(rename = "root")]
     pub is_root: bool,
     /// What it asks for, in the order of its names.
+    #[serde(skip)]
     pub edges: Vec<Edge>,
 }
 

@@ -1,0 +1,189 @@
+//! What commands that choose versions answer under `--json`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::lock::{LockedPackage, Requested, Source};
+use crate::ops::{Change, Outcome};
+use crate::reference::PackageId;
+use crate::select::{Because, Lowered};
+use crate::workspace::Resolution;
+
+/// The versions that were chosen, and how they differ from before.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Answer<'a> {
+    /// The strategy that chose: `highest` or `minimal`.
+    resolution: &'a str,
+    /// The packages, by id and version.
+    packages: Vec<Package<'a>>,
+    /// What the manifests and the command line ask for, as `ID#SPEC`.
+    requirements: &'a [String],
+    /// What moved, came or went, by id.
+    changes: &'a [Change],
+    /// The packages that something else is used for, by id.
+    replaced: Vec<Replaced<'a>>,
+    /// Packages that were fetched.
+    fetched: usize,
+    /// Packages that were on this machine already.
+    reused: usize,
+    /// Under the minimal strategy, what a downgrade lowered or dropped besides what it was asked to lower.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lowered: Option<Vec<Lowering<'a>>>,
+}
+
+/// A package that was chosen.
+#[derive(Serialize, JsonSchema)]
+struct Package<'a> {
+    /// The package.
+    id: &'a PackageId,
+    /// Its version.
+    version: &'a str,
+    /// Where it comes from.
+    source: &'a Source,
+    /// Its commit (Git).
+    commit: &'a Option<String>,
+    /// The digest of its content, if that is known.
+    digest: Option<String>,
+    /// Who asks for it.
+    requested: Vec<Asker<'a>>,
+    /// The packages that it leads to.
+    dependencies: Vec<&'a PackageId>,
+    /// Whether a manifest or the command line asks for it.
+    direct: bool,
+    /// Its folder, if it is installed.
+    path: Option<String>,
+}
+
+/// One that asks for a package.
+#[derive(Serialize, JsonSchema)]
+struct Asker<'a> {
+    /// Its name.
+    by: &'a str,
+    /// What it asks for.
+    spec: &'a str,
+    /// The package that it asks for, where another one is used for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<&'a PackageId>,
+}
+
+/// A package that something else is used for.
+#[derive(Serialize, JsonSchema)]
+struct Replaced<'a> {
+    /// The package.
+    id: &'a PackageId,
+    /// What is used for it.
+    by: &'a PackageId,
+}
+
+/// A package that a downgrade lowered or dropped.
+#[derive(Serialize, JsonSchema)]
+struct Lowering<'a> {
+    /// The package.
+    id: &'a PackageId,
+    /// Its version before.
+    from: &'a str,
+    /// Its version now; none if it was dropped.
+    to: &'a Option<String>,
+    /// What would not let it stay; none if nothing needs it any more.
+    because: Option<Cause<'a>>,
+}
+
+/// What would not let a package stay as it was.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Cause<'a> {
+    /// It needs this version of another package.
+    Needs {
+        /// The other package.
+        id: &'a PackageId,
+        /// The version.
+        version: &'a str,
+    },
+    /// It asks for this of another package.
+    Asks {
+        /// The other package.
+        id: &'a PackageId,
+        /// What it asks for.
+        spec: String,
+    },
+    /// Somebody asks for this of it.
+    Asked {
+        /// Who asks.
+        by: &'a str,
+        /// What is asked.
+        spec: String,
+    },
+    /// It does not fit with what provides a capability then.
+    Capability {
+        /// The capability.
+        capability: String,
+    },
+}
+
+impl<'a> Answer<'a> {
+    /// The JSON form of an outcome.
+    pub(crate) fn new(outcome: &'a Outcome) -> Self {
+        let lock = &outcome.lock;
+        let packages = lock.packages.iter().enumerate();
+        let replaced = lock.replaced.iter();
+        let is_minimal = lock.resolution == Resolution::Minimal.as_str();
+        Self {
+            resolution: &lock.resolution,
+            packages: packages.map(|(at, package)| Package::new(outcome, at, package)).collect(),
+            requirements: &outcome.requirements,
+            changes: &outcome.changes,
+            replaced: replaced.map(|one| Replaced { id: &one.id, by: &one.by }).collect(),
+            fetched: outcome.counts.fetched,
+            reused: outcome.counts.reused,
+            lowered: is_minimal.then(|| outcome.lowered.iter().map(Lowering::new).collect()),
+        }
+    }
+}
+
+impl<'a> Package<'a> {
+    fn new(outcome: &'a Outcome, index: usize, package: &'a LockedPackage) -> Self {
+        let lock = &outcome.lock;
+        let own = package.requested.iter().map(|requested| Asker::new(requested, None));
+        // What is asked of a package that it replaces is asked of it.
+        let replaced = lock.replaced.iter().filter(|replaced| replaced.by == package.id);
+        let instead = replaced.flat_map(|replaced| {
+            replaced.requested.iter().map(|requested| Asker::new(requested, Some(&replaced.id)))
+        });
+        let dependencies = package.dependencies.iter().map(|id| lock.used_for(id));
+        let mut dependencies: Vec<&PackageId> =
+            dependencies.filter(|id| **id != package.id).collect();
+        dependencies.sort();
+        dependencies.dedup();
+        Self {
+            id: &package.id,
+            version: &package.version,
+            source: &package.source,
+            commit: &package.commit,
+            digest: package.digest.map(|digest| digest.to_string()),
+            requested: own.chain(instead).collect(),
+            dependencies,
+            direct: outcome.is_direct(package),
+            path: outcome.folders.get(&index).map(|folder| folder.display().to_string()),
+        }
+    }
+}
+
+impl<'a> Asker<'a> {
+    fn new(requested: &'a Requested, of: Option<&'a PackageId>) -> Self {
+        Self { by: &requested.by, spec: &requested.spec, of }
+    }
+}
+
+impl<'a> Lowering<'a> {
+    fn new(lowered: &'a Lowered) -> Self {
+        let because = lowered.because.as_ref().map(|because| match because {
+            Because::Needs(id, version) => Cause::Needs { id, version },
+            Because::Asks(asked) => Cause::Asks { id: &asked.id, spec: asked.to_string() },
+            Because::Asked(by, asked) => Cause::Asked { by, spec: asked.to_string() },
+            Because::Capability(capability) => {
+                Cause::Capability { capability: capability.to_string() }
+            }
+        });
+        Self { id: &lowered.id, from: &lowered.from, to: &lowered.to, because }
+    }
+}

@@ -1,0 +1,143 @@
+//! `tree`: what depends on what, as trees in which what is below a package is told once.
+
+use std::collections::HashSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ops::graph::{Edge, Graph, Node};
+use crate::ops::session::locked::find_used;
+use crate::ops::{CommandError, Session};
+use crate::reference::Reference;
+
+/// A package, and what it depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Tree {
+    /// The name for people: a package's id, or the name in a manifest of the workspace.
+    pub name: String,
+    /// The id, if it is a package.
+    pub id: Option<String>,
+    /// The version, if it has one.
+    pub version: Option<String>,
+    /// Whether it is inside itself, so that nothing is told below it.
+    pub cycle: bool,
+    /// Whether what is below it was told before.
+    pub repeated: bool,
+    /// What it depends on; upside down, what depends on it.
+    pub dependencies: Vec<Tree>,
+    /// What is asked of it by the package above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spec: Option<String>,
+    /// Whether it is one of the workspace's own, or the command line.
+    #[serde(skip)]
+    pub is_root: bool,
+}
+
+/// The trees below the workspace's own packages; or, of the package that `invert` names, what needs it.
+///
+/// # Errors
+///
+/// When the lock cannot be read, or `invert` names no package that is in use.
+pub fn tree(
+    session: &Session,
+    invert: Option<&str>,
+    depth: usize,
+) -> Result<Vec<Tree>, CommandError> {
+    let (graph, lock) = Graph::load(session)?;
+    let (roots, edges) = match invert {
+        Some(text) => {
+            let id = find_used(session, &lock, &Reference::parse(text)?)?;
+            (graph.find(&id), graph.inverted())
+        }
+        None => {
+            let edges = graph.vertices.iter().map(|vertex| vertex.edges.clone()).collect();
+            (graph.roots().collect(), edges)
+        }
+    };
+    let mut walk = Walk::new(&graph, &edges, depth);
+    Ok(roots.into_iter().map(|root| walk.tree(root, None)).collect())
+}
+
+struct Walk<'graph> {
+    graph: &'graph Graph,
+    edges: &'graph [Vec<Edge>],
+    depth: usize,
+    seen: HashSet<Node>,
+    path: Vec<Node>,
+}
+
+impl<'graph> Walk<'graph> {
+    fn new(graph: &'graph Graph, edges: &'graph [Vec<Edge>], depth: usize) -> Self {
+        Self { graph, edges, depth, seen: HashSet::new(), path: Vec::new() }
+    }
+
+    fn tree(&mut self, node: Node, spec: Option<&str>) -> Tree {
+        let vertex = &self.graph.vertices[node];
+        let edges = &self.edges[node];
+        let cycle = self.path.contains(&node);
+        let is_cut = cycle || self.path.len() >= self.depth || edges.is_empty();
+        let repeated = !is_cut && !self.seen.insert(node) && !self.path.is_empty();
+        let mut dependencies = Vec::new();
+        if !is_cut && !repeated {
+            self.path.push(node);
+            dependencies.extend(edges.iter().map(|edge| self.tree(edge.to, Some(&edge.spec))));
+            self.path.pop();
+        }
+        Tree {
+            name: vertex.name.clone(),
+            id: vertex.id.as_ref().map(ToString::to_string),
+            version: vertex.version.clone(),
+            cycle,
+            repeated,
+            dependencies,
+            spec: spec.map(str::to_owned),
+            is_root: vertex.is_root,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::graph::Vertex;
+
+    /// A root above layers of two packages, each of which needs both of the next.
+    fn layered(layers: usize) -> Graph {
+        let count = 1 + 2 * layers;
+        let below = |node: usize| match node {
+            0 => vec![1, 2],
+            _ => {
+                (0..2).map(|side| (node - 1) / 2 * 2 + 3 + side).filter(|to| *to < count).collect()
+            }
+        };
+        let edges = |node| below(node).into_iter().map(|to| Edge { to, spec: "^1".to_owned() });
+        let vertices = (0..count).map(|node| Vertex {
+            name: format!("p{node}"),
+            id: None,
+            version: Some("1.0.0".to_owned()),
+            is_root: node == 0,
+            edges: edges(node).collect(),
+        });
+        Graph { vertices: vertices.collect() }
+    }
+
+    fn count(tree: &Tree, is_counted: fn(&Tree) -> bool) -> usize {
+        usize::from(is_counted(tree))
+            + tree.dependencies.iter().map(|tree| count(tree, is_counted)).sum::<usize>()
+    }
+
+    #[test]
+    fn what_is_below_a_package_is_told_once() {
+        let graph = layered(64);
+        let edges: Vec<Vec<Edge>> = graph.vertices.iter().map(|one| one.edges.clone()).collect();
+        let tree = Walk::new(&graph, &edges, usize::MAX).tree(0, None);
+        // Each arrow is told once: four from each layer, and two from the root. The last packages need nothing.
+        assert_eq!(count(&tree, |_| true), 1 + 2 + 63 * 4);
+        assert_eq!(count(&tree, |tree| tree.repeated), 62 * 2);
+        assert_eq!(tree.dependencies[0].dependencies[0].spec.as_deref(), Some("^1"));
+        let inverted = Walk::new(&graph, &graph.inverted(), usize::MAX).tree(128, None);
+        let all = count(&inverted, |_| true);
+        assert!(all <= 1 + 2 + 63 * 4 + 2, "{all}");
+        assert_eq!(count(&Walk::new(&graph, &edges, 2).tree(0, None), |_| true), 1 + 2 + 4);
+    }
+}

@@ -1,0 +1,239 @@
+//! `why`: what asked for a package, and what stands between its version and newer ones.
+//!
+//! The lock answers the first half; for the second, registries are asked. Without them the first half still holds.
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+use crate::index::{Requirement, Unavailable};
+use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::ops::graph::{Graph, Node};
+use crate::ops::requirements::{OVERRIDES, Requirements};
+use crate::ops::session::locked::find_used;
+use crate::ops::solve::ceiling::{asking, look};
+use crate::ops::solve::resolve::request;
+use crate::ops::{CommandError, Session};
+use crate::reference::{PackageId, Reference};
+use crate::select::{Newer, Obstacle, Update};
+use crate::workspace::Resolution;
+
+/// More ways than this to one package are not looked for.
+const MOST_PATHS: usize = 10_000;
+
+/// Why a package is in use.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Why {
+    /// The package.
+    pub id: PackageId,
+    /// Its locked versions: several if several majors of it are in use.
+    pub versions: Vec<Reasons>,
+    /// The ways that lead to it from the workspace's packages and the command line.
+    #[schemars(with = "Vec<Vec<String>>")]
+    pub paths: Paths,
+    /// Whether these are all; of very many, the rest is not looked for.
+    pub are_all_paths: bool,
+    /// What is asked of packages that it replaces: the package, what, and by whom.
+    #[serde(skip)]
+    pub instead: Vec<(PackageId, String, String)>,
+}
+
+/// Ways through the graph, shortest first; in JSON lists of names.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    /// The graph.
+    pub graph: Graph,
+    /// Its nodes, from a root to the package.
+    pub nodes: Vec<Vec<Node>>,
+}
+
+impl Serialize for Paths {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = |node: &Node| self.graph.vertices[*node].name.as_str();
+        let names = |path: &Vec<Node>| path.iter().map(name).collect::<Vec<_>>();
+        serializer.collect_seq(self.nodes.iter().map(names))
+    }
+}
+
+/// Why a package has its version.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Reasons {
+    /// The version.
+    pub version: String,
+    /// Its commit (Git).
+    pub commit: Option<String>,
+    /// Who asks for it, in the order of the lock.
+    pub requested: Vec<Asker>,
+    /// What stands against newer versions, the newest first.
+    pub newer: Vec<Obstructed>,
+    /// Why nothing can be said of newer versions, if nothing can.
+    pub unknown: Option<String>,
+    /// The package, as the lock has it.
+    #[serde(skip)]
+    pub package: LockedPackage,
+}
+
+/// One that asks for a package.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Asker {
+    /// Its name.
+    pub by: String,
+    /// What it asks for.
+    pub spec: String,
+    /// The lowest version that is meant, if there is one.
+    pub least: Option<String>,
+}
+
+/// Newer versions, and what stands against them.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Obstructed {
+    /// The versions.
+    pub versions: String,
+    /// The newest of them.
+    pub newest: String,
+    /// What kind of thing stands against them.
+    pub reason: Reason,
+    /// The same in words, a line each.
+    pub explanation: Vec<String>,
+}
+
+/// What kind of thing stands against newer versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// A rule, such as that they are yanked.
+    Rule,
+    /// Somebody asks for other versions.
+    Asked,
+    /// Something else that would have to be in use with them.
+    Conflict,
+    /// Only the lock: `mu update` moves there.
+    Lock,
+    /// Nothing asks for them (minimal strategy): `mu update` moves there.
+    NotAsked,
+    /// It was not found out.
+    Unknown,
+}
+
+/// Finds out why the package that `text` names is in use, and why in its version.
+///
+/// # Errors
+///
+/// When the reference cannot be read or names nothing that is locked, or the workspace's own requirements cannot be read.
+pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
+    let (graph, lock) = Graph::load(session)?;
+    let id = find_used(session, &lock, &Reference::parse(text)?)?;
+    let (mut nodes, mut are_all_paths) = (Vec::new(), true);
+    for node in graph.find(&id) {
+        let (found, are_all) = graph.paths_to(node, MOST_PATHS);
+        nodes.extend(found);
+        are_all_paths &= are_all;
+    }
+    let versions = reasons(session, &lock, &id)?;
+    let replaced = lock.replaced.iter().filter(|replaced| replaced.by == id);
+    let instead = replaced.flat_map(|replaced| {
+        let text = |one: &Requested| (one.spec.to_string(), one.by.to_string());
+        let asked = replaced.requested.iter().map(text);
+        asked.map(|(spec, by)| (replaced.id.clone(), spec, by))
+    });
+    let instead = instead.collect();
+    Ok(Why { id, versions, paths: Paths { graph, nodes }, are_all_paths, instead })
+}
+
+fn reasons(
+    session: &Session,
+    lock: &Lockfile,
+    id: &PackageId,
+) -> Result<Vec<Reasons>, CommandError> {
+    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    requirements.declare(session);
+    let request = request(session, &requirements, lock, Update::Nothing);
+    let tries = session.resolution() == Resolution::Highest;
+    let packages = lock.find(id).map(|package| {
+        let asker = |one: &Requested| Asker {
+            by: one.by.to_string(),
+            spec: one.spec.to_string(),
+            least: None,
+        };
+        let mut reasons = Reasons {
+            version: package.version.clone(),
+            commit: package.commit.clone(),
+            requested: package.requested.iter().map(asker).collect(),
+            newer: Vec::new(),
+            unknown: None,
+            package: package.clone(),
+        };
+        if package.source.is_workspace() || package.source.is_folder() {
+            return reasons;
+        }
+        let asking = asking(package);
+        let found = look(session, &request, |ceiling| {
+            let mut least = Vec::new();
+            for requested in &package.requested {
+                let requirement = Requirement::parse(id.clone(), &requested.spec);
+                least.push(match requirement.filter(|_| &*requested.by != OVERRIDES) {
+                    Some(requirement) => ceiling.least(&requirement)?,
+                    None => None,
+                });
+            }
+            let newer = match package.parsed_version() {
+                Some(version) => ceiling.newer(id, &version, &asking, tries)?,
+                None => Some(Vec::new()),
+            };
+            Ok((least, newer))
+        });
+        match found {
+            Ok((least, Some(newer))) => {
+                for (asker, least) in reasons.requested.iter_mut().zip(least) {
+                    asker.least = least;
+                }
+                let newer = newer.iter().map(|newer| obstructed(session, id, newer, tries));
+                reasons.newer = newer.collect();
+            }
+            Ok((_, None)) => {
+                reasons.unknown = Some(format!("{} lists no `{id}` any more", package.source));
+            }
+            Err(error) => reasons.unknown = Some(describe(&error)),
+        }
+        reasons
+    });
+    let packages = packages.collect();
+    session.save_index();
+    Ok(packages)
+}
+
+/// What stands against newer versions, with what would move there if nothing does.
+fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> Obstructed {
+    let versions = &newer.versions;
+    let moves = format!("`mu update {}` moves up", session.short_name(id));
+    let (reason, moves) = match &newer.obstacle {
+        Obstacle::Rule(_) => (Reason::Rule, None),
+        Obstacle::Asked(_) => (Reason::Asked, None),
+        Obstacle::Conflict(_) => (Reason::Conflict, None),
+        Obstacle::Nothing => (Reason::Lock, Some(format!("{versions} would fit: {moves}"))),
+        Obstacle::Unknown if tries => (Reason::Unknown, None),
+        Obstacle::Unknown => {
+            (Reason::NotAsked, Some(format!("nothing asks for {versions}: {moves}")))
+        }
+    };
+    let explanation = match moves {
+        Some(line) => vec![line],
+        None => newer.explain(id, &session.defaults().base),
+    };
+    let (versions, newest) = (versions.to_string(), newer.newest.clone());
+    Obstructed { versions, newest, reason, explanation }
+}
+
+/// An error with all its causes, in one line.
+fn describe(error: &Unavailable) -> String {
+    let mut text = error.to_string();
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.source);
+    while let Some(current) = cause {
+        let message = current.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
+        }
+        cause = current.source();
+    }
+    text
+}

@@ -1,0 +1,122 @@
+//! `list`: the packages of the lock and whether they are installed, or those of the workspace itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::lock::{LockedPackage, Source};
+use crate::ops::session::installed_packs::{folder_of, named, wanted};
+use crate::ops::session::json;
+use crate::ops::session::locked::version_of;
+use crate::ops::{CommandError, Session};
+use crate::packs::Wanted;
+use crate::reference::PackageId;
+
+/// A package of the lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    /// The package.
+    pub id: PackageId,
+    /// Its version; of a replaced package that of the pack that is still there.
+    pub version: Option<String>,
+    /// Where it comes from.
+    pub source: Option<Source>,
+    /// Its commit (Git).
+    pub commit: Option<String>,
+    /// Whether it is there as the lock says.
+    pub installed: bool,
+    /// The folder of its pack; none for a package of the workspace.
+    #[serde(serialize_with = "json::optional_path")]
+    #[schemars(with = "Option<String>")]
+    pub path: Option<PathBuf>,
+    /// The package that is used in its place.
+    pub replaced_by: Option<PackageId>,
+    /// Its version for people, with the commit where the version alone says nothing.
+    #[serde(skip)]
+    pub label: Option<String>,
+}
+
+/// A package of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Member {
+    /// The package.
+    pub id: PackageId,
+    /// The name in its manifest.
+    pub name: String,
+    /// Its version, if it has one.
+    pub version: Option<String>,
+    /// Its folder.
+    #[serde(serialize_with = "json::path")]
+    #[schemars(with = "String")]
+    pub path: PathBuf,
+    /// The same, relative to the root; `.` for the root itself.
+    #[serde(skip)]
+    pub place: String,
+}
+
+/// Lists what the lock names, and what is replaced after it.
+///
+/// # Errors
+///
+/// When lock or state cannot be read.
+pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let packs = session.packs();
+    let (indices, wanted): (Vec<usize>, Vec<Wanted>) = wanted(&lock).unzip();
+    let state = packs.recognized(|| named(&lock))?;
+    let missing: BTreeSet<&str> =
+        packs.missing(&state, &wanted).into_iter().map(|wanted| &*wanted.place).collect();
+    let wanted: BTreeMap<usize, &Wanted> = indices.into_iter().zip(&wanted).collect();
+    let packages = lock.packages.iter().enumerate().map(|(index, package)| {
+        let pack = wanted.get(&index);
+        let is_installed = |pack: &&Wanted| !missing.contains(&*pack.place);
+        Listed {
+            installed: pack.map_or(package.source.is_workspace(), is_installed),
+            path: pack.map(|pack| packs.pack_path(&pack.place)),
+            ..Listed::new(&package.id, Some(package))
+        }
+    });
+    let replaced = lock.replaced.iter().map(|replaced| {
+        let kept = replaced.kept.as_deref();
+        let path = kept.map(|kept| packs.pack_path(&folder_of(&kept.id)));
+        let path = path.filter(|path| path.exists());
+        let kept = kept.filter(|_| path.is_some());
+        Listed {
+            installed: path.is_some(),
+            path,
+            replaced_by: Some(replaced.by.clone()),
+            ..Listed::new(&replaced.id, kept)
+        }
+    });
+    Ok(packages.chain(replaced).collect())
+}
+
+impl Listed {
+    fn new(id: &PackageId, package: Option<&LockedPackage>) -> Self {
+        Self {
+            id: id.clone(),
+            version: package.map(|package| package.version.clone()),
+            source: package.map(|package| package.source.clone()),
+            commit: package.and_then(|package| package.commit.clone()),
+            installed: false,
+            path: None,
+            replaced_by: None,
+            label: package.map(version_of),
+        }
+    }
+}
+
+/// Lists the packages of the workspace itself.
+pub fn members(session: &Session) -> Vec<Member> {
+    let members = session.workspace.members.iter().map(|member| Member {
+        id: member.id.clone(),
+        name: member.manifest.name.to_string(),
+        version: member.manifest.version.as_ref().map(ToString::to_string),
+        path: member.folder.clone(),
+        place: if member.place.is_empty() { ".".to_owned() } else { member.place.clone() },
+    });
+    members.collect()
+}

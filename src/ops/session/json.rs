@@ -1,0 +1,35 @@
+//! How values look in JSON answers, where serde would write them in another way.
+
+use std::path::PathBuf;
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+/// Writes a path as text, with a mark in place of what is not UTF-8.
+pub(crate) fn path<S: Serializer>(path: &PathBuf, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// Writes a path as [`path`] does, or `null`.
+pub(crate) fn optional_path<S: Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.display().to_string()).serialize(serializer)
+}
+
+/// Writes why a version was withdrawn: the reason, or `false` for a version that was not.
+pub(crate) fn yanked<S: Serializer>(
+    reason: &Option<String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match reason {
+        Some(reason) => serializer.serialize_str(reason),
+        None => serializer.serialize_bool(false),
+    }
+}
+
+/// The schema of what [`yanked`] writes.
+pub(crate) fn yanked_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "const": false }, { "type": "string" }] })
+}
