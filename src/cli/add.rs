@@ -2,8 +2,9 @@
 
 use clap::Args;
 
+use crate::cli::change;
+use crate::cli::context::{Context, Ending};
 use crate::cli::get::Narrowing;
-use crate::cli::{Context, Ending, change};
 use crate::ops::Scope;
 use crate::ops::get::{GetRequest, Save, get};
 

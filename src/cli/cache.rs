@@ -4,7 +4,7 @@ use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::cache;
 use crate::report::{FAINT, count, size};
 use crate::store::Store;

@@ -1,11 +1,11 @@
 //! `mu completions` and `mu man`.
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Cli, Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::fs::AtPath as _;
 use crate::ops::{Code, CommandError};
 
@@ -55,21 +55,20 @@ pub(super) struct Folder {
     folder: String,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: &Arguments, program: &mut Command) -> Ending {
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "mu", &mut text);
+    clap_complete::generate(arguments.shell, program, "mu", &mut text);
     let script = String::from_utf8_lossy(&text).into_owned();
     let completions = Completions { shell: arguments.shell.to_string(), script };
     context.answer(&completions, |completions| context.print(&completions.script))
 }
 
-pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Ending {
-    let mut command = Cli::command();
+pub(crate) fn man(context: &Context, arguments: &ManArguments, mut program: Command) -> Ending {
     if let Some(folder) = &arguments.into {
         let folder = crate::env::absolute(&context.environment.current, folder);
         crate::fs::create_folder(&folder)?;
-        command.build();
-        clap_mangen::generate_to(command, &folder).at("write manual pages into", &folder)?;
+        program.build();
+        clap_mangen::generate_to(program, &folder).at("write manual pages into", &folder)?;
         let answer = Folder { folder: folder.display().to_string() };
         return context.answer(&answer, |Folder { folder }| {
             context.shell.status(&format!("wrote the manual into {folder}"));
@@ -77,7 +76,7 @@ pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Ending {
         });
     }
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).render(&mut text).map_err(|error| {
+    clap_mangen::Man::new(program).render(&mut text).map_err(|error| {
         CommandError::from_error(Code::Io, error).while_doing("cannot make the manual page")
     })?;
     let page = String::from_utf8_lossy(&text).into_owned();

@@ -4,7 +4,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::cache::{Finding, doctor};
 use crate::report::{BAD, FAINT, GOOD};
 

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::graph::{Graph, Node, Vertex};
 use crate::ops::{Code, CommandError, Scope};
 use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};

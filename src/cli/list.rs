@@ -3,7 +3,7 @@
 use anstyle::Style;
 use clap::Args;
 
-use crate::cli::{Context, Ending, Packages};
+use crate::cli::context::{Context, Ending, Packages};
 use crate::ops::Scope;
 use crate::ops::list::{Listed, Member, list, members};
 use crate::report::{BAD, FAINT, GOOD, STRONG, Table};

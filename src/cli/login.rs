@@ -7,7 +7,7 @@ use mu_provider::http::Secret;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::login::{Stored, host_of, login, logout};
 use crate::ops::{Code, CommandError, Scope};
 

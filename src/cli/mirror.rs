@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::mirror::{Changed, Copied, MirrorRequest, mirror};
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};

@@ -4,6 +4,7 @@ mod add;
 mod cache;
 mod change;
 mod completions;
+mod context;
 mod doctor;
 mod filter;
 mod get;
@@ -45,17 +46,15 @@ mod why;
 mod yank;
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use schemars::JsonSchema;
-use serde::Serialize;
 
+use crate::cli::context::{Context, Ending, Stop};
 use crate::cli::global::Global;
 use crate::env::{Environment, EnvironmentError};
-use crate::ops::{Code, CommandError, Scope, Session};
-use crate::report::{Shell, Table};
+use crate::ops::{Code, CommandError};
+use crate::report::Shell;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -189,116 +188,6 @@ enum Command {
     Schema(schema::Arguments),
 }
 
-/// What a command needs to run.
-pub(crate) struct Context {
-    pub(crate) environment: Environment,
-    pub(crate) global: Global,
-    pub(crate) shell: Arc<Shell>,
-}
-
-/// Why a command ended early.
-pub(crate) enum Stop {
-    /// It failed.
-    Failed(Box<CommandError>),
-    /// Nobody reads its answer any more.
-    Closed(std::io::Error),
-}
-
-impl<E: Into<CommandError>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Failed(Box::new(error.into()))
-    }
-}
-
-/// How a command ends: with an exit status that is no failure of its own, or early.
-pub(crate) type Ending = Result<u8, Stop>;
-
-impl Context {
-    /// Opens the workspace, or the global packs, for reading.
-    pub(crate) fn open(&self, scope: Scope) -> Result<Session, CommandError> {
-        Session::open(
-            self.environment.clone(),
-            self.global.options(&self.environment)?,
-            scope,
-            Arc::clone(&self.shell) as Arc<dyn crate::ops::Events>,
-        )
-    }
-
-    /// Opens the workspace for its settings alone.
-    pub(crate) fn open_settings(&self) -> Result<Session, CommandError> {
-        Session::open_settings(
-            self.environment.clone(),
-            self.global.options(&self.environment)?,
-            Arc::clone(&self.shell) as Arc<dyn crate::ops::Events>,
-        )
-    }
-
-    /// Opens the workspace, or the global packs, as the only one who changes them.
-    pub(crate) fn open_to_change(&self, scope: Scope) -> Result<Session, CommandError> {
-        Session::open_to_change(
-            self.environment.clone(),
-            self.global.options(&self.environment)?,
-            scope,
-            Arc::clone(&self.shell) as Arc<dyn crate::ops::Events>,
-        )
-    }
-
-    /// Opens for a command that changes something, unless it only says what it would do.
-    pub(crate) fn open_for(&self, scope: Scope, dry_run: bool) -> Result<Session, CommandError> {
-        if dry_run { self.open(scope) } else { self.open_to_change(scope) }
-    }
-
-    /// Prints a line of the answer.
-    pub(crate) fn line(&self, text: &str) -> Result<(), Stop> {
-        self.shell.line(text).map_err(Stop::Closed)
-    }
-
-    /// Prints text of the answer.
-    pub(crate) fn print(&self, text: &str) -> Result<(), Stop> {
-        self.shell.print(text).map_err(Stop::Closed)
-    }
-
-    /// Prints the answer as a JSON document.
-    pub(crate) fn json<A: Serialize + JsonSchema>(&self, answer: &A) -> Ending {
-        self.shell.json(answer).map_err(Stop::Closed)?;
-        Ok(0)
-    }
-
-    /// Prints the answer: as a JSON document, or as `print` does for people.
-    pub(crate) fn answer<A: Serialize + JsonSchema>(
-        &self,
-        answer: &A,
-        print: impl FnOnce(&A) -> Result<(), Stop>,
-    ) -> Ending {
-        if self.shell.is_json() {
-            return self.json(answer);
-        }
-        print(answer)?;
-        Ok(0)
-    }
-
-    /// Prints a table, or says that it would be empty.
-    pub(crate) fn table(&self, table: &Table, empty: &str) -> Result<(), Stop> {
-        if table.is_empty() {
-            self.shell.status(empty);
-            return Ok(());
-        }
-        self.print(&table.render())
-    }
-
-    /// A path for people: relative to the current folder, if it is below.
-    pub(crate) fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.environment.current).unwrap_or(path).display().to_string()
-    }
-}
-
-/// An answer that is a list of packages.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Packages<P> {
-    /// The packages.
-    packages: Vec<P>,
-}
-
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -387,8 +276,10 @@ fn start(
         Command::Hub(command) => hub::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
         Command::Doctor(arguments) => doctor::run(&context, &arguments),
-        Command::Completions(arguments) => completions::run(&context, &arguments),
-        Command::Man(arguments) => completions::man(&context, &arguments),
+        Command::Completions(arguments) => {
+            completions::run(&context, &arguments, &mut Cli::command())
+        }
+        Command::Man(arguments) => completions::man(&context, &arguments, Cli::command()),
         Command::Schema(arguments) => schema::run(&context, &arguments),
     }
 }

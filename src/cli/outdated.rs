@@ -3,7 +3,7 @@
 use anstyle::Style;
 use clap::Args;
 
-use crate::cli::{Context, Ending, Packages};
+use crate::cli::context::{Context, Ending, Packages};
 use crate::ops::Scope;
 use crate::ops::outdated::{Outdated, outdated};
 use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};

@@ -8,7 +8,7 @@ use mu_provider::Mode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::pack::{PackRequest, Packed, pack};
 use crate::report::{FAINT, STRONG, Table, count, printable, size};

@@ -4,7 +4,8 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending, Packages, pack};
+use crate::cli::context::{Context, Ending, Packages};
+use crate::cli::pack;
 use crate::ops::Scope;
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
 use crate::reference::PackageId;

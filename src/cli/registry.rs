@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::registry::{add, remove};
 use crate::report::{FAINT, STRONG, Table};
 use crate::workspace::edit::NewRegistry;

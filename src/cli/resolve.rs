@@ -7,8 +7,9 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cli::change;
+use crate::cli::context::{Context, Ending};
 use crate::cli::get::Narrowing;
-use crate::cli::{Context, Ending, change};
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::locked::version_of;
 use crate::ops::what_if::compare::{Comparison, Row, compare};

@@ -4,11 +4,12 @@ use clap::{Args, ValueEnum};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use crate::cli::context::{Context, Ending, Packages};
 #[cfg(feature = "hub")]
 use crate::cli::pack;
 use crate::cli::{
-    Context, Ending, Packages, cache, change, completions, doctor, graph, info, init, login,
-    registry, resolve, search, tree, vendor, which,
+    cache, change, completions, doctor, graph, info, init, login, registry, resolve, search, tree,
+    vendor, which,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish, tag, yank};

@@ -5,8 +5,8 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
-use crate::cli::{Context, Ending};
 use crate::lock::Source;
 use crate::ops::Scope;
 use crate::ops::search::{FoundPackage, SearchRequest, search};

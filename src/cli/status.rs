@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::{Context, Ending, Stop};
+use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::status::{Member, Placed, Status, status};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, count};

@@ -4,7 +4,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::tag::{TagRequest, tag};
 use crate::ops::yank::Marked;

@@ -5,7 +5,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::tree::{Tree, tree};
 use crate::report::{FAINT, STRONG};

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use crate::cli::{Context, Ending, change};
+use crate::cli::change;
+use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::update::update;
 

@@ -4,7 +4,8 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending, change};
+use crate::cli::change;
+use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::vendor::{stop_vendoring, vendor};
 

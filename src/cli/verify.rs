@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::verify::{verify, verify_store};
 use crate::ops::{Code, CommandError, Scope};
 use crate::report::count;

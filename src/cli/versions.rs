@@ -3,8 +3,8 @@
 use anstyle::Style;
 use clap::Args;
 
+use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
-use crate::cli::{Context, Ending};
 use crate::manifest::API_VERSION;
 use crate::ops::Scope;
 use crate::ops::versions::{ListedVersion, Versions, versions};

@@ -4,7 +4,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::which::{All, which, which_all};
 use crate::ops::{Events as _, Scope, Session};
 use crate::reference::PackageId;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::{Context, Ending, Stop};
+use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::session::locked::version_of;
 use crate::ops::why::{Reasons, Why, why};

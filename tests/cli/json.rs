@@ -73,7 +73,7 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["schema", "lock"],
     &["schema", "answer", "cache", "size"],
     &["init", "acme/web", "-C", "../hub"],
-    &["logout", "hub.mu.com"],
+    &["logout", "hub.acme.co"],
 ];
 
 /// What is asked of hubs.

@@ -15,7 +15,6 @@ const MOST_IN_A_LOOP: usize = 4;
 const LONGER_LOOPS: &[(&str, usize)] = &[
     ("crates/hub/src", 17),
     ("providers/git/src/transport", 8),
-    ("src/cli", 38),
     ("src/index", 12),
     ("src/packs", 8),
     ("src/select", 18),

@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 use anstyle::Style;
 
 pub(crate) use crate::cli::change::answer::Answer;
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::{Change, Outcome};
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::hub;
 use crate::ops::{Code, CommandError};
 use crate::report::{FAINT, count, size};

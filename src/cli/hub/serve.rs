@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::hub::{ServeRequest, serve, tokens};
 use crate::reference::Base;
 

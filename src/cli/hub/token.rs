@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::{Context, Ending};
+use crate::cli::context::{Context, Ending};
 use crate::ops::hub::{Can, NewToken, add_token, revoke_token, tokens};
 use crate::ops::{Code, CommandError};
 use crate::report::Table;
@@ -85,7 +85,7 @@ enum What {
 
 /// What `mu hub token add` answers.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::cli) struct Added<'a> {
+pub(crate) struct Added<'a> {
     /// What the token is called.
     name: &'a str,
     /// The token; it is shown only now.
@@ -94,7 +94,7 @@ pub(in crate::cli) struct Added<'a> {
 
 /// What `mu hub token list` answers.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::cli) struct Tokens {
+pub(crate) struct Tokens {
     /// The tokens of the hub.
     tokens: Vec<Token>,
 }
@@ -116,7 +116,7 @@ struct Token {
 
 /// What `mu hub token revoke` answers.
 #[derive(Serialize, JsonSchema)]
-pub(in crate::cli) struct Revoked<'a> {
+pub(crate) struct Revoked<'a> {
     /// What the token was called.
     revoked: &'a str,
 }

@@ -1,12 +1,12 @@
 //! How values look in JSON answers, where serde would write them in another way.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// Writes a path as text, with a mark in place of what is not UTF-8.
-pub(crate) fn path<S: Serializer>(path: &PathBuf, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
 

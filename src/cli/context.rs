@@ -1,0 +1,116 @@
+//! What every command is run with, and how its answer leaves: as a JSON document, or as text for people.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::cli::global::Global;
+use crate::env::Environment;
+use crate::ops::{CommandError, Events, Options, Scope, Session};
+use crate::report::{Shell, Table};
+
+/// What a command needs to run.
+pub(crate) struct Context {
+    pub(crate) environment: Environment,
+    pub(crate) global: Global,
+    pub(crate) shell: Arc<Shell>,
+}
+
+/// Why a command ended early.
+pub(crate) enum Stop {
+    /// It failed.
+    Failed(Box<CommandError>),
+    /// Nobody reads its answer any more.
+    Closed(std::io::Error),
+}
+
+impl<E: Into<CommandError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(Box::new(error.into()))
+    }
+}
+
+/// How a command ends: with an exit status that is no failure of its own, or early.
+pub(crate) type Ending = Result<u8, Stop>;
+
+impl Context {
+    /// Opens the workspace, or the global packs, for reading.
+    pub(crate) fn open(&self, scope: Scope) -> Result<Session, CommandError> {
+        Session::open(self.environment.clone(), self.options()?, scope, self.events())
+    }
+
+    /// Opens the workspace for its settings alone.
+    pub(crate) fn open_settings(&self) -> Result<Session, CommandError> {
+        Session::open_settings(self.environment.clone(), self.options()?, self.events())
+    }
+
+    /// Opens the workspace, or the global packs, as the only one who changes them.
+    pub(crate) fn open_to_change(&self, scope: Scope) -> Result<Session, CommandError> {
+        Session::open_to_change(self.environment.clone(), self.options()?, scope, self.events())
+    }
+
+    fn options(&self) -> Result<Options, CommandError> {
+        self.global.options(&self.environment)
+    }
+
+    fn events(&self) -> Arc<dyn Events> {
+        Arc::clone(&self.shell) as Arc<dyn Events>
+    }
+
+    /// Opens for a command that changes something, unless it only says what it would do.
+    pub(crate) fn open_for(&self, scope: Scope, dry_run: bool) -> Result<Session, CommandError> {
+        if dry_run { self.open(scope) } else { self.open_to_change(scope) }
+    }
+
+    /// Prints a line of the answer.
+    pub(crate) fn line(&self, text: &str) -> Result<(), Stop> {
+        self.shell.line(text).map_err(Stop::Closed)
+    }
+
+    /// Prints text of the answer.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Stop> {
+        self.shell.print(text).map_err(Stop::Closed)
+    }
+
+    /// Prints the answer as a JSON document.
+    pub(crate) fn json<A: Serialize + JsonSchema>(&self, answer: &A) -> Ending {
+        self.shell.json(answer).map_err(Stop::Closed)?;
+        Ok(0)
+    }
+
+    /// Prints the answer: as a JSON document, or as `print` does for people.
+    pub(crate) fn answer<A: Serialize + JsonSchema>(
+        &self,
+        answer: &A,
+        print: impl FnOnce(&A) -> Result<(), Stop>,
+    ) -> Ending {
+        if self.shell.is_json() {
+            return self.json(answer);
+        }
+        print(answer)?;
+        Ok(0)
+    }
+
+    /// Prints a table, or says that it would be empty.
+    pub(crate) fn table(&self, table: &Table, empty: &str) -> Result<(), Stop> {
+        if table.is_empty() {
+            self.shell.status(empty);
+            return Ok(());
+        }
+        self.print(&table.render())
+    }
+
+    /// A path for people: relative to the current folder, if it is below.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.environment.current).unwrap_or(path).display().to_string()
+    }
+}
+
+/// An answer that is a list of packages.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Packages<P> {
+    /// The packages.
+    pub(crate) packages: Vec<P>,
+}
