@@ -236,7 +236,7 @@ impl Lockfile {
 
     /// Whether the lock in `folder` names many packages, so that it takes a while to read.
     pub fn is_long(folder: &Path) -> bool {
-        std::fs::metadata(folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
+        fs::metadata(&folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
     }
 
     /// The text of the lock.

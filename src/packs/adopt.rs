@@ -4,10 +4,12 @@
 //! overwritten.
 
 use std::collections::HashSet;
+use std::fs::DirEntry;
 use std::path::PathBuf;
 
 use mu_provider::{Digest, Entry, Folder, Kind, Tree};
 
+use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME};
 use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
@@ -57,20 +59,18 @@ fn adopt_one(
     let path = packs.pack_path(&pack.place);
     if folder.kind(leaf) == Some(Kind::Symlink) {
         // A link into the store is mu's own, and made again.
-        let is_own = path.read_link().is_ok_and(|to| packs.is_in_store(&to));
+        let is_own = fs::read_link(&path).is_ok_and(|to| packs.is_in_store(&to));
         return if is_own { Ok(()) } else { Err(PacksError::Link { path }) };
     }
-    let Ok(mut entries) = std::fs::read_dir(&path) else {
-        return Ok(());
-    };
-    let is_only_parent = |entry: &std::fs::DirEntry| {
+    let Ok(entries) = fs::entries(&path) else { return Ok(()) };
+    let is_only_parent = |entry: &DirEntry| {
         let Ok(name) = entry.file_name().into_string() else { return false };
         let place = format!("{}/{name}", pack.place);
         holds(|place| first_from(wanted, place), &place)
             || holds(|at| Some(state.packs.range::<str, _>(from(at)).next()?.0.as_str()), &place)
             || holds(|at| Some(state.pending.range::<str, _>(from(at)).next()?.as_str()), &place)
     };
-    if entries.all(|entry| entry.is_ok_and(|entry| is_only_parent(&entry))) {
+    if entries.iter().all(is_only_parent) {
         return Ok(());
     }
     let others = wanted.iter().map(|other| &other.place).chain(state.packs.keys());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use mu_provider::Folder;
 
-use crate::fs::AtPath as _;
+use crate::fs::{self, AtPath as _};
 use crate::packs::{PacksError, PacksFolder, Wanted};
 
 /// The bases that are not there yet, such as `hub.mu.com`.
@@ -22,7 +22,7 @@ impl NewBases {
     pub(super) fn find(packs: &PacksFolder, install: &[Wanted]) -> Self {
         let bases: BTreeSet<&str> =
             install.iter().filter_map(|wanted| base(&wanted.place)).collect();
-        let is_new = |base: &&str| packs.pack_path(base).symlink_metadata().is_err();
+        let is_new = |base: &&str| fs::symlink_metadata(&packs.pack_path(base)).is_err();
         Self { bases: bases.into_iter().filter(is_new).map(str::to_owned).collect() }
     }
 

@@ -3,14 +3,13 @@
 //! Used to check packs and the store; nothing is trusted from names or times here.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::Path;
 
 use mu_provider::{Entry, FileDigest, Mode, Tree};
 use sha2::{Digest as _, Sha256};
 
-use crate::fs::{AtPath as _, FileError};
+use crate::fs::{self, AtPath as _, FileError};
 
 /// Why a folder could not be hashed.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +32,7 @@ pub enum HashError {
 /// When something cannot be read.
 pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<Tree, HashError> {
     let mut entries = Vec::new();
-    let root = fs::canonicalize(folder).at("read", folder)?;
+    let root = fs::canonicalize(folder)?;
     let walk = walkdir::WalkDir::new(&root).into_iter().filter_entry(|entry| {
         let path = folder.join(entry.path().strip_prefix(&root).unwrap_or(entry.path()));
         !skip.contains(&path)
@@ -51,7 +50,7 @@ pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<
         let relative = path.strip_prefix(&root).ok().and_then(Path::to_str).ok_or_else(kind)?;
         let relative = relative.replace(std::path::MAIN_SEPARATOR, "/");
         if entry.file_type().is_symlink() {
-            let target = fs::read_link(path).at("read the link", path)?;
+            let target = fs::read_link(path)?;
             let target = target.to_str().ok_or_else(kind)?;
             entries.push(Entry {
                 path: relative,
@@ -60,7 +59,7 @@ pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<
                 size: target.len() as u64,
             });
         } else if entry.file_type().is_file() {
-            let (sha256, size) = hash_file(path).at("read", path)?;
+            let (sha256, size) = hash_file(path)?;
             let mode = if is_executable(path)? { Mode::Executable } else { Mode::File };
             entries.push(Entry { path: relative, mode, sha256, size });
         } else {
@@ -76,13 +75,13 @@ pub(super) fn file_matches(path: &Path, entry: &Entry) -> bool {
         && hash_file(path).is_ok_and(|(sha256, _)| sha256 == entry.sha256)
 }
 
-fn hash_file(path: &Path) -> io::Result<(FileDigest, u64)> {
-    let mut file = File::open(path)?;
+fn hash_file(path: &Path) -> Result<(FileDigest, u64), FileError> {
+    let mut file = fs::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
     let mut size = 0;
     loop {
-        let count = file.read(&mut buffer)?;
+        let count = file.read(&mut buffer).at("read", path)?;
         if count == 0 {
             return Ok((FileDigest::from_bytes(hash.finalize().into()), size));
         }
@@ -94,7 +93,7 @@ fn hash_file(path: &Path) -> io::Result<(FileDigest, u64)> {
 #[cfg(unix)]
 fn is_executable(path: &Path) -> Result<bool, FileError> {
     use std::os::unix::fs::PermissionsExt as _;
-    let metadata = fs::metadata(path).at("read", path)?;
+    let metadata = fs::metadata(path)?;
     Ok(metadata.permissions().mode() & 0o100 != 0)
 }
 

@@ -19,7 +19,7 @@ use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::packs::adopt::adopt;
 use crate::packs::bases::NewBases;
 use crate::packs::folders::Folders;
-use crate::packs::link::{Linker, link_folder};
+use crate::packs::link::Linker;
 use crate::packs::state::{Pack, State};
 use crate::packs::{OWN, PacksError, PacksFolder, is_below};
 use crate::store::{Store, StoreError, Stored};
@@ -305,7 +305,7 @@ impl Building<'_> {
             }
             let checked = self.linker.check(stored, &self.open(stored, pack)?);
             self.dropped_if_corrupt(pack, checked)?;
-            link_folder(stored, &self.staging.path().join(&place))?;
+            fs::symlink_folder(&stored.folder, &self.staging.path().join(&place))?;
             return Ok(Built { omitted: Vec::new() });
         }
         let folder = self.staging.make_folders(&place);
@@ -418,7 +418,7 @@ fn remove_empty_parents(root: &Path, place: &str) {
     let mut parent = Path::new(place).parent();
     while let Some(folder) = parent.filter(|folder| !folder.as_os_str().is_empty()) {
         // Fails where something is left in it, which is where this ends.
-        if std::fs::remove_dir(root.join(folder)).is_err() {
+        if fs::remove_empty_folder(&root.join(folder)).is_err() {
             return;
         }
         parent = folder.parent();

@@ -2,15 +2,14 @@
 //!
 //! Which entries a pack has is known from the store's list; no folder is walked here.
 
-use std::fs;
-use std::io;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::SystemTime;
 
 use mu_provider::{Entry, Folder, Mode};
 
-use crate::fs::{AtPath as _, FileError};
+use crate::fs::{self, AtPath as _, FileError};
 use crate::packs::PacksError;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
@@ -69,7 +68,7 @@ impl Linker {
             }
             let (from, to) = (stored.folder.join(&entry.path), target.path().join(&entry.path));
             if !is_file {
-                copy_symlink(&from, &to)?;
+                fs::symlink_file(&fs::read_link(&from)?, &to)?;
                 continue;
             }
             // A file in the store that someone changed after it was checked is not installed.
@@ -97,21 +96,20 @@ impl Linker {
         loop {
             let way = self.way.load(Ordering::Relaxed);
             let result = match way {
-                CLONE => reflink_copy::reflink(from, to).and_then(|()| make_writable(to, mode)),
+                CLONE => reflink_copy::reflink(from, to)
+                    .at("write", to)
+                    .and_then(|()| make_writable(to, mode)),
                 HARD_LINK => fs::hard_link(from, to),
-                _ => fs::copy(from, to).and_then(|_| make_writable(to, mode)),
+                _ => fs::copy(from, to).and_then(|()| make_writable(to, mode)),
             };
             match result {
-                Ok(()) => return Ok(()),
-                Err(error) if way == COPY || is_final(&error) => {
-                    return Err(FileError::new("write", to, error));
-                }
-                Err(_) => {
+                Err(error) if way != COPY && !is_final(error.kind()) => {
                     // Not supported here: across file systems, or by this one.
                     let next = if way == CLONE { self.fallback } else { COPY };
                     self.way.store(next, Ordering::Relaxed);
                     let _ = fs::remove_file(to);
                 }
+                result => return result,
             }
         }
     }
@@ -125,39 +123,18 @@ fn is_unchanged(source: &Folder, entry: &Entry, checked: SystemTime) -> bool {
 }
 
 /// Errors that another way of copying would meet as well.
-fn is_final(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
+fn is_final(error: ErrorKind) -> bool {
+    matches!(error, ErrorKind::NotFound | ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 #[cfg(unix)]
-fn make_writable(path: &Path, mode: Mode) -> io::Result<()> {
+fn make_writable(path: &Path, mode: Mode) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt as _;
     let bits = if mode == Mode::Executable { 0o755 } else { 0o644 };
-    fs::set_permissions(path, fs::Permissions::from_mode(bits))
+    fs::set_permissions(path, std::fs::Permissions::from_mode(bits))
 }
 
 #[cfg(not(unix))]
-fn make_writable(_path: &Path, _mode: Mode) -> io::Result<()> {
+fn make_writable(_path: &Path, _mode: Mode) -> Result<(), FileError> {
     Ok(())
-}
-
-fn copy_symlink(from: &Path, to: &Path) -> Result<(), FileError> {
-    let target = fs::read_link(from).at("read the link", from)?;
-    #[cfg(unix)]
-    let result = std::os::unix::fs::symlink(target, to);
-    #[cfg(windows)]
-    let result = std::os::windows::fs::symlink_file(target, to);
-    result.at("make the link", to)
-}
-
-/// Makes the folder `target` itself a link to the stored tree.
-pub(super) fn link_folder(stored: &Stored, target: &Path) -> Result<(), FileError> {
-    #[cfg(unix)]
-    let result = std::os::unix::fs::symlink(&stored.folder, target);
-    #[cfg(windows)]
-    let result = std::os::windows::fs::symlink_dir(&stored.folder, target);
-    result.at("make the link", target)
 }

@@ -183,7 +183,7 @@ impl PacksFolder {
     /// Whether the link at `place` leads to the tree with this digest, and the store has that.
     fn is_stored(&self, place: &str, digest: &Digest) -> bool {
         let tree = crate::store::tree_in(&self.cache, digest);
-        tree.is_some_and(|tree| self.pack_path(place).read_link().is_ok_and(|to| to == tree))
+        tree.is_some_and(|tree| fs::read_link(&self.pack_path(place)).is_ok_and(|to| to == tree))
     }
 
     /// Whether a path leads into the store.
@@ -203,8 +203,8 @@ impl PacksFolder {
     /// The caller holds the lock, and lets it go right after.
     pub fn remove_traces(&self, folders: &[PathBuf]) {
         let is_other = |name: &str, folder: &Path| {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-            entries.into_iter().any(|entry| entry.file_name() != name)
+            let entries = fs::entries(folder).unwrap_or_default();
+            entries.iter().any(|entry| entry.file_name() != name)
         };
         if folders.is_empty() || is_other("lock", &self.own_folder()) || is_other(OWN, &self.folder)
         {
@@ -213,7 +213,7 @@ impl PacksFolder {
         // Each fails, and ends it, where something else is in the folder.
         let _ = fs::remove_file(&self.own_folder().join("lock"));
         for folder in folders {
-            if std::fs::remove_dir(folder).is_err() {
+            if fs::remove_empty_folder(folder).is_err() {
                 return;
             }
         }

@@ -215,8 +215,8 @@ impl PacksFolder {
 /// What tells a folder from all others: its path, and which one it is for the file system. Numbers of files are given
 /// again, so the moment when it was made counts as well, where the file system keeps that.
 fn identity(folder: &Path) -> Option<[u8; 32]> {
-    let folder = folder.canonicalize().ok()?;
-    let metadata = folder.metadata().ok()?;
+    let folder = fs::canonicalize(folder).ok()?;
+    let metadata = fs::metadata(&folder).ok()?;
     let mut hash = Sha256::new();
     hash.update(folder.as_os_str().as_encoded_bytes());
     #[cfg(unix)]
@@ -242,8 +242,7 @@ pub fn remove_orphans(cache: &Path) -> Result<(), FileError> {
     struct Folder {
         folder: PathBuf,
     }
-    let Ok(entries) = std::fs::read_dir(cache.join(FOLDER)) else { return Ok(()) };
-    for entry in entries.flatten() {
+    for entry in fs::entries_if_there(&cache.join(FOLDER))? {
         let text = fs::read_text(&entry.path()).unwrap_or_default();
         let is_there = serde_json::from_str(&text).is_ok_and(|Folder { folder }| folder.is_dir());
         if !is_there {

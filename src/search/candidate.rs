@@ -1,11 +1,11 @@
 //! Looks at a place: is there a package, and will it do?
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::satisfy::{self, Installed, Reason};
 use super::{Place, SearchError, SearchPath, Wanted};
+use crate::fs;
 use crate::manifest::{Head, Manifest};
 use crate::reference::{PackageId, Version, VersionSpec};
 
@@ -165,10 +165,9 @@ fn folders_of_majors(folder: &Path) -> Vec<PathBuf> {
     let (Some(parent), Some(leaf)) = (folder.parent(), folder.file_name()) else {
         return Vec::new();
     };
-    let mut majors: Vec<(u64, PathBuf)> = fs::read_dir(parent)
+    let mut majors: Vec<(u64, PathBuf)> = fs::entries(parent)
+        .unwrap_or_default()
         .into_iter()
-        .flatten()
-        .flatten()
         .filter_map(|entry| {
             let name = entry.file_name();
             let major = name.to_str()?.strip_prefix(leaf.to_str()?)?.strip_prefix('@')?;

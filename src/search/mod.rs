@@ -28,6 +28,7 @@ pub use self::error::{MissingElement, SearchError};
 pub use self::find::{Found, Note};
 pub use self::place::Place;
 pub use self::satisfy::{Installed, Reason};
+use crate::fs;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::LeftOut;
 
@@ -110,7 +111,7 @@ impl SearchPath {
         let is_own = |path: &Path| {
             path == pack
                 && self.trees.as_ref().is_some_and(|trees| {
-                    path.read_link().is_ok_and(|target| target.starts_with(trees))
+                    fs::read_link(path).is_ok_and(|target| target.starts_with(trees))
                 })
         };
         let mut path = packs.clone();

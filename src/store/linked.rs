@@ -23,19 +23,15 @@ impl Store {
         let hash = Sha256::digest(packs.as_os_str().as_encoded_bytes());
         let name = FileDigest::from_bytes(hash.into()).to_string();
         let note = self.folder().join(LINKED).join(name);
-        if std::fs::read_link(&note).is_ok_and(|noted| noted == packs) {
+        if fs::read_link(&note).is_ok_and(|noted| noted == packs) {
             return Ok(());
         }
         fs::create_folder(&self.folder().join(LINKED))?;
         fs::remove_file(&note)?;
-        #[cfg(unix)]
-        let result = std::os::unix::fs::symlink(packs, &note);
-        #[cfg(windows)]
-        let result = std::os::windows::fs::symlink_dir(packs, &note);
-        match result {
+        match fs::symlink_folder(packs, &note) {
             // Another run was a moment faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            result => result.at("make the link", &note),
+            result => result,
         }
     }
 
@@ -45,20 +41,18 @@ impl Store {
     ///
     /// When a packs folder is there and cannot be read: then nobody knows what it holds.
     pub fn linked(&self) -> Result<Vec<Digest>, FileError> {
-        let Ok(notes) = std::fs::read_dir(self.folder().join(LINKED)) else {
-            return Ok(Vec::new());
-        };
         let mut linked = HashSet::new();
-        for note in notes.flatten().map(|entry| entry.path()) {
-            let Ok(packs) = std::fs::read_link(&note) else { continue };
-            if !packs.try_exists().at("look at", &packs)? {
+        for note in fs::entries_if_there(&self.folder().join(LINKED))? {
+            let note = note.path();
+            let Ok(packs) = fs::read_link(&note) else { continue };
+            if !fs::exists(&packs)? {
                 fs::remove_file(&note)?;
                 continue;
             }
             for entry in walkdir::WalkDir::new(&packs) {
                 let entry = entry.map_err(io::Error::from).at("read the folder", &packs)?;
                 if entry.path_is_symlink()
-                    && let Ok(target) = std::fs::read_link(entry.path())
+                    && let Ok(target) = fs::read_link(entry.path())
                     && let Some(name) = target.parent().and_then(Path::file_name)
                 {
                     linked.insert(name.to_owned());

@@ -25,17 +25,13 @@ use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeError, TreeWr
 
 use crate::fs::{self, FileError, Lock, Sharing};
 use crate::guard;
-use crate::store::staging::{Staged, Staging};
+use crate::store::staging::{FILES, LIST, Staged, Staging};
 
 /// The store's folder in the cache.
 const STORE: &str = "store";
 
 /// The folder of all trees.
 const TREES: &str = "trees";
-
-/// What a tree's folder holds: the files, and the list of them.
-const FILES: &str = "files";
-const LIST: &str = "list";
 
 /// Why a tree is not in the store.
 #[derive(Debug, thiserror::Error)]
@@ -283,10 +279,10 @@ impl Store {
         let moved = moved.or_else(|error| match error.kind() {
             // There is no folder of trees yet, or it was removed since it was opened.
             ErrorKind::NotFound => {
-                std::fs::create_dir_all(self.folder.join(TREES))?;
-                std::fs::rename(staged.path(), self.folder_of(digest))
+                fs::create_folder(&self.folder.join(TREES))?;
+                fs::rename(&staged.path(), &self.folder_of(digest))
             }
-            _ => Err(error),
+            _ => Err(FileError::new("move into place", self.folder_of(digest), error)),
         });
         match moved {
             Ok(()) => Ok(true),
@@ -298,7 +294,7 @@ impl Store {
             {
                 Ok(false)
             }
-            Err(error) => Err(FileError::new("move into place", self.folder_of(digest), error)),
+            Err(error) => Err(error),
         }
     }
 
@@ -315,14 +311,8 @@ impl Store {
     /// When the disk refuses.
     pub fn remove(&self, digest: &Digest) -> Result<(), FileError> {
         self.added().remove(digest);
-        let folder = self.folder_of(digest);
         let staged = self.staging()?.folder()?;
-        match std::fs::rename(&folder, staged.path()) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(FileError::new("move out of the way", folder, error));
-            }
-            _ => {}
-        }
+        fs::move_away(&self.folder_of(digest), &staged.path())?;
         fs::remove_folder(&staged.path())
     }
 
@@ -332,15 +322,10 @@ impl Store {
     ///
     /// When the folder cannot be read.
     pub fn digests(&self) -> Result<Vec<Digest>, FileError> {
-        let folder = self.folder.join(TREES);
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(FileError::new("read the folder", folder, error)),
-        };
-        let mut digests: Vec<Digest> = entries
+        let mut digests: Vec<Digest> = fs::entries_if_there(&self.folder.join(TREES))?
+            .into_iter()
             .filter_map(|entry| {
-                let name = entry.ok()?.file_name().into_string().ok()?;
+                let name = entry.file_name().into_string().ok()?;
                 let file: mu_provider::FileDigest = name.parse().ok()?;
                 Some(Digest::from_bytes(*file.as_bytes()))
             })
@@ -358,11 +343,7 @@ impl Store {
     ///
     /// When the disk refuses.
     pub fn remove_unlisted(&self) -> Result<(), FileError> {
-        let folder = self.folder.join(TREES);
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            return Ok(());
-        };
-        for entry in entries.flatten() {
+        for entry in fs::entries_if_there(&self.folder.join(TREES))? {
             if !entry.path().join(LIST).exists() {
                 fs::remove_folder(&entry.path())?;
             }

@@ -1,7 +1,4 @@
 //! Where a run writes trees before they are checked.
-//!
-//! Each run has a folder of its own and holds a lock in it for as long as it lives. A folder whose
-//! lock is free belongs to a run that died, and the next run removes it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,18 +6,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mu_provider::Folder;
 
-use super::{FILES, LIST};
-use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
+use crate::fs::{AtPath as _, FileError, RunFolder};
 
-const LOCK: &str = "lock";
+/// What a tree's folder holds: the files, and the list of them.
+pub(super) const FILES: &str = "files";
+pub(super) const LIST: &str = "list";
 
 /// The staging folder of this run.
 #[derive(Debug)]
 pub(super) struct Staging {
     held: Folder,
-    _folder: tempfile::TempDir,
+    _run: RunFolder,
     next: AtomicU32,
-    _lock: Lock,
 }
 
 /// A folder in it, for one tree.
@@ -33,17 +30,9 @@ pub(super) struct Staged<'run> {
 impl Staging {
     /// Makes a folder for this run below `parent`, and removes those of runs that died.
     pub(super) fn new(parent: &Path) -> Result<Self, FileError> {
-        fs::create_folder(parent)?;
-        // One at a time: a folder without a lock yet must not look like a dead run's.
-        let _guard = Lock::acquire(&parent.join(LOCK), Sharing::Exclusive, &mut || {})?;
-        remove_dead(parent)?;
-        let folder = tempfile::Builder::new()
-            .prefix("run-")
-            .tempdir_in(parent)
-            .at("make a folder in", parent)?;
-        let lock = Lock::acquire(&folder.path().join(LOCK), Sharing::Exclusive, &mut || {})?;
-        let held = Folder::open(folder.path()).at("open", folder.path())?;
-        Ok(Self { held, _folder: folder, next: AtomicU32::new(0), _lock: lock })
+        let run = RunFolder::new(parent)?;
+        let held = Folder::open(run.path()).at("open", run.path())?;
+        Ok(Self { held, _run: run, next: AtomicU32::new(0) })
     }
 
     /// Makes a folder in it for one tree.
@@ -83,35 +72,5 @@ impl Staged<'_> {
 
     fn error(&self, action: &'static str, inside: &str, error: io::Error) -> FileError {
         FileError::new(action, self.path().join(inside), error)
-    }
-}
-
-fn remove_dead(parent: &Path) -> Result<(), FileError> {
-    for entry in std::fs::read_dir(parent).at("read the folder", parent)?.flatten() {
-        let path = entry.path();
-        if !path.is_dir() {
-            continue;
-        }
-        let lock = Lock::try_acquire(&path.join(LOCK), Sharing::Exclusive)?;
-        if lock.is_some() {
-            fs::remove_folder(&path)?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn removes_what_a_dead_run_left_and_spares_the_living() {
-        let parent = tempfile::tempdir().expect("a temporary folder");
-        let dead = parent.path().join("run-dead");
-        std::fs::create_dir_all(dead.join("0/half")).expect("makes");
-        let living = Staging::new(parent.path()).expect("makes");
-        assert!(!dead.exists());
-        let second = Staging::new(parent.path()).expect("makes");
-        assert!(living.held.path().exists() && second.held.path().exists());
     }
 }

@@ -10,6 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use super::root::{LOCK_FILE, MU_FOLDER, WORKSPACE_FILE};
+use crate::fs;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 
 /// Why a folder is not taken as a workspace.
@@ -64,7 +65,7 @@ const KNOWN: [(&str, bool); 10] = [
 pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
     for (name, is_folder) in KNOWN {
         let path = root.join(name);
-        let Ok(metadata) = path.symlink_metadata() else { continue };
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         if metadata.is_symlink() {
             return Err(ForeignError::Link { path });
         }
@@ -96,7 +97,7 @@ pub(super) fn refuse_other_owners(root: &Path, users: &[u32]) -> Result<(), Fore
         Path::new(LOCK_FILE),
     ];
     for path in inside.map(|inside| root.join(inside)) {
-        let Ok(metadata) = path.symlink_metadata() else { continue };
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         if metadata.uid() != 0 && !users.contains(&metadata.uid()) {
             return Err(ForeignError::Owner { root: root.to_owned(), path });
         }
@@ -120,7 +121,7 @@ pub(super) fn refuse_other_owners(_root: &Path, _users: &[u32]) -> Result<(), Fo
 pub(super) fn is_shared(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     const STICKY_AND_FOR_ALL: u32 = 0o1002;
-    let mode = folder.metadata().map_or(0, |metadata| metadata.mode());
+    let mode = fs::metadata(folder).map_or(0, |metadata| metadata.mode());
     mode & STICKY_AND_FOR_ALL == STICKY_AND_FOR_ALL
 }
 

@@ -10,6 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::left_out::{LeftOut, Why};
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
+use crate::fs;
 use crate::manifest::source::{SourceError, Value};
 use crate::manifest::{
     Globs, JSON_NAME, ManifestError, Warning, YAML_NAME, globs, manifest_name, misspelt_name,
@@ -198,8 +199,8 @@ fn objection(entry: &DirEntry, root: &Path) -> Option<&'static str> {
     if !entry.path_is_symlink() {
         return (!entry.file_type().is_file()).then_some("this is no file and not read");
     }
-    let target = path.canonicalize();
-    match (target, root.canonicalize()) {
+    let target = fs::canonicalize(path);
+    match (target, fs::canonicalize(root)) {
         (Err(_), _) => Some("this link leads nowhere"),
         (Ok(target), Ok(root)) if target.starts_with(&root) => {
             (!target.is_file()).then_some("this link leads to no file and is not followed")

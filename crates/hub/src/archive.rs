@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
+use mu_provider::fs::{self, FileError};
 use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Tree, TreeWriter};
 use mu_provider_hub::archive::{self, ArchiveError};
 use serde::Deserialize;
@@ -83,7 +84,7 @@ pub(crate) fn unpack_within(
 ) -> Result<Unpacked, HubError> {
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };
     let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
-    let folder = staging.folder().map_err(io)?;
+    let folder = staging.folder()?;
     let mut writer = TreeWriter::new(Folder::open(folder.path()).map_err(io)?, limits);
     archive::unpack(bytes, &mut writer).map_err(fail)?;
     let tree = writer.finish().map_err(|error| fail(error.into()))?;
@@ -163,10 +164,7 @@ impl Unpacked {
         let wrong =
             |reason: String| refused(&format!("the archive of {}", line.describe()), &reason);
         let name = manifest_name(&self.tree).map_err(|reason| wrong(reason.to_owned()))?;
-        let text = self.read(name, LONGEST_MANIFEST).map_err(|source| HubError::Io {
-            action: format!("read {name} of {}", line.describe()),
-            source,
-        })?;
+        let text = self.read(name, LONGEST_MANIFEST)?;
         let text = text.ok_or_else(|| wrong(format!("its {name} is too long, or no text")))?;
         // JSON is YAML, so both are read as one.
         serde_yaml::from_str(&text)
@@ -174,12 +172,12 @@ impl Unpacked {
     }
 
     /// The text of a file in the archive; `None` if it is longer than `most`, or no text.
-    pub(crate) fn read(&self, path: &str, most: u64) -> std::io::Result<Option<String>> {
+    pub(crate) fn read(&self, path: &str, most: u64) -> Result<Option<String>, FileError> {
         let path = self.folder.path().join(path);
-        if std::fs::metadata(&path)?.len() > most {
+        if fs::metadata(&path)?.len() > most {
             return Ok(None);
         }
-        Ok(String::from_utf8(std::fs::read(path)?).ok())
+        Ok(String::from_utf8(fs::read(&path)?).ok())
     }
 }
 

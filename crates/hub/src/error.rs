@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
+use mu_provider::fs::FileError;
 use mu_provider_hub::archive::ArchiveError;
 
 use crate::place::credentials_hint;
@@ -109,6 +110,9 @@ pub enum HubError {
         /// The reason.
         source: std::io::Error,
     },
+    /// A file of this machine could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Others changed the same file each time that this was tried.
     #[error(
         "gave up changing `{path}` of the hub at `{place}`: others changed it {attempts} times meanwhile"

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use mu_provider::fs::{self, AtPath as _, FileError};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
@@ -108,10 +109,7 @@ impl Files {
             }
             Kind::Folder(path) => {
                 if make {
-                    std::fs::create_dir_all(path).map_err(|source| HubError::Io {
-                        action: format!("make the folder `{}`", path.display()),
-                        source,
-                    })?;
+                    fs::create_folder(path)?;
                 } else if !path.is_dir() {
                     return Err(HubError::Missing { place: place.name.clone() });
                 }
@@ -149,26 +147,22 @@ impl Files {
     pub(crate) async fn turn(&self) -> Result<Turn, HubError> {
         let Some(folder) = &self.folder else { return Ok(Turn(None)) };
         let (folder, path) = (folder.clone(), folder.join(LOCK_FILE));
-        let shown = path.display().to_string();
-        let lock = move || -> std::io::Result<File> {
+        let shown = path.clone();
+        let lock = move || -> Result<File, FileError> {
             let file = private::open_lock(&folder, &path)?;
-            file.lock()?;
+            file.lock().at("lock", &path)?;
             Ok(file)
         };
-        let failed = |source| HubError::Io { action: format!("lock `{shown}`"), source };
         match tokio::task::spawn_blocking(lock).await {
-            Ok(result) => Ok(Turn(Some(result.map_err(failed)?))),
-            Err(error) => Err(failed(std::io::Error::other(error))),
+            Ok(result) => Ok(Turn(Some(result?))),
+            Err(error) => Err(FileError::new("lock", shown, std::io::Error::other(error)).into()),
         }
     }
 
     /// Makes the folder for what nobody else is to read. In a bucket its owner says who reads what.
     pub(crate) fn make_private(&self) -> Result<(), HubError> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        private::make(folder).map_err(|source| HubError::Io {
-            action: format!("make `private` in `{}`", folder.display()),
-            source,
-        })
+        Ok(private::make(folder)?)
     }
 
     /// Closes what nobody else is to read, where it is open.
@@ -282,7 +276,7 @@ impl Files {
         let mut odd = Odd::default();
         let mut folders: Vec<PathBuf> = self.folder.clone().into_iter().collect();
         while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            for entry in fs::entries(&folder).unwrap_or_default() {
                 let is_staged = entry.file_name().to_str().is_some_and(|name| {
                     name.rsplit_once('#').is_some_and(|(_, number)| {
                         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -362,7 +356,7 @@ fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path s
     for part in path.split('/') {
         end += part.len();
         place.push(part);
-        match std::fs::symlink_metadata(&place) {
+        match fs::symlink_metadata(&place) {
             Ok(metadata) if metadata.is_symlink() => return Some(&path[..end]),
             Ok(_) => end += 1,
             Err(_) => return None,

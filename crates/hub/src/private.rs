@@ -3,9 +3,10 @@
 //! Whoever can open a file can lock it, and keep every writer waiting. So only those may who may write into the
 //! hub's folder. Systems without Unix's modes leave this to their own rules.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{File, OpenOptions};
 use std::path::Path;
+
+use mu_provider::fs::{self, FileError};
 
 /// The folder of what only the hub's owner reads.
 const FOLDER: &str = "private";
@@ -15,12 +16,12 @@ const FOLDER: &str = "private";
 /// # Errors
 ///
 /// When the system refuses.
-pub(crate) fn open_lock(folder: &Path, path: &Path) -> io::Result<File> {
-    let mut options = File::options();
+pub(crate) fn open_lock(folder: &Path, path: &Path) -> Result<File, FileError> {
+    let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = fs::open_with(path, &options)?;
     restrict(folder, path, 0o777);
     Ok(file)
 }
@@ -30,24 +31,17 @@ pub(crate) fn open_lock(folder: &Path, path: &Path) -> io::Result<File> {
 /// # Errors
 ///
 /// When the system refuses.
-pub(crate) fn make(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(folder.join(FOLDER)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => {
-            keep(folder);
-            Ok(())
-        }
-    }
+pub(crate) fn make(folder: &Path) -> Result<(), FileError> {
+    fs::create_private_folder(&folder.join(FOLDER), &[])?;
+    keep(folder);
+    Ok(())
 }
 
 /// Closes the private folder in the hub's `folder`, and all files in it, to everybody else. It need not be there.
 pub(crate) fn keep(folder: &Path) {
     let private = folder.join(FOLDER);
     restrict(folder, &private, 0o770);
-    for entry in fs::read_dir(&private).into_iter().flatten().flatten() {
+    for entry in fs::entries(&private).unwrap_or_default() {
         restrict(folder, &entry.path(), 0o770);
     }
 }
@@ -56,6 +50,7 @@ pub(crate) fn keep(folder: &Path) {
 /// somebody else stays as it is.
 #[cfg(unix)]
 fn restrict(folder: &Path, path: &Path, most: u32) {
+    use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
 
     let (Ok(hub), Ok(own)) = (fs::metadata(folder), fs::symlink_metadata(path)) else { return };
@@ -70,7 +65,7 @@ fn restrict(folder: &Path, path: &Path, most: u32) {
     let mode = writers | writers << 1 | if own.is_dir() { writers >> 1 } else { 0 };
     if own.mode() & 0o777 != mode {
         let special = own.mode() & 0o7000;
-        let _ = fs::set_permissions(path, fs::Permissions::from_mode(special | mode));
+        let _ = fs::set_permissions(path, Permissions::from_mode(special | mode));
     }
 }
 
@@ -79,6 +74,7 @@ fn restrict(_: &Path, _: &Path, _: u32) {}
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
@@ -88,7 +84,7 @@ mod tests {
     }
 
     fn set(path: &Path, mode: u32) {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("is ours");
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("is ours");
     }
 
     #[test]

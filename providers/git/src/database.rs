@@ -6,7 +6,7 @@
 //! never configured, checked out, or pushed to.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::DirEntry;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use git2::{ErrorCode, Indexer, ObjectType, Odb, Oid};
+use mu_provider::fs::{self, Lock, Sharing};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 use sha1::{Digest as _, Sha1};
 
@@ -67,10 +68,6 @@ pub(crate) struct Database {
     /// `None` until the folder is there and somebody reads.
     objects: RwLock<Option<Odb<'static>>>,
 }
-
-/// Held by the one who writes; given up when dropped.
-#[derive(Debug)]
-pub(crate) struct Lock(#[expect(dead_code, reason = "closing the file gives up the lock")] File);
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -172,29 +169,15 @@ impl Database {
 
     /// What the remote listed when something was last fetched.
     pub(crate) fn advertisement(&self) -> Option<Advertisement> {
-        let text = fs::read_to_string(self.folder.join(ADVERTISEMENT)).ok()?;
+        let text = fs::read_text(&self.folder.join(ADVERTISEMENT)).ok()?;
         Advertisement::parse(&text).ok()
     }
 
     /// Waits until no other process writes here.
-    pub(crate) fn lock(&self, waiting: impl FnOnce()) -> Result<Lock, ProviderError> {
+    pub(crate) fn lock(&self, waiting: &mut dyn FnMut()) -> Result<Lock, ProviderError> {
         let mut path = self.folder.clone().into_os_string();
         path.push(".lock");
-        let path = PathBuf::from(path);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(|error| cannot_write(parent, error))?;
-        }
-        let file = File::options().create(true).append(true).open(&path);
-        let file = file.map_err(|error| cannot_write(&path, error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                waiting();
-                file.lock().map_err(|error| cannot_write(&path, error))?;
-            }
-            Err(TryLockError::Error(error)) => return Err(cannot_write(&path, error)),
-        }
-        Ok(Lock(file))
+        Ok(Lock::acquire(Path::new(&path), Sharing::Exclusive, waiting)?)
     }
 
     /// Makes the folders if need be, and sweeps out what a killed process left.
@@ -202,15 +185,14 @@ impl Database {
         let packs = self.packs();
         if !packs.is_dir() {
             for folder in [packs.clone(), self.folder.join("refs")] {
-                fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, error))?;
+                fs::create_folder(&folder)?;
             }
             let config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
             self.write("config", config)?;
             self.write("description", &format!("what mu fetched of {remote}\n"))?;
             return self.write("HEAD", "ref: refs/heads/none\n");
         }
-        let entries = fs::read_dir(&packs).map_err(|error| cannot_write(&packs, error))?;
-        for path in entries.flatten().map(|entry| entry.path()) {
+        for path in fs::entries(&packs)?.iter().map(DirEntry::path) {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let orphan = name.ends_with(".idx") && !path.with_extension("pack").exists();
             if name.starts_with("pack_") || name.ends_with(".lock") || orphan {
@@ -259,12 +241,7 @@ impl Database {
     pub(crate) fn discard(&self, _lock: &Lock) -> Result<(), ProviderError> {
         // Waits for those who read, and closes the packs: libgit2 knows them by their paths.
         *self.objects.write().unwrap_or_else(PoisonError::into_inner) = None;
-        match fs::remove_dir_all(&self.folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(cannot_write(&self.folder, error))
-            }
-            _ => Ok(()),
-        }
+        Ok(fs::remove_folder(&self.folder)?)
     }
 
     /// Commits that were asked for and came with all that belongs to them.
@@ -278,7 +255,7 @@ impl Database {
     }
 
     fn oids(&self, name: &str) -> Vec<Oid> {
-        let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        let text = fs::read_text(&self.folder.join(name)).unwrap_or_default();
         text.lines().filter_map(|line| Oid::from_str(line.get(..40)?).ok()).collect()
     }
 
@@ -393,11 +370,7 @@ impl Database {
 
     /// Replaces a small file as a whole.
     fn write(&self, name: &str, text: &str) -> Result<(), ProviderError> {
-        let path = self.folder.join(name);
-        let beside = self.folder.join(format!("{name}.new"));
-        fs::write(&beside, text)
-            .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|error| cannot_write(&path, error))
+        Ok(fs::write_atomic(&self.folder.join(name), text.as_bytes())?)
     }
 }
 
@@ -443,7 +416,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("there is room");
         let bounds = Bounds { pack: 1 << 20, file: 1 << 20, building };
         let database = Database::new(folder.path().join("x.git"), bounds);
-        let lock = database.lock(|| ()).expect("is free");
+        let lock = database.lock(&mut || ()).expect("is free");
         database.prepare(&lock, "x").expect("can be made");
         let compressed = |data: &[u8]| {
             let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -462,7 +435,7 @@ mod tests {
         pack.extend_from_slice(&sum);
         let boundary = Boundary::default();
         let result = database.receive(&lock, &[], &boundary, &mut pack.as_slice(), &Silent);
-        (result, fs::read_dir(database.packs()).expect("can be read").count())
+        (result, fs::entries(&database.packs()).expect("can be read").len())
     }
 
     #[test]

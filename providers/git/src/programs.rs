@@ -5,9 +5,10 @@
 //! whose configuration it would obey.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use mu_provider::fs;
 
 /// Variables that speak of one repository, such as a hook has; the programs run for other ones.
 /// (`git rev-parse --local-env-vars` names them. Settings in the environment are kept.)
@@ -79,7 +80,7 @@ impl Programs {
         let above = self.folder.parent().filter(|above| above.is_absolute())?;
         // Ceilings are a list of paths, whose separator cannot be escaped.
         let is_one = std::env::split_paths(above).count() == 1;
-        let is_there = fs::create_dir_all(&self.folder).is_ok();
+        let is_there = fs::create_folder(&self.folder).is_ok();
         (is_one && is_there).then_some((&*self.folder, above))
     }
 

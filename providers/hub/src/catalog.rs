@@ -4,17 +4,17 @@
 //! changed; one in a folder is read where it lies. How well a package answers is said in
 //! [`mu_provider::catalog`].
 
-use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use mu_provider::catalog::{Hits, Query, SearchAnswer};
+use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::HubProvider;
-use crate::document::{Answer, Asking, Validator, file_path, is_absence, unreadable};
+use crate::document::{Answer, Asking, Validator, file_path};
 use crate::root::{Root, below};
 
 /// The name of a catalog below a hub's root.
@@ -143,8 +143,8 @@ fn bring(
             let kept =
                 Kept { validator: document.validator.to_text(), size: document.bytes.len() as u64 };
             let kept = serde_json::to_vec(&kept).expect("a text and a number can be printed");
-            write(path, &document.bytes).map_err(|error| unwritable(path, error))?;
-            write(&beside, &kept).map_err(|error| unwritable(&beside, error))?;
+            fs::write_atomic(path, &document.bytes)?;
+            fs::write_atomic(&beside, &kept)?;
             Ok(true)
         }
     }
@@ -152,27 +152,7 @@ fn bring(
 
 /// Searches a catalog on this machine; `None` if there is none.
 fn search_file(path: &Path, query: &Query) -> Result<Option<Hits>, ProviderError> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if is_absence(&error) => return Ok(None),
-        Err(error) => return Err(unreadable(path, error)),
-    };
+    let Some(file) = fs::open_if_there(path)? else { return Ok(None) };
     let reader = BufReader::with_capacity(256 << 10, file);
-    query.search(reader).map(Some).map_err(|error| unreadable(path, error))
-}
-
-/// Writes a file whole, or not at all.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let partial = PathBuf::from(name);
-    fs::write(&partial, bytes)?;
-    fs::rename(&partial, path)
-}
-
-fn unwritable(path: &Path, error: io::Error) -> ProviderError {
-    ProviderError::new(ErrorKind::Io, format!("cannot write `{}`", path.display())).because(error)
+    Ok(Some(query.search(reader).at("read", path)?))
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
 use flate2::read::GzDecoder;
+use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::{Failure, Http, Response};
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
@@ -163,8 +164,7 @@ impl Asking<'_> {
         validator: Option<&Validator>,
     ) -> Result<Answer, ProviderError> {
         let path = file_path(url)?;
-        let read = || -> io::Result<Answer> {
-            let mut file = File::open(&path)?;
+        let read = |mut file: File| -> io::Result<Answer> {
             let metadata = file.metadata()?;
             let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
             let found = Validator {
@@ -181,15 +181,12 @@ impl Asking<'_> {
             file.by_ref().take(self.limit + 1).read_to_end(&mut bytes)?;
             Ok(Answer::Read(Document { bytes, validator: found, max_age: 0, is_aged: false }))
         };
-        match read() {
-            Ok(Answer::Read(document)) => {
-                self.check_length(&document.bytes, url)?;
-                Ok(Answer::Read(document))
-            }
-            Ok(answer) => Ok(answer),
-            Err(error) if is_absence(&error) => Ok(Answer::Absent),
-            Err(error) => Err(unreadable(&path, error)),
+        let Some(file) = fs::open_if_there(&path)? else { return Ok(Answer::Absent) };
+        let answer = read(file).at("read", &path)?;
+        if let Answer::Read(document) = &answer {
+            self.check_length(&document.bytes, url)?;
         }
+        Ok(answer)
     }
 
     fn check_length(&self, bytes: &[u8], url: &SafeUrl) -> Result<(), ProviderError> {
@@ -206,14 +203,4 @@ pub(crate) fn file_path(url: &SafeUrl) -> Result<PathBuf, ProviderError> {
     url.as_url().to_file_path().map_err(|()| {
         ProviderError::new(ErrorKind::Refused, format!("`{url}` is no path on this machine"))
     })
-}
-
-/// Whether an error says that there is no such file.
-pub(crate) fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// The error for a file of this machine that is there and cannot be read.
-pub(crate) fn unreadable(path: &std::path::Path, error: io::Error) -> ProviderError {
-    ProviderError::new(ErrorKind::Io, format!("cannot read `{}`", path.display())).because(error)
 }

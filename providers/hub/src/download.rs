@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 
+use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::{Failure, Http, Response};
 use mu_provider::{
     ArchiveDigest, ErrorKind, FileDigest, Folder, Progress, ProviderError, SafeUrl, TreeWriter,
@@ -15,7 +16,7 @@ use mu_provider::{
 use sha2::{Digest as _, Sha256};
 
 use crate::archive::{self, ArchiveError, Scratch};
-use crate::document::{file_path, is_absence, unreadable};
+use crate::document::file_path;
 use crate::partial::Partial;
 
 /// Archives up to this size are held in memory.
@@ -308,31 +309,20 @@ impl Wanted {
 
 fn read_file(url: &SafeUrl, wanted: Wanted) -> Result<Archive, ProviderError> {
     let path = file_path(url)?;
-    let open = || -> io::Result<(File, u64)> {
-        let file = File::open(&path)?;
-        let size = file.metadata()?.len();
-        Ok((file, size))
-    };
-    let (mut file, size) = open().map_err(|error| {
-        if is_absence(&error) {
-            ProviderError::new(ErrorKind::NotFound, format!("there is no `{}`", path.display()))
-        } else {
-            unreadable(&path, error)
-        }
+    let mut file = fs::open_if_there(&path)?.ok_or_else(|| {
+        ProviderError::new(ErrorKind::NotFound, format!("there is no `{}`", path.display()))
     })?;
+    let size = file.metadata().at("read", &path)?.len();
     wanted.check_size(url, 0, Some(size))?;
     if size <= SMALL {
         let mut bytes = Vec::with_capacity(usize::try_from(size).expect("8 MiB fit") + 1);
-        (&mut file)
-            .take(SMALL + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| unreadable(&path, error))?;
+        (&mut file).take(SMALL + 1).read_to_end(&mut bytes).at("read", &path)?;
         wanted.check(url, bytes.len() as u64, || Sha256::digest(&bytes).into())?;
         return Ok(Archive::Memory(bytes));
     }
-    let digest = hash(&file).map_err(|error| unreadable(&path, error))?;
+    let digest = hash(&file).at("read", &path)?;
     wanted.check(url, size, || digest)?;
-    io::Seek::rewind(&mut file).map_err(|error| unreadable(&path, error))?;
+    io::Seek::rewind(&mut file).at("read", &path)?;
     Ok(Archive::File(file, size))
 }
 

@@ -2,9 +2,9 @@
 //!
 //! It only saves bytes: whatever cannot be read or written is as if it was not there.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use mu_provider::fs;
 use mu_provider::{FileDigest, SafeUrl};
 use sha2::{Digest as _, Sha256};
 
@@ -32,14 +32,7 @@ impl Memory {
     pub(crate) fn write(&self, document: &Document) {
         let Some(validator) = document.validator.to_text() else { return };
         let content = [validator.as_bytes(), b"\n", &document.bytes].concat();
-        let beside = self.0.with_extension(std::process::id().to_string());
-        let folder = self.0.parent().unwrap_or(Path::new("."));
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&beside, content))
-            .and_then(|()| fs::rename(&beside, &self.0));
-        if written.is_err() {
-            // Costs the next run a few bytes.
-            let _ = fs::remove_file(&beside);
-        }
+        // What cannot be kept costs the next run a few bytes.
+        let _ = fs::write_atomic(&self.0, &content);
     }
 }

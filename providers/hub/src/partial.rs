@@ -3,11 +3,12 @@
 //! It is named by what it will be, so that the next run, or another process, goes on with it. Whoever
 //! works on it holds a lock on it. Nothing here connects to anything.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use mu_provider::{ArchiveDigest, ErrorKind, Folder, Progress, ProviderError};
+use mu_provider::fs::{self, AtPath as _};
+use mu_provider::{ArchiveDigest, Folder, Progress, ProviderError};
 use sha2::{Digest as _, Sha256};
 
 /// A file that is being downloaded.
@@ -34,10 +35,10 @@ impl Partial {
         progress: &dyn Progress,
     ) -> Result<Option<Self>, ProviderError> {
         let path = file_of(folder, name);
-        match OpenOptions::new().read(true).append(true).open(&path) {
+        match fs::open_with(&path, OpenOptions::new().read(true).append(true)) {
             Ok(file) => Self::hold(path, file, progress).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unwritable(&path, error)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -47,10 +48,9 @@ impl Partial {
         name: &str,
         progress: &dyn Progress,
     ) -> Result<Self, ProviderError> {
-        fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+        fs::create_folder(folder)?;
         let path = file_of(folder, name);
-        let file = OpenOptions::new().read(true).append(true).create(true).open(&path);
-        let file = file.map_err(|error| unwritable(&path, error))?;
+        let file = fs::open_with(&path, OpenOptions::new().read(true).append(true).create(true))?;
         Self::hold(path, file, progress)
     }
 
@@ -64,9 +64,9 @@ impl Partial {
             Err(TryLockError::Error(error)) => Err(error),
             Ok(()) => Ok(()),
         };
-        locked.map_err(|error| unwritable(&path, error))?;
+        locked.at("lock", &path)?;
         let mut partial = Self { path, file, hash: Sha256::new(), length: 0, keep: true };
-        partial.hash_what_is_there().map_err(|error| unwritable(&partial.path, error))?;
+        partial.hash_what_is_there().at("write", &partial.path)?;
         Ok(partial)
     }
 
@@ -99,7 +99,7 @@ impl Partial {
 
     /// Adds bytes.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.file.write_all(bytes).map_err(|error| unwritable(&self.path, error))?;
+        self.file.write_all(bytes).at("write", &self.path)?;
         self.hash.update(bytes);
         self.length += bytes.len() as u64;
         Ok(())
@@ -107,7 +107,7 @@ impl Partial {
 
     /// Starts over.
     pub(crate) fn clear(&mut self) -> Result<(), ProviderError> {
-        self.file.set_len(0).map_err(|error| unwritable(&self.path, error))?;
+        self.file.set_len(0).at("write", &self.path)?;
         self.hash = Sha256::new();
         self.length = 0;
         Ok(())
@@ -145,10 +145,6 @@ fn file_name(name: &str) -> String {
     [name, ".part"].concat()
 }
 
-fn unwritable(path: &Path, error: io::Error) -> ProviderError {
-    ProviderError::new(ErrorKind::Io, format!("cannot write `{}`", path.display())).because(error)
-}
-
 #[cfg(test)]
 mod tests {
     use mu_provider::Silent;
@@ -178,6 +174,6 @@ mod tests {
     fn leaves_nothing_where_nothing_came() {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         drop(Partial::create(folder.path(), "a", &Silent).expect("can be made"));
-        assert_eq!(fs::read_dir(folder.path()).expect("is there").count(), 0);
+        assert_eq!(fs::entries(folder.path()).expect("is there").len(), 0);
     }
 }

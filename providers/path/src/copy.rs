@@ -4,12 +4,11 @@
 //! left out.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirEntry, File};
+use std::fs::{DirEntry, File};
 use std::path::Path;
 
+use mu_provider::fs::{self, AtPath as _, FileError};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
-
-use crate::unreadable;
 
 /// Copies what is below `folder`, but for `.git` and `.mu` at any depth.
 pub(crate) fn folder(folder: &Path, tree: &mut TreeWriter) -> Result<(), ProviderError> {
@@ -17,9 +16,7 @@ pub(crate) fn folder(folder: &Path, tree: &mut TreeWriter) -> Result<(), Provide
 }
 
 fn below(folder: &Path, prefix: &[u8], tree: &mut TreeWriter) -> Result<(), ProviderError> {
-    let mut items: Vec<DirEntry> = fs::read_dir(folder)
-        .and_then(Iterator::collect)
-        .map_err(|error| unreadable(folder, error))?;
+    let mut items = fs::entries(folder)?;
     items.sort_unstable_by_key(DirEntry::file_name);
     for item in items {
         let name = item.file_name();
@@ -28,19 +25,22 @@ fn below(folder: &Path, prefix: &[u8], tree: &mut TreeWriter) -> Result<(), Prov
         }
         let path = [prefix, bytes(&name)].concat();
         let on_disk = item.path();
-        let kind = item.file_type().map_err(|error| unreadable(&on_disk, error))?;
+        let kind = item.file_type().at("look at", &on_disk)?;
         if kind.is_dir() {
             // Declared before it is entered: the tree bounds how deep the walk goes.
             tree.directory(&path)?;
             below(&on_disk, &[&path, b"/".as_slice()].concat(), tree)?;
         } else if kind.is_symlink() {
-            let target = fs::read_link(&on_disk).map_err(|error| unreadable(&on_disk, error))?;
+            let target = fs::read_link(&on_disk)?;
             tree.symlink(&path, bytes(target.as_os_str()))?;
         } else if kind.is_file() {
-            let mut file = File::open(&on_disk).map_err(|error| unreadable(&on_disk, error))?;
-            let executable = is_executable(&file).map_err(|error| unreadable(&on_disk, error))?;
-            tree.file(&path, executable, &mut file).map_err(|error| match error {
-                TreeError::Content { source, .. } => unreadable(&on_disk, source),
+            let mut file = fs::open(&on_disk)?;
+            let executable = is_executable(&file).at("look at", &on_disk)?;
+            let written = tree.file(&path, executable, &mut file);
+            written.map_err(|error| match error {
+                TreeError::Content { source, .. } => {
+                    ProviderError::from(FileError::new("read", &on_disk, source))
+                }
                 other => other.into(),
             })?;
         } else {

@@ -5,10 +5,10 @@
 
 mod copy;
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
     TreeWriter,
@@ -47,17 +47,16 @@ impl Provider for PathProvider {
         _progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         let folder = folder(location)?;
-        match fs::metadata(&folder) {
-            Ok(metadata) if metadata.is_dir() => Ok(Listing::Found(Found {
-                // Name, version and dependencies are in the manifest.
-                lines: b"{}\n".to_vec(),
-                validator: None,
-                max_age: 0,
-                location: location.clone(),
-            })),
-            Err(error) if !is_absence(&error) => Err(unreadable(&folder, error)),
-            Ok(_) | Err(_) => Ok(Listing::Absent { tried: vec![folder.display().to_string()] }),
+        if !fs::metadata_if_there(&folder)?.is_some_and(|metadata| metadata.is_dir()) {
+            return Ok(Listing::Absent { tried: vec![folder.display().to_string()] });
         }
+        Ok(Listing::Found(Found {
+            // Name, version and dependencies are in the manifest.
+            lines: b"{}\n".to_vec(),
+            validator: None,
+            max_age: 0,
+            location: location.clone(),
+        }))
     }
 
     fn resolve(
@@ -122,43 +121,26 @@ fn folder(location: &Location) -> Result<PathBuf, ProviderError> {
 /// The folder of a location, which must be there.
 fn existing(location: &Location) -> Result<PathBuf, ProviderError> {
     let folder = folder(location)?;
-    match fs::metadata(&folder) {
-        Ok(metadata) if metadata.is_dir() => Ok(folder),
-        Err(error) if !is_absence(&error) => Err(unreadable(&folder, error)),
-        Ok(_) | Err(_) => Err(ProviderError::new(
-            ErrorKind::NotFound,
-            format!("there is no folder `{}`", folder.display()),
-        )),
+    if fs::metadata_if_there(&folder)?.is_some_and(|metadata| metadata.is_dir()) {
+        return Ok(folder);
     }
+    let text = format!("there is no folder `{}`", folder.display());
+    Err(ProviderError::new(ErrorKind::NotFound, text))
 }
 
 fn read_manifest(path: &Path) -> Result<Option<String>, ProviderError> {
-    // A pipe would be waited for, and a folder or a link to nothing is no manifest.
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => {}
-        Err(error) if !is_absence(&error) => return Err(unreadable(path, error)),
-        Ok(_) | Err(_) => return Ok(None),
+    // A folder or a pipe is not a manifest.
+    if !fs::metadata_if_there(path)?.is_some_and(|metadata| metadata.is_file()) {
+        return Ok(None);
     }
-    let file = match fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if is_absence(&error) => return Ok(None),
-        Err(error) => return Err(unreadable(path, error)),
-    };
+    let Some(file) = fs::open_if_there(path)? else { return Ok(None) };
     let mut text = String::new();
-    match file.take(LONGEST_MANIFEST + 1).read_to_string(&mut text) {
-        Ok(_) if text.len() as u64 > LONGEST_MANIFEST => Err(ProviderError::new(
+    file.take(LONGEST_MANIFEST + 1).read_to_string(&mut text).at("read", path)?;
+    if text.len() as u64 > LONGEST_MANIFEST {
+        return Err(ProviderError::new(
             ErrorKind::Manifest,
             format!("`{}` is longer than {LONGEST_MANIFEST} bytes", path.display()),
-        )),
-        Ok(_) => Ok(Some(text)),
-        Err(error) => Err(unreadable(path, error)),
+        ));
     }
-}
-
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-fn unreadable(path: &Path, error: io::Error) -> ProviderError {
-    ProviderError::new(ErrorKind::Io, format!("cannot read `{}`", path.display())).because(error)
+    Ok(Some(text))
 }

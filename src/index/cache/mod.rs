@@ -163,7 +163,8 @@ impl Cache {
             fs::write_atomic(&self.path, MAGIC)?;
         }
         let end = near.end.max(MAGIC.len() as u64);
-        append(&self.path, end, &segment).at("write", &self.path)
+        let file = fs::open_with(&self.path, OpenOptions::new().write(true))?;
+        append(file, end, &segment).at("write", &self.path)
     }
 }
 
@@ -178,8 +179,7 @@ impl Change {
 }
 
 /// Writes a segment behind the first `after` bytes.
-fn append(path: &Path, after: u64, segment: &Segment<'_>) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).open(path)?;
+fn append(file: File, after: u64, segment: &Segment<'_>) -> io::Result<()> {
     file.set_len(after)?;
     let mut writer = BufWriter::with_capacity(256 << 10, file);
     writer.seek(SeekFrom::End(0))?;

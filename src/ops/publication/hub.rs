@@ -202,7 +202,7 @@ impl From<HubError> for CommandError {
             HubError::Exists { .. } | HubError::Busy { .. } | HubError::Changed { .. } => {
                 Code::Conflict
             }
-            HubError::Store { .. } | HubError::Io { .. } => Code::Io,
+            HubError::Store { .. } | HubError::Io { .. } | HubError::File(_) => Code::Io,
         };
         let hint = error.hint();
         let error = Self::from_error(code, error);

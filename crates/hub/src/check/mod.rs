@@ -9,6 +9,7 @@ mod repair;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use mu_provider::fs;
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
 use serde::Deserialize;
@@ -122,10 +123,7 @@ pub(crate) async fn check(
     if repair {
         check.repair(pending, &orphans).await?;
         for path in half_written {
-            std::fs::remove_file(&path).map_err(|source| HubError::Io {
-                action: format!("remove `{}`", path.display()),
-                source,
-            })?;
+            fs::remove_file(&path)?;
         }
     }
     Ok(check.report)

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use git2::Oid;
+use mu_provider::fs::Lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use super::{Repository, Talk, locked};
-use crate::database::{Database, Lock};
+use crate::database::Database;
 use crate::wire::FetchRequest;
 
 /// How many commits the remote is told that are here already: enough that it sends only what differs.

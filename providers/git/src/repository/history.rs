@@ -4,10 +4,11 @@
 use std::collections::{BTreeSet, HashMap};
 
 use git2::Oid;
+use mu_provider::fs::Lock;
 use mu_provider::{Progress, ProviderError};
 
 use super::{Repository, Talk};
-use crate::database::{Database, Lock};
+use crate::database::Database;
 use crate::wire::{Depth, FetchRequest};
 
 impl Repository {

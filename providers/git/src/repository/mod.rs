@@ -13,9 +13,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use git2::Oid;
+use mu_provider::fs::Lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
-use crate::database::{Database, Lock};
+use crate::database::Database;
 use crate::failure::Failure;
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::transport::{Session, Transports};
@@ -121,7 +122,7 @@ impl Repository {
     }
 
     fn lock(&self, database: &Database, progress: &dyn Progress) -> Result<Lock, ProviderError> {
-        database.lock(|| {
+        database.lock(&mut || {
             progress.waiting(&format!("another mu process is fetching `{}`", self.remote));
         })
     }

@@ -3,12 +3,11 @@
 //! A bundle is unpacked into a temporary repository for as long as the conversation lasts. Bundles that
 //! build on commits they do not hold are refused.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::Path;
 
 use git2::{Oid, Repository};
-use mu_provider::{ErrorKind, ProviderError};
+use mu_provider::{ErrorKind, ProviderError, fs};
 
 use crate::pack::Scanned;
 use crate::remote_url::RemoteUrl;
@@ -27,10 +26,9 @@ const MOST_REFS: usize = 500_000;
 
 /// Whether a file is a bundle.
 pub(super) fn is_bundle(path: &Path) -> bool {
-    path.is_file()
-        && File::open(path)
-            .and_then(|file| line(&mut BufReader::new(file)))
-            .is_ok_and(|line| SIGNATURES.contains(&line.as_str()))
+    fs::open(path).is_ok_and(|file| {
+        line(&mut BufReader::new(file)).is_ok_and(|line| SIGNATURES.contains(&line.as_str()))
+    })
 }
 
 /// Unpacks a bundle into the new repository `into`.
@@ -45,7 +43,7 @@ pub(super) fn unpack(
     };
     let io_failed = |error: io::Error| failed(error.into());
     let git_failed = |error: git2::Error| failed(error.into());
-    let mut reader = BufReader::new(File::open(bundle).map_err(io_failed)?);
+    let mut reader = BufReader::new(fs::open(bundle).map_err(|error| failed(error.into()))?);
     let refs = header(&mut reader).map_err(failed)?;
     let repository = Repository::init_bare(into).map_err(git_failed)?;
     {

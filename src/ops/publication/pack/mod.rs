@@ -201,8 +201,8 @@ fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
             .hint("name another file with `--output`, or remove the link"));
     }
     let mut beginning = [0; 2];
-    let read = crate::fs::open_regular(path).and_then(|mut file| file.read_exact(&mut beginning));
-    if path.is_file() && (read.is_err() || beginning != GZIP) {
+    let read = crate::fs::open(path).ok().and_then(|mut file| file.read_exact(&mut beginning).ok());
+    if path.is_file() && (read.is_none() || beginning != GZIP) {
         let message = format!("`{}` is there already, and is no archive", path.display());
         return Err(CommandError::new(Code::Usage, message)
             .hint("name another file with `--output`, or remove this one"));

@@ -1,0 +1,148 @@
+//! What is at a path, whatever it is: looking at it, moving, linking and removing it.
+//!
+//! The functions are called as those of the standard library are, and their errors name the path.
+
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{AtPath as _, FileError, if_there};
+
+/// What is at `path`, or where a link there leads.
+///
+/// # Errors
+///
+/// When nothing is there, or it cannot be looked at.
+pub fn metadata(path: &Path) -> Result<Metadata, FileError> {
+    fs::metadata(path).at("look at", path)
+}
+
+/// What is at `path`, or where a link there leads; `None` when nothing is there.
+///
+/// # Errors
+///
+/// When something is there, and cannot be looked at.
+pub fn metadata_if_there(path: &Path) -> Result<Option<Metadata>, FileError> {
+    if_there(metadata(path))
+}
+
+/// What is at `path` itself, even if that is a link.
+///
+/// # Errors
+///
+/// When nothing is there, or it cannot be looked at.
+pub fn symlink_metadata(path: &Path) -> Result<Metadata, FileError> {
+    fs::symlink_metadata(path).at("look at", path)
+}
+
+/// Whether something is at `path`, or where a link there leads.
+///
+/// # Errors
+///
+/// When that cannot be told.
+pub fn exists(path: &Path) -> Result<bool, FileError> {
+    path.try_exists().at("look at", path)
+}
+
+/// The path without links and `..`.
+///
+/// # Errors
+///
+/// When nothing is there, or a folder on the way cannot be entered.
+pub fn canonicalize(path: &Path) -> Result<PathBuf, FileError> {
+    fs::canonicalize(path).at("look at", path)
+}
+
+/// Where the link at `path` leads.
+///
+/// # Errors
+///
+/// When it is not there, or is not a link.
+pub fn read_link(path: &Path) -> Result<PathBuf, FileError> {
+    fs::read_link(path).at("read the link", path)
+}
+
+/// Makes a link at `path` that leads to a file.
+///
+/// # Errors
+///
+/// When something is there, or the system refuses.
+pub fn symlink_file(target: &Path, path: &Path) -> Result<(), FileError> {
+    #[cfg(unix)]
+    let result = std::os::unix::fs::symlink(target, path);
+    #[cfg(windows)]
+    let result = std::os::windows::fs::symlink_file(target, path);
+    result.at("make the link", path)
+}
+
+/// Makes a link at `path` that leads to a folder.
+///
+/// # Errors
+///
+/// When something is there, or the system refuses.
+pub fn symlink_folder(target: &Path, path: &Path) -> Result<(), FileError> {
+    #[cfg(unix)]
+    let result = std::os::unix::fs::symlink(target, path);
+    #[cfg(windows)]
+    let result = std::os::windows::fs::symlink_dir(target, path);
+    result.at("make the link", path)
+}
+
+/// Gives the file at `from` a second name.
+///
+/// # Errors
+///
+/// When something is at `to`, or the file system refuses.
+pub fn hard_link(from: &Path, to: &Path) -> Result<(), FileError> {
+    fs::hard_link(from, to).at("write", to)
+}
+
+/// Copies the file at `from`, with its permissions.
+///
+/// # Errors
+///
+/// When it cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
+    fs::copy(from, to).map(drop).at("write", to)
+}
+
+/// Says who may do what with a file or folder.
+///
+/// # Errors
+///
+/// When it belongs to somebody else.
+pub fn set_permissions(path: &Path, permissions: Permissions) -> Result<(), FileError> {
+    fs::set_permissions(path, permissions).at("change the permissions of", path)
+}
+
+/// Removes a file; one that is not there is fine.
+///
+/// # Errors
+///
+/// When it cannot be removed.
+pub fn remove_file(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::new("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Renames a file or folder within one file system.
+///
+/// # Errors
+///
+/// When it cannot be renamed.
+pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
+    fs::rename(from, to).at("move into place", to)
+}
+
+/// Renames a file or folder within one file system, to be out of the way; one that is not there is fine.
+///
+/// # Errors
+///
+/// When it cannot be renamed.
+pub fn move_away(from: &Path, to: &Path) -> Result<(), FileError> {
+    if_there(fs::rename(from, to).at("move out of the way", from)).map(drop)
+}

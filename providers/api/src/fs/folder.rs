@@ -1,0 +1,104 @@
+//! Making, listing and removing folders.
+
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::Path;
+
+use super::{AtPath as _, FileError, if_there};
+
+/// Makes a folder and those above it.
+///
+/// # Errors
+///
+/// When one cannot be made.
+pub fn create_folder(path: &Path) -> Result<(), FileError> {
+    fs::create_dir_all(path).at("make the folder", path)
+}
+
+/// Makes a folder, and those above it, that nobody but its owner can enter. From one that is there others' rights are
+/// taken if it holds nothing but what is `known` in it: a folder that is somebody else's, too, stays as it is.
+///
+/// # Errors
+///
+/// When it cannot be made. That the rights of a folder that is there cannot be changed is no error.
+pub fn create_private_folder(path: &Path, known: &[&str]) -> Result<(), FileError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+        if let Ok(metadata) = fs::metadata(path) {
+            // Nobody's private folder is sticky.
+            let is_open = metadata.permissions().mode() & 0o1077;
+            if metadata.is_dir() && (1..0o1000).contains(&is_open) && holds_only(path, known) {
+                let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+            }
+            return Ok(());
+        }
+        create_folder(path.parent().unwrap_or(Path::new("/")))?;
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(FileError::new("make the folder", path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = known;
+        create_folder(path)
+    }
+}
+
+#[cfg(unix)]
+fn holds_only(folder: &Path, known: &[&str]) -> bool {
+    let is_known = |entry: io::Result<DirEntry>| {
+        entry.is_ok_and(|entry| known.iter().any(|name| entry.file_name() == *name))
+    };
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(is_known))
+}
+
+/// What a folder holds, in no order.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn entries(folder: &Path) -> Result<Vec<DirEntry>, FileError> {
+    fs::read_dir(folder).and_then(Iterator::collect).at("read the folder", folder)
+}
+
+/// What a folder holds, in no order; nothing when it is not there.
+///
+/// # Errors
+///
+/// When it is there and cannot be read.
+pub fn entries_if_there(folder: &Path) -> Result<Vec<DirEntry>, FileError> {
+    if_there(entries(folder)).map(Option::unwrap_or_default)
+}
+
+/// Removes a folder that holds nothing.
+///
+/// # Errors
+///
+/// When it holds something, or cannot be removed.
+pub fn remove_empty_folder(path: &Path) -> Result<(), FileError> {
+    fs::remove_dir(path).at("remove", path)
+}
+
+/// Removes a folder with all that is in it; one that is not there is fine.
+///
+/// # Errors
+///
+/// When something in it cannot be removed.
+pub fn remove_folder(path: &Path) -> Result<(), FileError> {
+    // Another process may write into it meanwhile, but not for ever: what it writes next goes with it.
+    const TRIES: u32 = 10;
+    for left in (0..TRIES).rev() {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && left > 0 => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(FileError::new("remove", path, error));
+            }
+            _ => break,
+        }
+    }
+    Ok(())
+}

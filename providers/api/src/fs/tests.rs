@@ -1,0 +1,128 @@
+//! Files as other programs see them: permissions, links, pipes, locks.
+
+use std::fs::{self, File};
+
+use super::read::LARGEST;
+use super::*;
+
+#[test]
+fn writes_whole_files_through_links_and_keeps_permissions() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("a/b");
+    write_atomic(&file, b"one").expect("writes");
+    assert_eq!(read_text(&file).expect("reads"), "one");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("sets");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).expect("links");
+        for content in [b"one", b"two"] {
+            let error = write_atomic(&link, content).expect_err("a link is not written through");
+            assert_eq!(error.path(), link);
+        }
+        assert_eq!(read_text(&file).expect("reads"), "one");
+        write_through_links(&link, b"two").expect("writes");
+        assert!(link.is_symlink());
+        assert_eq!(fs::metadata(&file).expect("is there").permissions().mode() & 0o777, 0o600);
+    }
+    #[cfg(unix)]
+    assert_eq!(read_text(&file).expect("reads"), "two");
+    assert_eq!(fs::read_dir(folder.path().join("a")).expect("reads").count(), 1);
+}
+
+#[test]
+fn one_holder_at_a_time() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("locks/x.lock");
+    let first = Lock::try_acquire(&path, Sharing::Exclusive).expect("opens");
+    assert!(first.is_some());
+    assert!(Lock::try_acquire(&path, Sharing::Shared).expect("opens").is_none());
+    drop(first);
+    let shared = Lock::try_acquire(&path, Sharing::Shared).expect("opens");
+    assert!(shared.is_some());
+    assert!(Lock::try_acquire(&path, Sharing::Shared).expect("opens").is_some());
+    assert!(Lock::try_acquire(&path, Sharing::Exclusive).expect("opens").is_none());
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_not_a_regular_file_is_neither_read_nor_waited_for() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("runs");
+    assert!(made.success());
+    for path in [&pipe, Path::new("/dev/zero"), folder.path()] {
+        assert!(read_text(path).is_err(), "{}", path.display());
+        assert!(read_if_there(path).is_err(), "{}", path.display());
+        assert!(open_if_there(path).is_err(), "{}", path.display());
+        assert!(Lock::try_acquire(path, Sharing::Exclusive).is_err(), "{}", path.display());
+    }
+    write_atomic(&pipe, b"x").expect("is replaced");
+    assert_eq!(read_text(&pipe).expect("reads"), "x");
+}
+
+#[test]
+fn a_huge_file_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("sparse");
+    let file = File::create(&path).expect("makes");
+    file.set_len(LARGEST + 1).expect("has no content");
+    let error = read_text(&path).expect_err("is too large");
+    assert_eq!(error.source.to_string(), "it is larger than 128 MiB");
+}
+
+#[test]
+#[cfg(unix)]
+fn locks_and_private_folders_are_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
+    let lock = folder.path().join("lock");
+    for _ in 0..2 {
+        drop(Lock::try_acquire(&lock, Sharing::Shared).expect("opens"));
+        assert_eq!(mode(&lock), 0o600);
+        // As an older mu left it.
+        fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).expect("sets");
+    }
+    let private = folder.path().join("a/private");
+    for _ in 0..2 {
+        create_private_folder(&private, &["own"]).expect("makes");
+        assert_eq!(mode(&private), 0o700);
+        write_atomic(&private.join("own"), b"").expect("writes");
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o755)).expect("sets");
+    }
+    // What is not mu's alone stays open to those who use it, too.
+    write_atomic(&private.join("other"), b"").expect("writes");
+    create_private_folder(&private, &["own"]).expect("is there");
+    assert_eq!(mode(&private), 0o755);
+    let shared = folder.path().join("shared");
+    fs::create_dir(&shared).expect("makes");
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).expect("sets");
+    create_private_folder(&shared, &["own"]).expect("is there");
+    assert_eq!(fs::metadata(&shared).expect("is there").permissions().mode() & 0o7777, 0o1777);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &link).expect("links");
+    assert!(Lock::try_acquire(&link, Sharing::Exclusive).is_err());
+    assert!(!folder.path().join("elsewhere").exists());
+}
+
+#[test]
+fn what_a_dead_process_left_is_removed_by_the_next_and_the_living_are_spared() {
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let dead = parent.path().join("mu-dead");
+    fs::create_dir_all(dead.join("0/half")).expect("makes");
+    let living = RunFolder::new(parent.path()).expect("makes");
+    assert!(!dead.exists());
+    let second = RunFolder::new(parent.path()).expect("makes");
+    assert!(living.path().exists() && second.path().exists());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(living.path()).expect("is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+    drop((living, second));
+    let left: Vec<_> = fs::read_dir(parent.path()).expect("reads").flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}

@@ -1,0 +1,91 @@
+//! Writing files whole: readers see the old content or the new, whatever happens in between.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use super::{AtPath as _, FileError, create_folder, read};
+
+/// Replaces a file as a whole: readers see the old content or the new, whatever happens in between.
+///
+/// Makes the folder if it is not there, keeps the permissions, and leaves a file alone whose content is already that.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written, or a symbolic link is there; what was there is then as it was.
+pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    if let Ok(present) = read(path)
+        && present == content
+        && !path.is_symlink()
+    {
+        return Ok(());
+    }
+    copy_atomic(path, &mut &*content)
+}
+
+/// Replaces a file as [`write_atomic`] does; where a symbolic link is there, the file that it leads to.
+///
+/// Only for files that the user keeps: who makes a link there decides what is written.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written; the old file is then as it was.
+pub fn write_through_links(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    write_atomic(&target, content)
+}
+
+/// Replaces a file as a whole with what `content` yields, as [`write_atomic`] does.
+///
+/// # Errors
+///
+/// When `content` cannot be read, the folder or the file cannot be written, or a symbolic link is there; what was there
+/// is then as it was.
+pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileError> {
+    if path.is_symlink() {
+        let problem = "it is a symbolic link, and what it leads to may be somebody else's";
+        let error = io::Error::new(io::ErrorKind::InvalidInput, problem);
+        return Err(FileError::new("write", path, error));
+    }
+    let mut staged = stage(path)?;
+    io::copy(content, staged.as_file_mut()).at("write", staged.path())?;
+    let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
+    set_permissions(staged.as_file(), permissions.ok()).at("write", path)?;
+    staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
+    Ok(())
+}
+
+/// Replaces a file as a whole, as [`write_atomic`] does; nobody but its owner can read it.
+///
+/// # Errors
+///
+/// When the folder or the file cannot be written; the old file is then as it was.
+pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    let mut staged = stage(path)?;
+    // A temporary file is private from its first moment.
+    io::Write::write_all(&mut staged, content).at("write", staged.path())?;
+    staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn set_permissions(file: &File, permissions: Option<fs::Permissions>) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    // A temporary file is private; a new file of mu's is as readable as any other.
+    file.set_permissions(permissions.unwrap_or_else(|| fs::Permissions::from_mode(0o644)))
+}
+
+#[cfg(not(unix))]
+fn set_permissions(file: &File, permissions: Option<fs::Permissions>) -> io::Result<()> {
+    permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))
+}
+
+/// A new file beside `path`, in a folder that is made if it is not there.
+fn stage(path: &Path) -> Result<NamedTempFile, FileError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    create_folder(folder)?;
+    let staged = tempfile::Builder::new().prefix(".mu-").tempfile_in(folder);
+    staged.at("write a file in", folder)
+}
