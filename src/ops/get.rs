@@ -10,7 +10,8 @@ use crate::ops::apply::least::{
     self, Idle, Plan, carry_out, conclude, update_everything, with_newest,
 };
 use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::{COMMAND_LINE, Requirements, print_extra, without};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Requirements, print_extra, without};
 use crate::ops::session::member;
 use crate::ops::session::source::relative;
 use crate::ops::solve::resolve::resolve;
@@ -107,8 +108,8 @@ fn get_noting(
     }
     // The least version of a requirement that names none would be the oldest there is.
     if target.is_some() || least::is_in_force(session) {
-        let by = target.map(|target| session.workspace.members[target].manifest.name.to_string());
-        let by = by.unwrap_or_else(|| COMMAND_LINE.to_owned());
+        let by = target.map(|target| Requester::of(&session.workspace.members[target]));
+        let by = by.unwrap_or(Requester::CommandLine);
         dependencies = with_versions(session, &extra, dependencies, &by)?;
     }
     match request.save.as_ref().zip(target) {
@@ -175,7 +176,7 @@ fn with_versions(
     session: &Session,
     extra: &[String],
     dependencies: Vec<manifest::Requirement>,
-    by: &str,
+    by: &Requester,
 ) -> Result<Vec<manifest::Requirement>, CommandError> {
     let needs = |dependency: &manifest::Requirement| {
         dependency.reference.version().is_none()
@@ -198,9 +199,9 @@ fn with_versions(
     let mut asked = extra.to_vec();
     asked.extend(dependencies.iter().map(print_extra));
     let mut requirements = Requirements::collect(session, asked)?;
-    for asked in requirements.asked.iter_mut().filter(|asked| asked.by == COMMAND_LINE) {
+    for asked in requirements.asked.iter_mut().filter(|asked| asked.by == Requester::CommandLine) {
         if dependencies.iter().any(|dependency| dependency.reference == asked.reference) {
-            asked.by = by.to_owned();
+            asked.by = by.clone();
         }
     }
     // What is given with a version takes the place of what the manifest says.
@@ -208,7 +209,7 @@ fn with_versions(
     let given: Vec<PackageId> =
         given.map(|dependency| session.id_of(&dependency.reference)).collect();
     requirements.asked.retain(|asked| {
-        asked.line.is_none() || asked.by != by || !given.contains(&asked.requirement.id)
+        asked.line.is_none() || asked.by != *by || !given.contains(&asked.requirement.id)
     });
     let resolved = resolve(session, &requirements, Update::Nothing)?;
     let versions = |id: &PackageId| -> Option<VersionSpec> {
@@ -251,5 +252,5 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
         format!("there is no Mu.yaml in `{folder}` or below it, and no Mu.lock"),
     )
     .hint("`mu init` begins a package here, and `mu get REF` installs one without")
-    .hint(format!("what `{COMMAND_LINE} REF` installs stays until `mu remove REF`")))
+    .hint("what `mu get REF` installs stays until `mu remove REF`"))
 }

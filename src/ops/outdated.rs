@@ -62,7 +62,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     let asking_for = |package: &LockedPackage| {
         let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == package.id);
         let own = asked.filter(|asked| !asked.indirect);
-        let own = own.map(|asked| (asked.by.clone(), asked.requirement.clone()));
+        let own = own.map(|asked| (asked.by.to_string(), asked.requirement.clone()));
         let others = asking(package).into_iter().filter(|(by, _)| !roots.contains(by.as_str()));
         own.chain(others).collect::<Vec<Asking>>()
     };

@@ -6,7 +6,8 @@ use crate::index::Requirement;
 use crate::lock::LockedPackage;
 use crate::ops::apply::install::install;
 use crate::ops::apply::least::{self, Plan, conclude, current, step, update_everything};
-use crate::ops::requirements::{Asked, DOWNGRADE, Requirements, UPDATE};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::locked::find_used;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -22,13 +23,13 @@ pub fn update(
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    run(session, UPDATE, texts, dry_run)
+    run(session, &Requester::Update, texts, dry_run)
 }
 
 /// Moves versions because `command` says so.
 fn run(
     session: &mut Session,
-    command: &str,
+    command: &Requester,
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
@@ -51,9 +52,9 @@ fn run(
 }
 
 /// What `PKG#VERSION` on the command line asks for.
-fn wish(session: &Session, command: &str, id: PackageId, reference: Reference) -> Asked {
+fn wish(session: &Session, command: &Requester, id: PackageId, reference: Reference) -> Asked {
     Asked {
-        by: command.to_owned(),
+        by: command.clone(),
         requirement: Requirement::new(id, reference.spec()),
         reference,
         from: session.environment.current.clone(),
@@ -65,7 +66,7 @@ fn wish(session: &Session, command: &str, id: PackageId, reference: Reference) -
 /// The same by the minimal strategy: what moves is what the manifests ask for.
 fn update_least(
     session: &mut Session,
-    command: &str,
+    command: &Requester,
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
@@ -140,5 +141,5 @@ pub fn downgrade(
                 .hint(format!("`mu update {reference}` moves there")));
         }
     }
-    run(session, DOWNGRADE, texts, dry_run)
+    run(session, &Requester::Downgrade, texts, dry_run)
 }

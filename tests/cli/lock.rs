@@ -201,3 +201,29 @@ fn one_lock_covers_every_package_of_the_workspace() {
         ["hub.mu.com/a/one 1.0.0", "hub.mu.com/m/two 1.2.0", "hub.mu.com/z/three 1.0.0"]
     );
 }
+
+#[test]
+fn a_package_that_is_called_as_the_settings_are_asks_for_itself() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: overrides\nversion: 0.1.0\ndependencies: [c/four#^1]\n");
+    sandbox.publish(&[Package::new("c/four", "1.0.0"), Package::new("s/five", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    assert!(lock.contains("requested: [\"^1 by hub.mu.com/overrides\"]"), "{lock}");
+    sandbox
+        .mu(&["why", "c/four"])
+        .ok()
+        .says(&["^1 by hub.mu.com/overrides", "overrides → hub.mu.com/c/four"]);
+    sandbox.mu(&["tree"]).ok().says(&["overrides", "c/four 1.0.0"]);
+    // What is locked holds although something else is asked for.
+    sandbox.publish(&[Package::new("c/four", "1.1.0")]);
+    sandbox.mu(&["add", "s/five"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/c/four 1.0.0", "hub.mu.com/s/five 1.0.0"]);
+    sandbox.mu(&["status", "--json"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/c/four: c/four#1.1.0}\n");
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let both = "requested: [\"^1 by hub.mu.com/overrides\", \"c/four#1.1.0 by overrides\"]";
+    assert!(lock.contains(both), "{lock}");
+}

@@ -13,6 +13,7 @@ use crate::ops::apply::install::install;
 use crate::ops::apply::rewrite::{Lists, rewrite};
 use crate::ops::explain::failure::failed;
 use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::solve::resolve::{ask, ask_installed_too, is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
@@ -233,7 +234,7 @@ pub(crate) fn with_newest(
     session: &Session,
     requirements: &Requirements,
     dependency: manifest::Requirement,
-    by: &str,
+    by: &Requester,
 ) -> Result<manifest::Requirement, CommandError> {
     let id = session.id_of(&dependency.reference);
     let requirement = index::Requirement {
@@ -243,7 +244,7 @@ pub(crate) fn with_newest(
         ..index::Requirement::new(id, VersionSpec::Latest)
     };
     let wish = Asked {
-        by: by.to_owned(),
+        by: by.clone(),
         reference: dependency.reference.clone(),
         from: session.environment.current.clone(),
         requirement,
@@ -290,7 +291,8 @@ fn wishing<T>(
         if let Some(wish) = wish {
             name_command(&mut failure, wish);
             requirements.asked.push(wish.clone());
-            let wish = Root { by: wish.by.clone(), requirements: vec![wish.requirement.clone()] };
+            let wish =
+                Root { by: wish.by.to_string(), requirements: vec![wish.requirement.clone()] };
             request.roots.insert(request.roots.len() - request.indirect, wish);
         }
         failed(session, &requirements, &Minimal, &request, failure)
@@ -313,7 +315,7 @@ fn name_command(failure: &mut Failure, wish: &Asked) {
             *asked = vec![wish.requirement.to_string()];
         }
         for known in names.iter_mut().filter(|known| *known == COMMAND) {
-            known.clone_from(&wish.by);
+            wish.by.as_str().clone_into(known);
         }
     }
 }

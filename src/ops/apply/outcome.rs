@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Lockfile, Requested};
-use crate::ops::requirements::{Requirements, is_move};
+use crate::ops::requirements::Requirements;
 use crate::reference::PackageId;
 use crate::select::Lowered;
 
@@ -77,13 +77,13 @@ impl Outcome {
         let mut asked: Vec<String> = requirements
             .asked
             .iter()
-            .filter(|asked| !is_move(&asked.by))
+            .filter(|asked| !asked.by.is_move())
             .map(|asked| format!("{}#{}", asked.requirement.id, asked.requirement.spec))
             .collect();
         asked.sort();
         asked.dedup();
         let mut roots: Vec<String> =
-            requirements.asked.iter().map(|asked| asked.by.clone()).collect();
+            requirements.asked.iter().map(|asked| asked.by.to_string()).collect();
         roots.sort();
         roots.dedup();
         let ids = |indirect: bool| -> BTreeSet<&PackageId> {

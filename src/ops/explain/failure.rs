@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::index::{Cause, Unavailable, cause, nearest};
 use crate::ops::explain::other_places::installed;
 use crate::ops::explain::ways_out::{self, Remedy};
-use crate::ops::requirements::{ADD, Asked, Requirements, is_move};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place};
 use crate::ops::session::source::{relative, source_of};
 use crate::ops::{Code, CommandError, Session};
@@ -57,7 +58,10 @@ pub(crate) fn failed(
                 }
                 error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
             }
-            if !missing && by.iter().any(|by| is_move(by)) && remedies.is_empty() {
+            if !missing
+                && by.iter().any(|by| Requester::called(by).is_move())
+                && remedies.is_empty()
+            {
                 let hint =
                     "`mu add PKG#VERSION` changes what Mu.yaml asks for, `mu upgrade` raises it";
                 error = error.hint(hint);
@@ -136,7 +140,9 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
         let wording = new.requirement.to_string();
         let is_it = |fact: &Fact| match fact {
             Fact::Requires { by: Requirer::Roots(names), id, asked } => {
-                *id == new.requirement.id && names.contains(&new.by) && asked.contains(&wording)
+                *id == new.requirement.id
+                    && names.iter().any(|name| name == new.by.as_str())
+                    && asked.contains(&wording)
             }
             _ => false,
         };

@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{Lockfile, Requested};
-use crate::ops::requirements::{COMMAND_LINE, Requirements};
+use crate::ops::requirements::Requirements;
+use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked::version_of;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
@@ -76,7 +77,7 @@ impl Graph {
         }
         if !lock.extra.is_empty() {
             graph.vertices.push(Vertex {
-                name: COMMAND_LINE.to_owned(),
+                name: Requester::CommandLine.to_string(),
                 id: None,
                 version: None,
                 is_root: true,
@@ -104,16 +105,13 @@ impl Graph {
         requirements: &Requirements,
         by_id: &HashMap<PackageId, Vec<Node>>,
     ) {
-        let by_name: BTreeMap<String, Node> = self
-            .vertices
-            .iter()
-            .enumerate()
-            .filter(|(_, vertex)| vertex.is_root)
-            .map(|(node, vertex)| (vertex.name.clone(), node))
-            .collect();
+        // Roots come first, as they were collected.
+        let members = session.workspace.members.iter().map(Requester::of);
+        let roots = members.chain([Requester::CommandLine]).zip(self.roots());
+        let roots: BTreeMap<Requester, Node> = roots.collect();
         let mut edges: BTreeSet<(Node, Node, String)> = BTreeSet::new();
         for asked in &requirements.asked {
-            let Some(from) = by_name.get(&asked.by) else { continue };
+            let Some(from) = roots.get(&asked.by) else { continue };
             let id = &asked.requirement.id;
             let local = requirements.local(session, id).and_then(|local| {
                 let members = &session.workspace.members;
@@ -146,7 +144,9 @@ impl Graph {
                 let from = PackageId::parse(&requested.by)
                     .ok()
                     .and_then(|id| by_id.get(&id)?.last().copied());
-                if let Some(from) = from.filter(|_| !by_name.contains_key(&*requested.by)) {
+                if let Some(from) =
+                    from.filter(|_| !roots.contains_key(&Requester::called(&requested.by)))
+                {
                     edges.insert((from, to, spec));
                 }
             }

@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 use crate::index::{Requirement, Unavailable};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::graph::{Graph, Node};
-use crate::ops::requirements::{OVERRIDES, Requirements};
+use crate::ops::requirements::Requirements;
+use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked::find_used;
 use crate::ops::solve::ceiling::{asking, look};
 use crate::ops::solve::resolve::request;
@@ -171,7 +172,7 @@ fn reasons(
             let mut least = Vec::new();
             for requested in &package.requested {
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
-                least.push(match requirement.filter(|_| &*requested.by != OVERRIDES) {
+                least.push(match requirement.filter(|_| !Requester::is_override(requested)) {
                     Some(requirement) => ceiling.least(&requirement)?,
                     None => None,
                 });

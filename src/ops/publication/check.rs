@@ -8,7 +8,8 @@ use mu_provider::{SafeUrl, without_secrets};
 use url::Url;
 
 use crate::manifest;
-use crate::ops::requirements::{OVERRIDES, Requirements, print_extra};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Requirements, print_extra};
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
@@ -117,9 +118,8 @@ fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
         ids.any(|direct| direct == *id)
     };
     let overridden = |id: &&PackageId| {
-        let is_locked = lock
-            .find(id)
-            .any(|package| package.requested.iter().any(|requested| &*requested.by == OVERRIDES));
+        let is_locked =
+            lock.find(id).any(|package| package.requested.iter().any(Requester::is_override));
         is_own(id) || is_locked
     };
     let Some(id) = session.workspace.settings.overrides.keys().find(overridden) else {
@@ -215,7 +215,7 @@ pub(super) fn dependencies(
     }
     let mut requirements = Requirements::collect(&elsewhere, extra)?;
     for asked in &mut requirements.asked {
-        asked.by = member.manifest.name.to_string();
+        asked.by = Requester::of(member);
     }
     let resolved = resolve_from(&elsewhere, &requirements, Update::Nothing, Arc::default());
     elsewhere.save_index();

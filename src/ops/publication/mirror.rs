@@ -19,6 +19,7 @@ use crate::ops::explain::failure::unavailable;
 use crate::ops::publication::publish::full_version;
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::requirements::Requirements;
+use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Options, Scope, Session, Stage};
 use crate::reference::{PackageId, Reference};
@@ -96,7 +97,7 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     let root = reference.id(&session.defaults());
     let mut requirements = Requirements::collect(&outside, vec![reference.to_string()])?;
     for asked in &mut requirements.asked {
-        asked.by = "mu mirror".to_owned();
+        asked.by = Requester::Mirror;
     }
     let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
     let resolved = resolved.map_err(CommandError::without_ways_out)?;

@@ -3,6 +3,7 @@
 
 pub mod editing;
 pub(crate) mod pins;
+pub mod requester;
 pub mod supposition;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,37 +13,21 @@ use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
+use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
 use crate::select::{CAPABILITY, Local, OwnCapabilities, Root};
 use crate::workspace::{Exclusion, Resolution};
 
-/// Who asks for what `mu get REF` was given.
-pub const COMMAND_LINE: &str = "mu get";
-
 /// Who asks, in messages, for what `mu add REF` was given, where the manifest asks for that package already.
 pub const ADD: &str = "mu add";
-
-/// Who asks for the references in the settings' `overrides`.
-pub const OVERRIDES: &str = "overrides";
-
-/// Who asks for the version in `mu update PKG#VERSION`; never recorded in a lock.
-pub const UPDATE: &str = "mu update";
-
-/// The same of `mu downgrade`.
-pub const DOWNGRADE: &str = "mu downgrade";
-
-/// Whether it is a command that asks, only for this once.
-pub fn is_move(by: &str) -> bool {
-    [UPDATE, DOWNGRADE].contains(&by)
-}
 
 /// One thing that a root asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// Who asks: the name of a package of the workspace as its manifest has it, or [`COMMAND_LINE`].
-    pub by: String,
+    /// Who asks.
+    pub by: Requester,
     /// The reference, as it was written.
     pub reference: Reference,
     /// The folder that a local reference is relative to.
@@ -105,7 +90,7 @@ impl Requirements {
         };
         let defaults = session.defaults();
         for (index, member) in session.workspace.members.iter().enumerate() {
-            let by = member.manifest.name.to_string();
+            let by = Requester::of(member);
             for section in [Section::Dependencies, Section::DevDependencies] {
                 for dependency in section.of(&member.manifest) {
                     let line = Some((index, section));
@@ -116,7 +101,7 @@ impl Requirements {
         for text in requirements.extra.clone() {
             let dependency = parse_extra(&text)?;
             let root = session.lock_folder();
-            requirements.ask(session, COMMAND_LINE, None, &dependency, &root, &defaults);
+            requirements.ask(session, &Requester::CommandLine, None, &dependency, &root, &defaults);
         }
         Ok(requirements)
     }
@@ -151,7 +136,12 @@ impl Requirements {
     }
 
     /// Asks for something that stands in no file.
-    pub fn suppose(&mut self, session: &Session, by: &str, dependency: &manifest::Requirement) {
+    pub fn suppose(
+        &mut self,
+        session: &Session,
+        by: &Requester,
+        dependency: &manifest::Requirement,
+    ) {
         let current = &session.environment.current;
         self.ask(session, by, None, dependency, current, &session.defaults());
     }
@@ -159,7 +149,7 @@ impl Requirements {
     fn ask(
         &mut self,
         session: &Session,
-        by: &str,
+        by: &Requester,
         line: Option<(usize, Section)>,
         dependency: &manifest::Requirement,
         from: &Path,
@@ -180,7 +170,7 @@ impl Requirements {
             ..Requirement::new(id, reference.spec())
         };
         self.asked.push(Asked {
-            by: by.to_owned(),
+            by: by.clone(),
             reference: reference.clone(),
             from: from.to_owned(),
             requirement,
@@ -201,7 +191,7 @@ impl Requirements {
     pub fn roots(&self) -> (Vec<Root>, usize) {
         let roots = |indirect: bool| {
             self.grouped(indirect).into_iter().map(|group| Root {
-                by: group[0].by.clone(),
+                by: group[0].by.to_string(),
                 requirements: group.iter().map(|asked| asked.requirement.clone()).collect(),
             })
         };
@@ -245,26 +235,25 @@ impl Requirements {
             .iter()
             .map(|asked| (asked.requirement.id.clone(), asked.requested()))
             .collect();
-        let roots: BTreeSet<&str> = session
-            .workspace
-            .members
-            .iter()
-            .map(|member| member.manifest.name.as_str())
-            .chain([COMMAND_LINE, OVERRIDES])
-            .collect();
+        let members = session.workspace.members.iter().map(Requester::of);
+        let roots: BTreeSet<Requester> =
+            members.chain([Requester::CommandLine, Requester::Override]).collect();
         let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
         let packages: BTreeSet<&PackageId> =
             lock.packages.iter().map(|package| &package.id).chain(replaced).collect();
         for (id, reference) in overrides(session) {
             if packages.contains(&id) {
                 let spec = reference.to_string();
-                wanted.insert((id, Requested { spec: spec.into(), by: OVERRIDES.into() }));
+                wanted.insert((
+                    id,
+                    Requested { spec: spec.into(), by: Requester::Override.as_str().into() },
+                ));
             }
         }
         let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
         let mut provided: BTreeSet<Requested> = BTreeSet::new();
         for (id, requested) in lock.all_requested() {
-            let is_package = !roots.contains(&*requested.by)
+            let is_package = !roots.contains(&Requester::called(&requested.by))
                 && PackageId::parse(&requested.by).is_ok_and(|by| packages.contains(&by));
             if !is_package && requested.spec.starts_with(CAPABILITY) {
                 provided.insert(requested.clone());
@@ -385,7 +374,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
         }
         for capability in &member.manifest.requires {
             let required = own.requires.entry(capability.to_string()).or_default();
-            required.insert(member.manifest.name.to_string(), member.id.clone());
+            required.insert(Requester::of(member).to_string(), member.id.clone());
         }
     }
     own
@@ -395,7 +384,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
 /// none if they have none.
 pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
-    let then = package.requested.iter().find(|requested| &*requested.by == OVERRIDES);
+    let then = package.requested.iter().find(|requested| Requester::is_override(requested));
     now.as_deref() == then.map(|requested| &*requested.spec)
 }
 

@@ -29,9 +29,3 @@ pub struct WhatIf {
     /// else they are what was asked for.
     pub tidies: bool,
 }
-
-/// Who asks for the references that stand instead of the workspace's own requirements.
-pub const REFERENCE: &str = "mu resolve";
-
-/// Who asks for the references that are added.
-pub const WITH: &str = "mu resolve --with";

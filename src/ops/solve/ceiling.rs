@@ -3,12 +3,12 @@
 use crate::index::{Requirement, Unavailable};
 use crate::lock::LockedPackage;
 use crate::ops::Session;
-use crate::ops::requirements::OVERRIDES;
+use crate::ops::requirements::requester::Requester;
 use crate::select::{Asking, Ceiling, Local, Request};
 
 /// Who asks for a locked package, and how.
 pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
-    let requested = package.requested.iter().filter(|requested| &*requested.by != OVERRIDES);
+    let requested = package.requested.iter().filter(|requested| !Requester::is_override(requested));
     requested
         .filter_map(|requested| {
             let requirement = Requirement::parse(package.id.clone(), &requested.spec)?;

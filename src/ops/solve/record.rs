@@ -10,7 +10,8 @@ use crate::index::{Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable;
-use crate::ops::requirements::{OVERRIDES, Requirements, is_move, is_overridden_alike, overrides};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Requirements, is_overridden_alike, overrides};
 use crate::ops::session::source::source_of;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -93,7 +94,7 @@ pub(crate) fn unsatisfied(
     let warnings = own.flat_map(|package| {
         let local = requirements.local(session, &package.id);
         let version = local.and_then(|local| local.version.clone());
-        let asked = package.requested.iter().filter(|requested| &*requested.by != OVERRIDES);
+        let asked = package.requested.iter().filter(|requested| !Requester::is_override(requested));
         asked.filter_map(move |requested| {
             let spec = VersionSpec::parse(&requested.spec).ok()?;
             let is_fine = matches!(spec, VersionSpec::Latest | VersionSpec::Tip)
@@ -114,9 +115,9 @@ pub(crate) fn unsatisfied(
 fn requests(chosen: &Chosen, overridden: Option<&str>) -> Vec<Requested> {
     let requested = chosen.requested.iter().map(requested);
     let mut requested: Vec<Requested> =
-        requested.filter(|requested| !is_move(&requested.by)).collect();
+        requested.filter(|one| !Requester::called(&one.by).is_move()).collect();
     if let Some(text) = overridden {
-        requested.push(Requested { spec: text.into(), by: OVERRIDES.into() });
+        requested.push(Requested { spec: text.into(), by: Requester::Override.as_str().into() });
     }
     in_order(&mut requested);
     requested
@@ -181,9 +182,9 @@ fn moved(chosen: &Chosen, to: &str) -> String {
 fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> {
     let replaced = selection.replaced.iter().map(|replaced| {
         let Replaced { id, by, requested } = replaced;
-        let requested =
-            requested.iter().filter(|demand| !matches!(&demand.by, Asker::Root(by) if is_move(by)));
-        let mut requested: Vec<Requested> = requested.map(self::requested).collect();
+        let requested = requested.iter().map(self::requested);
+        let mut requested: Vec<Requested> =
+            requested.filter(|one| !Requester::called(&one.by).is_move()).collect();
         in_order(&mut requested);
         let active = previous.find(id).last().filter(|package| package.digest.is_some());
         let kept = active.map(|package| {

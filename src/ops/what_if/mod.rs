@@ -10,7 +10,8 @@ use crate::ops::apply::least::{self, with_newest};
 use crate::ops::explain::not_asked_for::not_asked_for;
 use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::supposition::{REFERENCE, WITH, WhatIf};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -30,8 +31,8 @@ pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandEr
         suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, version);
     }
     let base = requirements.clone();
-    let given = request.references.iter().map(|text| (REFERENCE, text));
-    for (by, text) in given.chain(request.with.iter().map(|text| (WITH, text))) {
+    let given = request.references.iter().map(|text| (Requester::Question, text));
+    for (by, text) in given.chain(request.with.iter().map(|text| (Requester::QuestionToo, text))) {
         let reference = Reference::parse(text)?;
         let id = session.id_of(&reference);
         let is_open = reference.version().is_none()
@@ -45,9 +46,9 @@ pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandEr
         };
         if is_open && least::is_free(session, requirements.resolution) {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
-            dependency = with_newest(session, &base, dependency, by)?;
+            dependency = with_newest(session, &base, dependency, &by)?;
         }
-        requirements.suppose(session, by, &dependency);
+        requirements.suppose(session, &by, &dependency);
     }
     // References that stand alone are answered as if nothing were installed.
     let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };

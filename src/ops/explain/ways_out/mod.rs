@@ -13,7 +13,8 @@ use crate::index::Requirement;
 use crate::manifest::edit::{Editor, Section};
 use crate::manifest::{self, Manifest};
 use crate::ops::requirements::pins::{MARK, NOTHING};
-use crate::ops::requirements::{Asked, COMMAND_LINE, Requirements, is_move};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
 use crate::ops::{CommandError, Scope, Session};
@@ -259,11 +260,11 @@ impl Wording<'_> {
     fn is_new(&self, asked: &Asked) -> bool {
         let session = self.session;
         let mut members = session.workspace.members.iter();
-        let member = members.find(|member| member.manifest.name.as_str() == asked.by);
-        match (&*asked.by, member) {
-            (by, _) if is_move(by) => true,
+        let member = members.find(|member| Requester::of(member) == asked.by);
+        match (&asked.by, member) {
+            (by, _) if by.is_move() => true,
             _ if asked.reference.local().is_some() => false,
-            (COMMAND_LINE, _) => {
+            (Requester::CommandLine, _) => {
                 let known = session.lockfile().ok().flatten().unwrap_or_default();
                 !known.extra.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
             }
@@ -297,8 +298,8 @@ impl Wording<'_> {
         let is_done = |asked: &Asked| {
             asks.iter().filter(|ask| ask.to.id == asked.requirement.id).any(|ask| {
                 let is_same = ask.to.spec == asked.requirement.spec
-                    || asked.requirement.spec == VersionSpec::Latest && asked.by == ask.by;
-                ask.from.as_ref() == Some(&asked.requirement) || (!is_move(&asked.by) && is_same)
+                    || asked.requirement.spec == VersionSpec::Latest && asked.by.as_str() == ask.by;
+                ask.from.as_ref() == Some(&asked.requirement) || (!asked.by.is_move() && is_same)
             })
         };
         let asked = self.requirements.asked.iter();
@@ -307,13 +308,13 @@ impl Wording<'_> {
         });
         asked
             .filter_map(|asked| {
-                if is_move(&asked.by) {
+                if asked.by.is_move() {
                     let reference = asked.reference.to_string();
                     let front = format!("{}{}", asked.by, self.global());
                     return Some(Command::new(&front, reference, String::new()));
                 }
                 let ask = Ask {
-                    by: asked.by.clone(),
+                    by: asked.by.to_string(),
                     from: Some(asked.requirement.clone()),
                     to: asked.requirement.clone(),
                     version: String::new(),
@@ -355,11 +356,11 @@ impl Wording<'_> {
         let references = vec![self.reference(ask)];
         let to = &ask.to;
         let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
-        if ask.by == COMMAND_LINE {
+        if ask.by == Requester::CommandLine.as_str() {
             return Some(Command { front: self.get(), references, back });
         }
         let members = &self.session.workspace.members;
-        let member = members.iter().find(|member| member.manifest.name.as_str() == ask.by)?;
+        let member = members.iter().find(|member| Requester::of(member).as_str() == ask.by)?;
         let is_id = |one: &manifest::Requirement| {
             let defaults = self.session.defaults();
             let workspace = &self.session.workspace;
@@ -423,11 +424,9 @@ impl Wording<'_> {
 
     /// A reference as it is written now, with another version.
     fn reference(&self, ask: &Ask) -> String {
-        let written = self
-            .requirements
-            .asked
-            .iter()
-            .find(|asked| asked.by == ask.by && Some(&asked.requirement) == ask.from.as_ref());
+        let written = self.requirements.asked.iter().find(|asked| {
+            asked.by.as_str() == ask.by && Some(&asked.requirement) == ask.from.as_ref()
+        });
         match written {
             Some(asked) if asked.requirement.spec == ask.to.spec => asked.reference.to_string(),
             Some(asked) if asked.reference.local().is_none() => {
@@ -452,7 +451,7 @@ impl Wording<'_> {
     fn reinstall(&self, id: &PackageId, version: &str) -> Option<Remedy> {
         let asked = self.requirements.asked.iter().find(|asked| asked.requirement.id == *id)?;
         let ask = Ask {
-            by: asked.by.clone(),
+            by: asked.by.to_string(),
             from: Some(asked.requirement.clone()),
             to: asked.requirement.clone(),
             version: version.to_owned(),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::lock::Lockfile;
 use crate::ops::requirements::Requirements;
+use crate::ops::requirements::requester::Requester;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::Member;
@@ -36,9 +37,9 @@ pub(super) fn cut(
     if direct.is_empty() {
         return Ok(Part::Nothing);
     }
-    let name = member.manifest.name.to_string();
+    let own = Requester::of(member);
     let requirements = Requirements::collect(session, Vec::new())?;
-    for asked in requirements.asked.iter().filter(|asked| asked.by == name) {
+    for asked in requirements.asked.iter().filter(|asked| asked.by == own) {
         let id = &asked.requirement.id;
         let requested = asked.requested();
         let is_locked = lock.find(id).any(|locked| locked.requested.contains(&requested))
@@ -59,8 +60,8 @@ pub(super) fn cut(
     packages.retain(|package| reached.contains(&package.id));
     let members = session.workspace.members.iter().filter(|other| reached.contains(&other.id));
     let mut askers: BTreeSet<String> =
-        members.map(|other| other.manifest.name.to_string()).collect();
-    askers.insert(name);
+        members.map(|other| Requester::of(other).to_string()).collect();
+    askers.insert(own.to_string());
     askers.extend(reached.iter().map(ToString::to_string));
     let mut replaced = lock.replaced.clone();
     replaced.retain(|replaced| reached.contains(&replaced.id));
