@@ -99,7 +99,6 @@ fn serving() -> Serving {
         changes_per_minute: u32::MAX,
         requests_per_second: 0,
         public_metrics: false,
-        read_line: Arc::new(mu::ops::hub::read_line),
         log: Arc::new(|line| {
             assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
             assert!(!line.contains(char::is_control), "{line}");

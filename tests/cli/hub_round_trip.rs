@@ -38,6 +38,37 @@ fn digests(sandbox: &mut Sandbox, number: usize, url: &str) -> Vec<Value> {
     packages.iter().map(|package| package["digest"].clone()).collect()
 }
 
+/// A hub has to read `1.10` as the text that it is, as everything else of mu does, and not as the number 1.1.
+#[test]
+fn an_app_version_without_quotes_stays_as_it_is_written() {
+    let mut sandbox = Sandbox::with_dependencies(&["acme/elk#1.10-1.0.0"]);
+    let manifest = "name: acme/elk\nversion: 1.0.0\nversioning: composite\nappVersion: 1.10\n";
+    sandbox.write("../author/Mu.yaml", manifest);
+    let add = ["hub", "token", "add", "../served", "ada", "--namespace", "acme", "--json"];
+    sandbox.mu(&["hub", "init", "../folder"]).ok();
+    sandbox.mu(&["hub", "init", "../served"]).ok();
+    let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is a token").to_owned();
+    let served = Served::start(&sandbox, "../served", &[]);
+    sandbox.set_token(&served.address.to_string(), &token);
+    let folder = sandbox.path("folder").display().to_string();
+    for (number, (to, hub)) in
+        [(&folder, format!("file://{folder}/")), (&served.url(), served.url())].iter().enumerate()
+    {
+        let run = sandbox.mu_in("author", &["publish", "--to", to]).ok();
+        run.says(&["published hub.mu.com/acme/elk 1.10-1.0.0"]);
+        sandbox.hub_is_at(hub);
+        sandbox
+            .set("MU_CACHE_DIR", &sandbox.path(&format!("cache-{number}")).display().to_string());
+        sandbox.mu(&["update"]).ok();
+        sandbox.mu(&["verify"]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["version"], "1.10-1.0.0");
+        assert_eq!(sandbox.read(".mu/packs/hub.mu.com/acme/elk/Mu.yaml"), manifest);
+    }
+    for hub in ["../folder", "../served"] {
+        sandbox.mu(&["hub", "check", hub]).ok();
+    }
+}
+
 #[test]
 fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
     let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);

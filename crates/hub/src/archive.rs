@@ -1,12 +1,15 @@
 //! What is really in an archive: unpacked through the same reader as everybody who will install it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use bytes::Bytes;
+use mu_manifest::reference::Reference;
+use mu_manifest::source::MAX_BYTES;
+use mu_manifest::{JSON_NAME, Manifest, Outline, Versioning, YAML_NAME, agreement};
 use mu_provider::fs::{self, FileError};
 use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Tree, TreeWriter};
 use mu_provider_hub::archive::{self, ArchiveError};
-use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -14,9 +17,6 @@ use crate::HubError;
 use crate::lines::Line;
 use crate::names::refused;
 use crate::staging::Staging;
-
-/// The longest manifest, in bytes.
-const LONGEST_MANIFEST: u64 = 4 << 20;
 
 /// What a readme is called where the manifest does not say.
 const USUAL_READMES: [&str; 4] = ["README.md", "README.markdown", "README.txt", "README"];
@@ -30,25 +30,6 @@ pub(crate) struct Unpacked {
     pub(crate) tree: Tree,
     /// Holds the files, until this is dropped.
     pub(crate) folder: tempfile::TempDir,
-}
-
-/// The part of a manifest that an index line must agree with.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Manifest {
-    name: Option<String>,
-    version: Option<String>,
-    app_version: Option<Text>,
-    versioning: Option<String>,
-    readme: Option<String>,
-}
-
-/// An app version is text, but YAML takes `8.11` for a number.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Text {
-    Text(String),
-    Number(serde_json::Number),
 }
 
 /// The SHA-256 of an archive.
@@ -123,23 +104,19 @@ impl Unpacked {
         {
             return mismatch("size", &expected.to_string(), self.size.to_string());
         }
-        let manifest = self.manifest(line)?;
-        let name = manifest.name.unwrap_or_default();
+        let outline = self.outline(line)?;
+        let name = outline.name.unwrap_or_default();
         let origin = line.text("origin");
         if !is_name(&name, line.name()) && !origin.is_some_and(|origin| is_name(&name, origin)) {
             return mismatch("name", line.name(), name);
         }
-        let version = manifest.version.unwrap_or_default();
+        let version = outline.version.unwrap_or_default();
         if version != line.version() {
             return mismatch("version", line.version(), version);
         }
-        let is_composite = manifest.versioning.as_deref() == Some("composite");
+        let is_composite = outline.versioning.as_deref() == Some(Versioning::Composite.as_str());
         if is_composite || line.composite_app().is_some() {
-            let app = match manifest.app_version.filter(|_| is_composite) {
-                Some(Text::Text(text)) => text,
-                Some(Text::Number(number)) => number.to_string(),
-                None => String::new(),
-            };
+            let app = outline.app_version.filter(|_| is_composite).unwrap_or_default();
             let expected = line.composite_app().unwrap_or_default();
             if app != expected {
                 return mismatch("app version", expected, app);
@@ -148,9 +125,15 @@ impl Unpacked {
         Ok(())
     }
 
+    /// Where a line does not say what the manifest says; nothing if the manifest is for another mu to read.
+    pub(crate) fn differences(&self, line: &Line) -> Vec<String> {
+        let manifest = self.manifest(&line.describe());
+        manifest.map_or(Vec::new(), |manifest| agreement::differences(&manifest, line.map()))
+    }
+
     /// The path of the readme: the one that the manifest names, else one whose name says it.
     pub(crate) fn readme(&self, line: &Line) -> Option<&str> {
-        let named = self.manifest(line).ok()?.readme;
+        let named = self.outline(line).ok()?.readme;
         let paths = || self.tree.entries().iter().map(|entry| entry.path.as_str());
         if let Some(named) = named {
             let named = named.strip_prefix("./").unwrap_or(&named);
@@ -160,15 +143,26 @@ impl Unpacked {
         USUAL_READMES.iter().find_map(usual)
     }
 
-    fn manifest(&self, line: &Line) -> Result<Manifest, HubError> {
-        let wrong =
-            |reason: String| refused(&format!("the archive of {}", line.describe()), &reason);
-        let name = manifest_name(&self.tree).map_err(|reason| wrong(reason.to_owned()))?;
-        let text = self.read(name, LONGEST_MANIFEST)?;
-        let text = text.ok_or_else(|| wrong(format!("its {name} is too long, or no text")))?;
-        // JSON is YAML, so both are read as one.
-        serde_yaml::from_str(&text)
-            .map_err(|error| wrong(format!("its {name} cannot be read: {error}")))
+    /// The manifest of the package, which `what` names in errors.
+    pub(crate) fn manifest(&self, what: &str) -> Result<Manifest, HubError> {
+        let (name, text) = self.manifest_text(what)?;
+        let read = Manifest::parse(Path::new(name), &text);
+        read.map(|(manifest, _)| manifest).map_err(|error| refused(what, &error.to_string()))
+    }
+
+    fn outline(&self, line: &Line) -> Result<Outline, HubError> {
+        let what = format!("the archive of {}", line.describe());
+        let (name, text) = self.manifest_text(&what)?;
+        Outline::parse(Path::new(name), &text)
+            .map_err(|error| refused(&what, &format!("its {name} cannot be read: {error}")))
+    }
+
+    fn manifest_text(&self, what: &str) -> Result<(&'static str, String), HubError> {
+        let name = manifest_name(&self.tree).map_err(|reason| refused(what, reason))?;
+        let text = self.read(name, MAX_BYTES as u64)?;
+        let text =
+            text.ok_or_else(|| refused(what, &format!("its {name} is too long, or no text")))?;
+        Ok((name, text))
     }
 
     /// The text of a file in the archive; `None` if it is longer than `most`, or no text.
@@ -188,9 +182,9 @@ fn manifest_name(tree: &Tree) -> Result<&'static str, &'static str> {
             .iter()
             .any(|entry| entry.path == name && entry.mode != mu_provider::Mode::Symlink)
     };
-    match (is_there("Mu.yaml"), is_there("Mu.json")) {
-        (true, false) => Ok("Mu.yaml"),
-        (false, true) => Ok("Mu.json"),
+    match (is_there(YAML_NAME), is_there(JSON_NAME)) {
+        (true, false) => Ok(YAML_NAME),
+        (false, true) => Ok(JSON_NAME),
         (true, true) => Err("it has a Mu.yaml and a Mu.json"),
         (false, false) => Err("it has no Mu.yaml"),
     }
@@ -198,14 +192,9 @@ fn manifest_name(tree: &Tree) -> Result<&'static str, &'static str> {
 
 /// Whether a manifest's name, with or without a base in front, is that of a line.
 fn is_name(written: &str, name: &str) -> bool {
-    let written = written.split_once("://").map_or(written, |(_, rest)| rest);
-    match written.strip_suffix(name) {
-        Some("") => true,
-        Some(base) => base
-            .strip_suffix('/')
-            .is_some_and(|host| !host.contains('/') && host.contains(['.', ':'])),
-        None => false,
-    }
+    Reference::parse(written).is_ok_and(|written| {
+        written.local().is_none() && written.version().is_none() && written.name().as_str() == name
+    })
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
-pub use crate::check::{Differences, Finding, Report};
+pub use crate::check::{Finding, Report};
 pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
 use crate::lines::{Line, Lines};
@@ -186,22 +186,7 @@ impl Hub {
     ///
     /// When the place cannot be read. What is wrong with the hub is no error, but in the report.
     pub fn check(&self, repair: bool, progress: &mut dyn FnMut(&str)) -> Result<Report, HubError> {
-        self.check_against(repair, &|_, _| Vec::new(), progress)
-    }
-
-    /// As [`Hub::check`]; `differences` says where an index line and the manifest in a folder, which is what its
-    /// archive holds, do not agree.
-    ///
-    /// # Errors
-    ///
-    /// As [`Hub::check`].
-    pub fn check_against(
-        &self,
-        repair: bool,
-        differences: Differences<'_>,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<Report, HubError> {
-        self.runtime.block_on(check::check(&self.writer, repair, differences, progress))
+        self.runtime.block_on(check::check(&self.writer, repair, progress))
     }
 
     fn at(place: &Place, make: bool) -> Result<Self, HubError> {

@@ -1,13 +1,13 @@
 //! What names, versions, tags and capabilities may look like in a hub, where each becomes a path.
 //!
-//! Stricter than what readers accept: no name may stand in the way of another one's files.
+//! What each of them is, `mu-manifest` says. Here is what a hub does not take of it, so that no name stands in the way of
+//! another one's files.
 
+use mu_manifest::reference::{Name, Reference, VersionSpec};
+use mu_manifest::{Capability, unversioned};
 use mu_provider::LONGEST_REASON;
 
 use crate::HubError;
-
-/// The longest segment of a name, in characters.
-const LONGEST_SEGMENT: usize = 128;
 
 /// The longest name, version or tag, in characters.
 const LONGEST: usize = 512;
@@ -21,13 +21,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), HubError> {
     if name.is_empty() || name.len() > LONGEST {
         return Err(refuse("a name has 1 to 512 characters"));
     }
+    if Name::parse(name).is_err() {
+        return Err(refuse(
+            "expected segments of letters, digits, `_`, `-` and `.` between slashes, each beginning with a \
+             letter, a digit or `_`",
+        ));
+    }
     for segment in name.split('/') {
-        if !is_segment(segment) {
-            return Err(refuse(
-                "expected segments of letters, digits, `_`, `-` and `.` between slashes, each beginning with a \
-                 letter, a digit or `_`",
-            ));
-        }
         let lower = segment.to_ascii_lowercase();
         if let Some(ending) = RESERVED_ENDINGS.iter().find(|ending| lower.ends_with(**ending)) {
             return Err(refuse(&format!("no part of it may end with `{ending}`")));
@@ -64,29 +64,22 @@ pub(crate) fn check_app_version(version: &str) -> Result<(), HubError> {
 /// Checks a tag.
 pub(crate) fn check_tag(tag: &str) -> Result<(), HubError> {
     let refuse = |reason: &str| refused(&format!("the tag `{}`", printable(tag)), reason);
-    if tag.len() > LONGEST || !tag.split('/').all(is_segment) {
-        return Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`"));
+    // Each is a part of a path, as those of a name are.
+    let parsed = VersionSpec::parse(tag).ok().filter(|_| Name::parse(tag).is_ok());
+    match parsed {
+        None => Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`")),
+        Some(VersionSpec::Tag(_)) => Ok(()),
+        Some(VersionSpec::Commit(_)) => Err(refuse("it reads like a commit")),
+        Some(VersionSpec::Latest | VersionSpec::Tip) => {
+            Err(refuse("the word has a meaning of its own"))
+        }
+        Some(VersionSpec::Pin(_) | VersionSpec::Range(_)) => Err(refuse("it reads like a version")),
     }
-    let number = tag.strip_prefix('v').unwrap_or(tag);
-    let is_number =
-        |part: &str| matches!(part, "x" | "X") || part.bytes().all(|byte| byte.is_ascii_digit());
-    if semver::Version::parse(number).is_ok() || number.split('.').all(is_number) {
-        return Err(refuse("it reads like a version"));
-    }
-    if matches!(tag, "latest" | "tip") {
-        return Err(refuse("the word has a meaning of its own"));
-    }
-    if (7..=40).contains(&tag.len()) && tag.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(refuse("it reads like a commit"));
-    }
-    Ok(())
 }
 
 /// Checks what a package depends on: a folder is on its author's machine alone.
 pub(crate) fn check_dependency(reference: &str) -> Result<(), HubError> {
-    let is_folder = matches!(reference, "." | "..")
-        || ["./", "../", "/", "file:"].iter().any(|folder| reference.starts_with(folder));
-    if is_folder {
+    if Reference::parse(reference).is_ok_and(|reference| reference.local().is_some()) {
         let what = format!("the dependency `{}`", printable(reference));
         return Err(refused(&what, "it is a folder, which nobody else has"));
     }
@@ -120,43 +113,18 @@ pub fn check_moved_to(name: &str, to: &str) -> Result<(), HubError> {
     if to == name {
         return refuse("that is the package itself");
     }
-    // A base is what a reference without a protocol takes for one.
-    let rest = match to.split_once('/') {
-        Some((base, rest)) if base.contains(['.', ':']) => is_base(base).then_some(rest),
-        _ => Some(to),
-    };
-    match rest {
-        Some(rest) if rest.split('/').all(is_segment) => Ok(()),
-        _ => {
-            refuse("expected a package, such as hub.mu.com/acme/new, without protocol and version")
-        }
+    if unversioned(to).is_err() {
+        return refuse(
+            "expected a package, such as hub.mu.com/acme/new, without protocol and version",
+        );
     }
-}
-
-/// Whether a text is a host, perhaps with a port.
-fn is_base(base: &str) -> bool {
-    let (host, port) = base.split_once(':').unwrap_or((base, "1"));
-    let fits = |label: &str| {
-        let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        !label.is_empty() && label.bytes().all(inner)
-    };
-    host.split('.').all(fits) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    Ok(())
 }
 
 /// The path of a capability such as `compute.mu.com/v1/VM`; `None` if it is none.
 pub(crate) fn capability_path(capability: &str) -> Option<String> {
-    let segments: Vec<&str> = capability.split('/').collect();
-    let is_one = segments.len() >= 2
-        && capability.len() <= LONGEST
-        && segments.iter().all(|one| is_segment(one));
+    let is_one = capability.len() <= LONGEST && Capability::parse(capability).is_ok();
     is_one.then(|| format!("capabilities/{capability}.json"))
-}
-
-fn is_segment(segment: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
-    (1..=LONGEST_SEGMENT).contains(&segment.len())
-        && segment.bytes().all(fits)
-        && !segment.starts_with(['.', '-'])
 }
 
 /// The error for what breaks a rule.

@@ -6,6 +6,7 @@
 
 #![deny(clippy::indexing_slicing)]
 
+pub mod agreement;
 mod capability;
 pub mod edit;
 mod glob;
@@ -61,23 +62,33 @@ impl Head {
     }
 }
 
-/// What a manifest says of who can use it, whatever else it says.
+/// What a manifest of any format says of which package it is and who can use it, as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Compatibility {
+pub struct Outline {
+    /// The package's name, with or without a base.
+    pub name: Option<String>,
+    /// The version; of a composite one the revision alone.
+    pub version: Option<String>,
+    /// The version of what is inside.
+    pub app_version: Option<String>,
+    /// The kind of its versions.
+    pub versioning: Option<String>,
+    /// The path of its readme.
+    pub readme: Option<String>,
     /// The manifest format.
     pub api_version: Option<String>,
     /// The range of mu versions.
     pub mu_version: Option<String>,
 }
 
-impl Compatibility {
+impl Outline {
     /// Reads no more than that of the manifest at `path`, which another mu may have to understand.
     ///
     /// # Errors
     ///
     /// When the text is not well formed.
     pub fn parse(path: &Path, text: &str) -> Result<Self, SourceError> {
-        Ok(read::compatibility(Document::read(path, text)?.root()))
+        Ok(read::outline(Document::read(path, text)?.root()))
     }
 
     /// Whether it speaks of a format that this program does not read, or of another version of this program.

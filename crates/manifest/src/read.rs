@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::source::{Document, Problem, SourceError, Table, Text, Value, nearest};
 use super::{
-    API_VERSION, Build, Capability, Compatibility, Constraint, Export, ExportKind, Globs, Head,
-    Manifest, Person, Upgrade, Versioning, Warning, requirement,
+    API_VERSION, Build, Capability, Constraint, Export, ExportKind, Globs, Head, Manifest, Outline,
+    Person, Upgrade, Versioning, Warning, requirement,
 };
 use crate::reference::{Name, Range, Reference, ReferenceError, Version};
 
@@ -120,14 +120,22 @@ pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
     })
 }
 
-/// What a manifest of any format says of who can use it.
-pub(super) fn compatibility(root: Value<'_>) -> Compatibility {
+/// What a manifest of any format says of itself. A number is the text that it is written as.
+pub(super) fn outline(root: Value<'_>) -> Outline {
     let word = |key: &str| {
         let mut entries = root.entries().ok()?;
         let (_, value) = entries.find(|(known, _)| known.as_str() == key)?;
-        value.text().ok().map(|text| text.as_str().to_owned())
+        value.word().ok().map(|text| text.as_str().to_owned())
     };
-    Compatibility { api_version: word("apiVersion"), mu_version: word("muVersion") }
+    Outline {
+        name: word("name"),
+        version: word("version"),
+        app_version: word("appVersion"),
+        versioning: word("versioning"),
+        readme: word("readme"),
+        api_version: word("apiVersion"),
+        mu_version: word("muVersion"),
+    }
 }
 
 /// The format comes first: in a newer one, nothing else can be judged.

@@ -1,6 +1,7 @@
 //! From a manifest to the line that a hub's index has for it.
 
 use mu_provider::{Maintainer, Release, Upgrade};
+use serde_json::{Map, Value};
 
 use super::{Constraint, Manifest, Person, Requirement, Versioning};
 
@@ -42,6 +43,14 @@ impl Manifest {
             website: self.website.clone(),
             ..Release::default()
         }
+    }
+
+    /// The index line as it is written; keys that are empty are left out.
+    pub fn index_line(&self) -> Map<String, Value> {
+        let value = serde_json::to_value(self.to_release()).unwrap_or_default();
+        let Value::Object(mut line) = value else { return Map::new() };
+        line.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
+        line
     }
 }
 

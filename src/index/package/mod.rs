@@ -22,7 +22,7 @@ use crate::index::routes::Route;
 use crate::index::sibling::sibling;
 use crate::index::universe::{Candidate, Requirement, Revision, Untagged};
 use crate::index::{Shared, wire};
-use crate::manifest::{Compatibility, Manifest};
+use crate::manifest::{Manifest, Outline};
 use crate::reference::{Defaults, PackageId, Version, VersionSpec};
 
 type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
@@ -364,11 +364,11 @@ impl Package {
         let manifest = match self.parse(release, &file) {
             Ok(manifest) => manifest,
             Err(error) => {
-                let known = Compatibility::parse(&self.shown(&file), &file.text).ok();
-                let Some(known) = known.filter(Compatibility::is_of_another_mu) else {
+                let known = Outline::parse(&self.shown(&file), &file.text).ok();
+                let Some(known) = known.filter(Outline::is_of_another_mu) else {
                     return Err(error);
                 };
-                let Compatibility { api_version, mu_version } = known;
+                let Outline { api_version, mu_version, .. } = known;
                 let details = Details { api_version, mu_version, ..Details::default() };
                 return Ok(Some(Seen { details: Some(Arc::new(details)), ..Seen::default() }));
             }

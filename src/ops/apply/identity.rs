@@ -13,8 +13,8 @@ use mu_provider::{Listing, Release, Silent};
 use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
+use crate::manifest::agreement::first_difference;
 use crate::manifest::{Head, JSON_NAME, Manifest, ManifestError, YAML_NAME};
-use crate::ops::apply::index_agreement::first_difference;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Reference, Version};
 

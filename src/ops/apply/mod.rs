@@ -7,7 +7,6 @@ pub mod fetch;
 mod identity;
 pub(crate) mod ignore_rules;
 #[cfg(feature = "publish")]
-pub(crate) mod index_agreement;
 pub mod install;
 pub(crate) mod least;
 pub(crate) mod outcome;

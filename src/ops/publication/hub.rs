@@ -1,19 +1,15 @@
 //! `hub init`, `check`, `serve` and `token`: hubs from their owner's side, in a folder or a bucket.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use mu_hub::serve::{Serving, WriteLog};
 use mu_hub::{Hub, HubError, Place, Report};
-use serde_json::{Map, Value};
 
 pub use mu_hub::{Can, Token};
 
 use crate::env::Environment;
-use crate::manifest::Manifest;
-use crate::ops::apply::index_agreement::differences;
 use crate::ops::{Code, CommandError};
 use crate::reference::Base;
 use crate::workspace::Cutoff;
@@ -91,7 +87,7 @@ pub fn check(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, CommandError> {
     let hub = Hub::open(&place(environment, text)?)?;
-    Ok(hub.check_against(repair, &differences, progress)?)
+    Ok(hub.check(repair, progress)?)
 }
 
 /// Serves a hub until the process is asked to end; `started` is called with the address.
@@ -114,25 +110,9 @@ pub fn serve(
         changes_per_minute: request.changes_per_minute,
         requests_per_second: request.requests_per_second,
         public_metrics: request.public_metrics,
-        read_line: Arc::new(read_line),
         log: request.log,
     };
     Ok(mu_hub::serve::serve(&place, serving, started)?)
-}
-
-/// The index line of the package in a folder, as a server makes it of what is published.
-///
-/// # Errors
-///
-/// When there is no manifest, or it cannot be read; the text says why.
-pub fn read_line(folder: &Path) -> Result<Map<String, Value>, String> {
-    let path = Manifest::locate(folder).map_err(|error| error.to_string())?;
-    let path = path.ok_or("it has no Mu.yaml")?;
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("its manifest: {error}"))?;
-    let name = path.file_name().unwrap_or_default();
-    let (manifest, _) =
-        Manifest::parse(Path::new(name), &text).map_err(|error| error.to_string())?;
-    Ok(crate::ops::publication::pack::index_line(&manifest))
 }
 
 /// Makes a token and returns it.

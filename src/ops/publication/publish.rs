@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::lock::Lockfile;
 use crate::ops::publication::check::{self, Siblings};
-use crate::ops::publication::pack::{self, Making, Packed, index_line};
+use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
@@ -197,7 +197,7 @@ fn taken(line: &Map<String, Value>, packed: &Packed) -> CommandError {
 /// The index line of a package, which is called `name` at the hub.
 fn line(session: &Session, packed: &Packed, name: &str) -> Map<String, Value> {
     let archive = &packed.archive;
-    let mut line = index_line(&packed.manifest);
+    let mut line = packed.manifest.index_line();
     line.insert("name".to_owned(), name.into());
     line.insert("digest".to_owned(), archive.tree.digest().to_string().into());
     line.insert("archive".to_owned(), archive.archive.to_string().into());

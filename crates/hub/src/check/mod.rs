@@ -7,13 +7,11 @@
 mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use mu_provider::fs;
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use crate::HubError;
 use crate::archive;
@@ -28,9 +26,6 @@ use crate::root::{HUB_FILE, Root};
 use crate::snapshot;
 use crate::tokens::Tokens;
 use crate::writer::Writer;
-
-/// Says where an index line and the manifest in a folder do not agree: manifests are read elsewhere.
-pub type Differences<'compare> = &'compare dyn Fn(&Path, &Map<String, Value>) -> Vec<String>;
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,7 +64,6 @@ pub struct Finding {
 pub(crate) async fn check(
     writer: &Writer,
     repair: bool,
-    differences: Differences<'_>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, HubError> {
     let _turn = match repair {
@@ -80,7 +74,6 @@ pub(crate) async fn check(
     let pending = BrokenOff::all(&writer.files).await?;
     let mut check = Check {
         writer,
-        differences,
         root,
         report: Report::default(),
         capabilities: BTreeMap::new(),
@@ -131,7 +124,6 @@ pub(crate) async fn check(
 
 struct Check<'hub> {
     writer: &'hub Writer,
-    differences: Differences<'hub>,
     root: Root,
     report: Report,
     /// Capability → packages, as the index says.
@@ -236,7 +228,7 @@ impl Check<'_> {
             match result.and_then(|unpacked| unpacked.check(line).map(|()| unpacked)) {
                 Err(error) => self.problem(&place, with_causes(&error)),
                 Ok(unpacked) => {
-                    for what in (self.differences)(unpacked.folder.path(), line.map()) {
+                    for what in unpacked.differences(line) {
                         self.problem(index, format!("{}: {what}", line.describe()));
                     }
                 }

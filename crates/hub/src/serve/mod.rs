@@ -21,10 +21,8 @@ mod writing;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-
-use serde_json::{Map, Value};
 
 use self::limits::Buckets;
 use self::metrics::Metrics;
@@ -36,10 +34,6 @@ use crate::files::Files;
 use crate::root::Root;
 use crate::writer::Writer;
 use crate::{HubError, Place};
-
-/// Reads the index line of a package from the folder that its archive was unpacked to; the error says what is
-/// wrong with its manifest.
-pub type ReadLine = Arc<dyn Fn(&Path) -> Result<Map<String, Value>, String> + Send + Sync>;
 
 /// Takes a line of the access log, which is a JSON object.
 pub type WriteLog = Arc<dyn Fn(&str) + Send + Sync>;
@@ -62,8 +56,6 @@ pub struct Serving {
     pub requests_per_second: u32,
     /// Whether everybody may read the counters; without it only programs of this machine may.
     pub public_metrics: bool,
-    /// How to read a manifest.
-    pub read_line: ReadLine,
     /// Where the access log goes.
     pub log: WriteLog,
 }

@@ -97,7 +97,6 @@ mod tests {
             changes_per_minute: 1,
             requests_per_second: 0,
             public_metrics: false,
-            read_line: Arc::new(|_| Err("nothing is published here".to_owned())),
             log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
         };
         let unbound = Unbound::new(&place, serving).expect("is a hub");

@@ -124,15 +124,10 @@ async fn publish(
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
     let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
     let described = format!("{} {}", names::printable(name), names::printable(version));
-    let read_line = Arc::clone(&server.serving.read_line);
     let (staging, archive, what) = (server.files.staging(), bytes.clone(), described.clone());
     let unpacking = tokio::task::spawn_blocking(move || -> Result<(Line, Unpacked), HubError> {
         let unpacked = archive::unpack(&staging, &archive, &what)?;
-        let folder = unpacked.folder.path();
-        // Where it was unpacked is nobody else's business.
-        let here = format!("{}", folder.display());
-        let refused = |reason: String| names::refused(&what, &reason.replace(&here, "the archive"));
-        let mut map = read_line(folder).map_err(refused)?;
+        let mut map = unpacked.manifest(&what)?.index_line();
         let published = jiff::Timestamp::now().round(jiff::Unit::Second);
         if let Ok(published) = published {
             map.insert("published".to_owned(), published.to_string().into());

@@ -29,14 +29,18 @@ pub(crate) fn publication(name: &str, version: &str, content: &str) -> Publicati
     with_keys(name, version, content, json!({}))
 }
 
-/// The same, with more keys in its index line.
+/// Keys of an index line that no manifest has.
+const ADDED: [&str; 6] = ["published", "tags", "urls", "digest", "archive", "yanked"];
+
+/// The same, with more keys in its manifest and its index line.
 pub(crate) fn with_keys(name: &str, version: &str, content: &str, keys: Value) -> Publication {
-    let manifest = format!("name: {name}\nversion: {version}\n");
-    let archive = archive(&[("Mu.yaml", &manifest), ("content.txt", content)]);
     let mut line = Map::new();
     line.insert("name".to_owned(), name.into());
     line.insert("version".to_owned(), version.into());
     line.extend(keys.as_object().expect("is an object").clone());
+    let said = line.iter().filter(|(key, _)| !ADDED.contains(&key.as_str()));
+    let manifest: String = said.map(|(key, value)| format!("{key}: {value}\n")).collect();
+    let archive = archive(&[("Mu.yaml", &manifest), ("content.txt", content)]);
     Publication { line, archive }
 }
 

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::publishable;
 use mu_provider_hub::wire;
-use serde_json::{Map, Value};
 
 pub use self::archive::Archive;
 use self::archive::{Content, Item};
@@ -153,17 +152,9 @@ pub(super) fn make(
     Ok(Packed { manifest, archive, file_name, path: None })
 }
 
-/// What a manifest says in an index line; keys that are empty are left out.
-pub fn index_line(manifest: &Manifest) -> Map<String, Value> {
-    let value = serde_json::to_value(manifest.to_release()).unwrap_or_default();
-    let Value::Object(mut line) = value else { return Map::new() };
-    line.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
-    line
-}
-
 /// Refuses a manifest that says more than hubs take of a version.
 fn check_limits(manifest: &Manifest) -> Result<(), CommandError> {
-    publishable::check_line(&index_line(manifest)).map_err(|exceeded| {
+    publishable::check_line(&manifest.index_line()).map_err(|exceeded| {
         let name = &manifest.name;
         let message = format!("the manifest of `{name}` says more than hubs take: {exceeded}");
         CommandError::new(Code::Manifest, message)

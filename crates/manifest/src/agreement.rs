@@ -1,31 +1,30 @@
 //! Whether an index line says what the manifest in its archive says, as far as it counts for choosing versions.
 //!
-//! A line that does not misleads everybody who chooses by it: `mu hub check` looks for such lines, and whoever installs
-//! refuses what was chosen by one. What is only for people may differ, and so may the way something is written: a
-//! base that is left out, blanks, the long form of a dependency.
+//! A line that says something else misleads everybody who chooses by it: `mu hub check` looks for such lines, and
+//! `mu get` refuses what was chosen by one. What is only for people may differ, and so may the way something is written:
+//! a base that is left out, blanks, the long form of a dependency. Nothing here reads files.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
 
 use mu_provider::{Dependency, Release};
 use serde_json::{Map, Value};
 
-use crate::manifest::{API_VERSION, Manifest, Versioning};
 use crate::reference::{Base, Defaults, Name, PackageId, Reference};
+use crate::{API_VERSION, Manifest, Versioning};
 
 /// How many things are shown that only one of them says.
 const SHOWN: usize = 5;
 
 /// Something in which a line and a manifest differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Difference {
+pub struct Difference {
     /// The key, such as `dependencies`.
-    pub(crate) key: &'static str,
+    pub key: &'static str,
     /// What only the line says.
-    pub(crate) line: Vec<String>,
+    pub line: Vec<String>,
     /// What only the manifest says.
-    pub(crate) manifest: Vec<String>,
+    pub manifest: Vec<String>,
 }
 
 /// Prints `` `provides`: only the line has `a`, only the manifest has `b` ``.
@@ -47,16 +46,15 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where the line `map` and the manifest in `folder` differ; nothing if the manifest cannot be read by this mu.
-pub(crate) fn differences(folder: &Path, map: &Map<String, Value>) -> Vec<String> {
-    let Ok(Some(loaded)) = Manifest::load(folder) else { return Vec::new() };
+/// Where the line `map` and the manifest in its archive differ, in words.
+pub fn differences(manifest: &Manifest, map: &Map<String, Value>) -> Vec<String> {
     let line = match serde_json::from_value::<Release>(Value::Object(map.clone())) {
         Ok(line) => line,
         Err(error) => return vec![format!("its line cannot be read: {error}")],
     };
     // Which base leads to the hub, only its readers know.
-    let namespace = loaded.manifest.name.name().namespace();
-    let found = compare(&line, &loaded.manifest, None, namespace.as_ref());
+    let namespace = manifest.name.name().namespace();
+    let found = compare(&line, manifest, None, namespace.as_ref());
     let text = "its line and the manifest in its archive differ in";
     found.map(|difference| format!("{text} {difference}")).collect()
 }
@@ -64,11 +62,7 @@ pub(crate) fn differences(folder: &Path, map: &Map<String, Value>) -> Vec<String
 /// The first thing in which `line`, by which a version of `id` was chosen, and the manifest in its archive differ.
 ///
 /// Names and versions of the two are not compared here.
-pub(crate) fn first_difference(
-    id: &PackageId,
-    line: &Release,
-    manifest: &Manifest,
-) -> Option<Difference> {
+pub fn first_difference(id: &PackageId, line: &Release, manifest: &Manifest) -> Option<Difference> {
     if are_alike(line, &manifest.to_release()) {
         return None;
     }
@@ -266,6 +260,8 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
     use super::*;
