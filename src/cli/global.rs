@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 
 use crate::env::Environment;
+use crate::manifest::source::Choice as _;
 use crate::ops::{Code, CommandError, Options};
 use crate::report::{ColorChoice, ShellOptions, Verbosity};
 use crate::workspace::{Cutoff, Resolution};
@@ -97,7 +98,7 @@ impl Global {
         };
         let resolution = match resolution {
             Some(word) => {
-                let known = Resolution::ALL.into_iter().find(|known| known.as_str() == word);
+                let known = Resolution::of_word(word);
                 Some(known.ok_or_else(|| {
                     usage(format!("MU_RESOLUTION is `{word}`, and must be `highest` or `minimal`"))
                 })?)

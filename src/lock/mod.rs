@@ -7,6 +7,8 @@
 // A lock that a clone brings leads to no place that nobody looked at.
 #![deny(clippy::indexing_slicing)]
 
+mod entry;
+mod line;
 mod read;
 mod write;
 

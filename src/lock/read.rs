@@ -1,7 +1,9 @@
 //! Reading a lock: the wire types and their way into the domain.
 //!
-//! The text that mu writes is read line by line, which is several times as fast as a YAML parser;
-//! any other layout of the same YAML goes through the parser.
+//! The text that mu writes is read line by line. A YAML parser takes as long for a lock as everything else does that
+//! `mu get` does when there is nothing to do, and it refuses a lock of some thousand packages as too large. Any other
+//! layout of the same YAML, which people and merges make, goes through the parser, for its errors point into the file.
+//! Both take the keys from `entry.rs`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,31 +12,14 @@ use mu_provider::SafeUrl;
 use schemars::JsonSchema;
 
 use crate::env::absolute;
-use crate::lock::{FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
-use crate::manifest::source::{Document, SourceError, Value, conflict};
+use crate::lock::entry::WirePackage;
+use crate::lock::{
+    FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line,
+};
+use crate::manifest::source::{Document, SourceError, conflict};
 use crate::reference::PackageId;
 
 const LOCK_KEYS: &[&str] = &["version", "resolution", "packages", "extra"];
-
-const PACKAGE_KEYS: &[&str] = &[
-    "id",
-    "version",
-    "versioning",
-    "appVersion",
-    "source",
-    "folder",
-    "commit",
-    "ref",
-    "digest",
-    "archive",
-    "url",
-    "requested",
-    "dependencies",
-    "provides",
-    "requires",
-    "replaces",
-    "replacedBy",
-];
 
 /// A lock as it is written.
 #[derive(Debug, Default, JsonSchema)]
@@ -51,60 +36,6 @@ struct WireLock {
     /// References that `mu get` was given without `--save`.
     #[schemars(default)]
     extra: Vec<String>,
-}
-
-/// One chosen package as it is written.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(rename_all = "camelCase", deny_unknown_fields)]
-struct WirePackage {
-    /// Base and name.
-    id: String,
-    /// The chosen version.
-    version: String,
-    /// `composite`, where the version is app version and revision.
-    #[schemars(default)]
-    versioning: Option<String>,
-    /// The version of what it packages.
-    #[schemars(default)]
-    app_version: Option<String>,
-    /// `hub+URL`, `git+URL`, `path+REL` or `workspace+REL`.
-    source: String,
-    /// Git: the folder inside the repository.
-    #[schemars(default)]
-    folder: Option<String>,
-    /// Git: the commit.
-    #[schemars(default)]
-    commit: Option<String>,
-    /// The tag or branch that was asked for.
-    #[schemars(rename = "ref", default)]
-    reference: Option<String>,
-    /// `h1:` and the digest of the content.
-    #[schemars(default)]
-    digest: Option<String>,
-    /// `sha256:` and the digest of the archive.
-    #[schemars(default)]
-    archive: Option<String>,
-    /// Where the archive is, where that is not the usual place.
-    #[schemars(default)]
-    url: Option<String>,
-    /// `SPEC by WHOM`.
-    #[schemars(default)]
-    requested: Vec<String>,
-    /// Ids.
-    #[schemars(default)]
-    dependencies: Vec<String>,
-    /// Capabilities that it provides.
-    #[schemars(default)]
-    provides: Vec<String>,
-    /// Capabilities that it requires.
-    #[schemars(default)]
-    requires: Vec<String>,
-    /// Ids of the packages that it takes the place of, wherever they are asked for.
-    #[schemars(default)]
-    replaces: Vec<String>,
-    /// The id of the package that took its place.
-    #[schemars(default)]
-    replaced_by: Option<String>,
 }
 
 /// The JSON schema of `Mu.lock`.
@@ -193,43 +124,13 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
         Ok(WireLock {
             version: number.map_err(|_| version.error("the format is a number"))?,
             resolution: table.string("resolution")?.unwrap_or_default(),
-            packages: table.list("packages", read_package)?,
+            packages: table.list("packages", WirePackage::read)?,
             extra: table.strings("extra")?,
         })
     };
     read().map_err(|error: SourceError| match conflict(path, text) {
         Some(conflict) => conflict.help(IN_CONFLICT),
         None => error.help(DAMAGED),
-    })
-}
-
-fn read_package(value: Value<'_>) -> Result<WirePackage, SourceError> {
-    let table = value.table(PACKAGE_KEYS)?;
-    let required = |key: &'static str| {
-        let text = table.word(key)?;
-        text.map(|text| text.as_str().to_owned())
-            .ok_or_else(|| table.value().error(format!("a locked package has `{key}`")))
-    };
-    let optional =
-        |key| Ok::<_, SourceError>(table.word(key)?.map(|text| text.as_str().to_owned()));
-    Ok(WirePackage {
-        id: required("id")?,
-        version: required("version")?,
-        versioning: optional("versioning")?,
-        app_version: optional("appVersion")?,
-        source: required("source")?,
-        folder: optional("folder")?,
-        commit: optional("commit")?,
-        reference: optional("ref")?,
-        digest: optional("digest")?,
-        archive: optional("archive")?,
-        url: optional("url")?,
-        requested: table.strings("requested")?,
-        dependencies: table.strings("dependencies")?,
-        provides: table.strings("provides")?,
-        requires: table.strings("requires")?,
-        replaces: table.strings("replaces")?,
-        replaced_by: optional("replacedBy")?,
     })
 }
 
@@ -280,96 +181,19 @@ fn parse_lines(text: &str) -> Option<WireLock> {
     for line in text.lines().skip_while(|line| line.starts_with('#')) {
         if let Some(first) = line.strip_prefix("- ") {
             lock.packages.push(WirePackage::default());
-            read_field(lock.packages.last_mut()?, first)?;
+            lock.packages.last_mut()?.read_line(first)?;
         } else if let Some(field) = line.strip_prefix("  ") {
-            read_field(lock.packages.last_mut()?, field)?;
+            lock.packages.last_mut()?.read_line(field)?;
         } else {
-            match split_field(line)? {
+            match line::split(line)? {
                 ("version", value) => lock.version = value.parse().ok()?,
-                ("resolution", value) => lock.resolution = scalar(value)?,
+                ("resolution", value) => lock.resolution = line::read_text(value)?,
                 ("packages", "" | "[]") => {}
-                ("extra", value) => lock.extra = list(value)?,
+                ("extra", value) => lock.extra = line::read_list(value)?,
                 _ => return None,
             }
         }
     }
-    let complete = |package: &WirePackage| {
-        !package.id.is_empty() && !package.version.is_empty() && !package.source.is_empty()
-    };
-    (lock.version == FORMAT && lock.packages.iter().all(complete)).then_some(lock)
-}
-
-fn read_field(package: &mut WirePackage, field: &str) -> Option<()> {
-    let (key, value) = split_field(field)?;
-    match key {
-        "id" => package.id = scalar(value)?,
-        "version" => package.version = scalar(value)?,
-        "versioning" => package.versioning = Some(scalar(value)?),
-        "appVersion" => package.app_version = Some(scalar(value)?),
-        "source" => package.source = scalar(value)?,
-        "folder" => package.folder = Some(scalar(value)?),
-        "commit" => package.commit = Some(scalar(value)?),
-        "ref" => package.reference = Some(scalar(value)?),
-        "digest" => package.digest = Some(scalar(value)?),
-        "archive" => package.archive = Some(scalar(value)?),
-        "url" => package.url = Some(scalar(value)?),
-        "requested" => package.requested = list(value)?,
-        "dependencies" => package.dependencies = list(value)?,
-        "provides" => package.provides = list(value)?,
-        "requires" => package.requires = list(value)?,
-        "replaces" => package.replaces = list(value)?,
-        "replacedBy" => package.replaced_by = Some(scalar(value)?),
-        _ => return None,
-    }
-    Some(())
-}
-
-fn split_field(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.split_once(':')?;
-    let value = if value.is_empty() { value } else { value.strip_prefix(' ')? };
-    let is_key = key.bytes().all(|byte| byte.is_ascii_alphabetic());
-    (is_key && !value.starts_with(' ')).then_some((key, value))
-}
-
-/// The items of a list on one line, each in one of the two forms of [`scalar`].
-fn list(text: &str) -> Option<Vec<String>> {
-    let mut rest = text.strip_prefix('[')?.strip_suffix(']')?;
-    let mut items = Vec::new();
-    while !rest.is_empty() {
-        let end = match rest.strip_prefix('"') {
-            Some(quoted) => quoted.find('"')? + 2,
-            None => rest.find(", ").unwrap_or(rest.len()),
-        };
-        let (item, others) = rest.split_at_checked(end)?;
-        items.push(scalar(item)?);
-        rest = others;
-        if !rest.is_empty() {
-            rest = rest.strip_prefix(", ").filter(|rest| !rest.is_empty())?;
-        }
-    }
-    Some(items)
-}
-
-/// The bytes that a value without quotes does not hold.
-#[expect(clippy::indexing_slicing, reason = "a byte is a place among 256")]
-const IS_SPECIAL: [bool; 256] = {
-    let (mut special, mut rest) = ([false; 256], b" \"'[]{},&*!|>%`".as_slice());
-    while let [byte, tail @ ..] = rest {
-        special[*byte as usize] = true;
-        rest = tail;
-    }
-    special
-};
-
-/// The value of a scalar in one of the two forms that mu writes without surprises.
-fn scalar(text: &str) -> Option<String> {
-    if let Some(quoted) = text.strip_prefix('"') {
-        let inner = quoted.strip_suffix('"')?;
-        return (!inner.contains(['\\', '"'])).then(|| inner.to_owned());
-    }
-    let plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text
-            .bytes()
-            .any(|byte| IS_SPECIAL.get(usize::from(byte)).is_none_or(|is_special| *is_special));
-    plain.then(|| text.to_owned())
+    let is_whole = lock.version == FORMAT && lock.packages.iter().all(WirePackage::is_complete);
+    is_whole.then_some(lock)
 }

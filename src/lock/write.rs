@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
+use crate::lock::entry::WirePackage;
+use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line};
+use crate::manifest::Versioning;
 use crate::reference::{Base, PackageId};
 
 const HEADER: &str = "\
@@ -14,8 +16,8 @@ const HEADER: &str = "\
 /// The text of a lock.
 pub(super) fn print(lock: &Lockfile) -> String {
     let mut text = String::from(HEADER);
-    field(&mut text, "", "version", &FORMAT.to_string());
-    field(&mut text, "", "resolution", &scalar(&lock.resolution));
+    line::print(&mut text, "", "version", &FORMAT.to_string());
+    line::print(&mut text, "", "resolution", &line::print_text(&lock.resolution));
     if lock.packages.is_empty() && lock.replaced.is_empty() {
         text.push_str("packages: []\n");
     } else {
@@ -25,14 +27,16 @@ pub(super) fn print(lock: &Lockfile) -> String {
     let mut replaced = lock.replaced.iter().peekable();
     for package in &lock.packages {
         while let Some(before) = replaced.next_if(|replaced| replaced.id < package.id) {
-            print_replaced(&mut text, lock, before, &names);
+            replaced_entry(lock, before, &names).print(&mut text);
         }
-        print_package(&mut text, package, &names);
+        entry(package, &names).print(&mut text);
     }
     for last in replaced {
-        print_replaced(&mut text, lock, last, &names);
+        replaced_entry(lock, last, &names).print(&mut text);
     }
-    list(&mut text, "", "extra", lock.extra.iter().cloned());
+    if let Some(extra) = line::print_list(&lock.extra) {
+        line::print(&mut text, "", "extra", &extra);
+    }
     text
 }
 
@@ -58,51 +62,36 @@ impl<'lock> Names<'lock> {
     }
 }
 
-fn print_package(text: &mut String, package: &LockedPackage, names: &Names<'_>) {
-    field(text, "- ", "id", &scalar(&names.name(&package.id)));
-    field(text, "  ", "version", &scalar(&package.version));
-    if package.is_composite {
-        field(text, "  ", "versioning", "composite");
+/// The entry of a package.
+fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
+    let ids = |ids: &[PackageId]| ids.iter().map(|id| names.name(id)).collect();
+    let requested = |requested: &Requested| {
+        let by = names.by(&requested.by).into();
+        Requested { by, spec: Arc::clone(&requested.spec) }.to_string()
+    };
+    WirePackage {
+        id: names.name(&package.id),
+        version: package.version.clone(),
+        versioning: package.is_composite.then(|| Versioning::Composite.as_str().to_owned()),
+        app_version: package.app_version.clone(),
+        source: package.source.to_string(),
+        folder: package.folder.clone(),
+        commit: package.commit.clone(),
+        reference: package.reference.clone(),
+        digest: package.digest.map(|digest| digest.to_string()),
+        archive: package.archive.map(|digest| digest.to_string()),
+        url: package.url.clone(),
+        requested: package.requested.iter().map(requested).collect(),
+        dependencies: ids(&package.dependencies),
+        provides: package.provides.clone(),
+        requires: package.requires.clone(),
+        replaces: ids(&package.replaces),
+        replaced_by: None,
     }
-    if let Some(app_version) = &package.app_version {
-        field(text, "  ", "appVersion", &scalar(app_version));
-    }
-    field(text, "  ", "source", &scalar(&package.source.to_string()));
-    let optional = [
-        ("folder", package.folder.clone()),
-        ("commit", package.commit.clone()),
-        ("ref", package.reference.clone()),
-        ("digest", package.digest.map(|digest| digest.to_string())),
-        ("archive", package.archive.map(|digest| digest.to_string())),
-        ("url", package.url.clone()),
-    ];
-    for (key, value) in optional {
-        if let Some(value) = value {
-            field(text, "  ", key, &scalar(&value));
-        }
-    }
-    list(
-        text,
-        "  ",
-        "requested",
-        package.requested.iter().map(|requested| {
-            let by = names.by(&requested.by).into();
-            Requested { by, spec: Arc::clone(&requested.spec) }.to_string()
-        }),
-    );
-    list(text, "  ", "dependencies", package.dependencies.iter().map(|id| names.name(id)));
-    list(text, "  ", "provides", package.provides.iter().cloned());
-    list(text, "  ", "requires", package.requires.iter().cloned());
-    list(text, "  ", "replaces", package.replaces.iter().map(|id| names.name(id)));
 }
 
-/// Prints what was locked of a replaced package; of one that never was, what replaces it has version and source.
-fn print_replaced(
-    text: &mut String,
-    lock: &Lockfile,
-    replaced: &ReplacedPackage,
-    names: &Names<'_>,
-) {
+/// The entry of what was locked of a replaced package; of one that never was, what replaces it has version and source.
+fn replaced_entry(lock: &Lockfile, replaced: &ReplacedPackage, names: &Names<'_>) -> WirePackage {
     let mut package = match &replaced.kept {
         Some(kept) => (**kept).clone(),
         None => {
@@ -116,62 +105,5 @@ fn print_replaced(
         }
     };
     package.requested.clone_from(&replaced.requested);
-    print_package(text, &package, names);
-    field(text, "  ", "replacedBy", &scalar(&names.name(&replaced.by)));
-}
-
-fn field(text: &mut String, indent: &str, key: &str, value: &str) {
-    text.push_str(indent);
-    text.push_str(key);
-    text.push_str(": ");
-    text.push_str(value);
-    text.push('\n');
-}
-
-fn list(text: &mut String, indent: &str, key: &str, items: impl Iterator<Item = String>) {
-    let items: Vec<String> = items.map(|item| scalar(&item)).collect();
-    if !items.is_empty() {
-        field(text, indent, key, &format!("[{}]", items.join(", ")));
-    }
-}
-
-/// A YAML scalar: plain where every YAML reader takes it for this very string, else double-quoted.
-fn scalar(value: &str) -> String {
-    let safe =
-        |character: char| character.is_ascii_alphanumeric() || "/.+-_:#^~@".contains(character);
-    // A leading letter and a slash or two digits' dots keep it from being a number, date or word.
-    let plain = value.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && value.chars().all(safe)
-        && !value.ends_with(':')
-        && (value.contains('/') || value.starts_with("workspace+") || is_version_or_digest(value));
-    if plain {
-        return value.to_owned();
-    }
-    let mut quoted = String::with_capacity(value.len() + 2);
-    quoted.push('"');
-    for character in value.chars() {
-        match character {
-            '"' | '\\' => {
-                quoted.push('\\');
-                quoted.push(character);
-            }
-            _ if character.is_control()
-                || matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}') =>
-            {
-                quoted.push_str(&format!("\\U{:08X}", u32::from(character)));
-            }
-            _ => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-fn is_version_or_digest(value: &str) -> bool {
-    value.starts_with("h1:")
-        || value.starts_with("sha256:")
-        || matches!(value, "highest" | "minimal")
-        || (value.matches('.').count() >= 2
-            && value.starts_with(|first: char| first.is_ascii_digit()))
-        || (value.len() == 40 && value.contains(|c: char| c.is_ascii_lowercase() && c != 'e'))
+    WirePackage { replaced_by: Some(names.name(&replaced.by)), ..entry(&package, names) }
 }

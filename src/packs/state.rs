@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, FileError};
+use crate::manifest::source::Choice as _;
 use crate::packs::{PacksError, PacksFolder, Wanted};
 use crate::workspace::Link;
 
@@ -121,7 +122,7 @@ impl State {
         let packs: Option<BTreeMap<String, Pack>> =
             file.packs.into_iter().map(PackLine::read).collect();
         let Some(packs) = packs else { return Ok(None) };
-        let link = Link::ALL.into_iter().find(|link| Some(link.as_str()) == file.link.as_deref());
+        let link = file.link.as_deref().and_then(Link::of_word);
         let pending = file.pending.into_iter().map(Cow::into_owned).collect();
         Ok(Some(Self { packs, pending, link }))
     }

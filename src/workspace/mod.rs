@@ -10,7 +10,7 @@ mod members;
 mod read;
 mod registry;
 mod root;
-#[allow(dead_code, reason = "only the shape of its types is used")]
+#[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
 mod settings;
 

@@ -7,31 +7,13 @@ use std::path::Path;
 
 use super::members::Patterns;
 use super::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
-use super::{Cutoff, Registry, registry};
+use super::{Cutoff, Registry, registry, schema};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
-use crate::manifest::{Globs, globs, is_version_alone, one_of};
+use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Base, Defaults, Reference, VersionSpec};
 
-/// The keys of a workspace's file; first those that no other file has.
-pub(super) const WORKSPACE_KEYS: &[&str] = &[
-    "namespace",
-    "members",
-    "base",
-    "resolution",
-    "registries",
-    "runtime",
-    "overrides",
-    "exclude",
-    "majors",
-    "minimumReleaseAge",
-    "allowReplaces",
-    "link",
-    "trust",
-];
-const WORKSPACE_ONLY: usize = 2;
-/// The keys of both files.
-const CONFIG_KEYS: &[&str] = WORKSPACE_KEYS.split_at(WORKSPACE_ONLY).1;
-pub(super) const TRUST_KEYS: &[&str] = &["build", TRUSTED_WORKSPACES];
+/// The keys that a workspace's file alone has, and those of both files.
+const KEYS: (&[&str], &[&str]) = schema::File::KEYS.split_at(2);
 /// The key that the user's file alone has: no workspace says of itself that it is trusted.
 const TRUSTED_WORKSPACES: &str = "workspaces";
 
@@ -72,10 +54,10 @@ pub(super) fn layer(
         return Ok(Layer::default());
     }
     let table = root.table(match kind {
-        Kind::Workspace => WORKSPACE_KEYS,
+        Kind::Workspace => schema::File::KEYS,
         Kind::Config => {
             refuse_workspace_keys(root)?;
-            CONFIG_KEYS
+            KEYS.1
         }
     })?;
     let is_workspace = kind == Kind::Workspace;
@@ -84,15 +66,15 @@ pub(super) fn layer(
         namespace: workspace_only("namespace").map(namespace).transpose()?,
         members: workspace_only("members").map(Patterns::read).transpose()?,
         base: table.text("base")?.map(|text| text.parse(base)).transpose()?,
-        resolution: choice(table, "resolution", &Resolution::ALL, Resolution::as_str)?,
+        resolution: table.choice("resolution")?,
         registries: registries(table, folder)?,
         runtime: runtime(table)?,
         overrides: overrides(table, kind, folder)?,
         exclude: exclude(table)?,
-        majors: choice(table, "majors", &Majors::ALL, Majors::as_str)?,
+        majors: table.choice("majors")?,
         minimum_release_age: minimum_release_age(table)?,
         allow_replaces: allow_replaces(table)?,
-        link: choice(table, "link", &Link::ALL, Link::as_str)?,
+        link: table.choice("link")?,
         trusted_builds: trusted_builds(table)?,
         trusted_workspaces: trusted_workspaces(table, kind)?,
     })
@@ -162,7 +144,7 @@ fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Registry> {
 
 fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
     for (key, _) in root.entries()? {
-        if WORKSPACE_KEYS[..WORKSPACE_ONLY].contains(&key.as_str()) {
+        if KEYS.0.contains(&key.as_str()) {
             return Err(key
                 .error(format!("`{}` is no setting for every workspace", key.as_str()))
                 .help("move it to the workspace's `.mu/workspace.yaml`"));
@@ -183,17 +165,8 @@ fn base(text: &str) -> Result<Base, Problem> {
 }
 
 fn namespace(value: Value<'_>) -> Result<Namespace, SourceError> {
-    let reference = value.text()?.parse(plain_package)?;
+    let reference = value.text()?.parse(unversioned)?;
     Ok(Namespace { base: reference.base().cloned(), name: reference.name().clone() })
-}
-
-fn choice<T: Copy>(
-    table: Table<'_>,
-    key: &str,
-    values: &[T],
-    name: impl Fn(T) -> &'static str,
-) -> Result<Option<T>, SourceError> {
-    table.text(key)?.map(|text| one_of(&text, values, name)).transpose()
 }
 
 fn entries<'d, T>(
@@ -233,7 +206,7 @@ fn overrides(
     folder: &Path,
 ) -> Result<Vec<(Reference, Reference)>, SourceError> {
     entries(table, "overrides", |(key, value)| {
-        let package = key.parse(plain_package)?;
+        let package = key.parse(unversioned)?;
         let text = value.word()?;
         // As in a map of dependencies: what names no place is a version of the package itself.
         if is_version_alone(text.as_str()) {
@@ -263,7 +236,7 @@ fn exclude(table: Table<'_>) -> Result<Option<Vec<Reference>>, SourceError> {
 
 fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, SourceError> {
     entries(table, "allowReplaces", |(key, value)| {
-        Ok((key.parse(plain_package)?, value.text()?.parse(plain_package)?))
+        Ok((key.parse(unversioned)?, value.text()?.parse(unversioned)?))
     })
 }
 
@@ -273,12 +246,12 @@ fn minimum_release_age(table: Table<'_>) -> Result<Option<Cutoff>, SourceError> 
 
 fn trusted_builds(table: Table<'_>) -> Result<Option<Globs>, SourceError> {
     let Some(trust) = table.get("trust") else { return Ok(None) };
-    trust.table(TRUST_KEYS)?.get("build").map(globs).transpose()
+    trust.table(schema::Trust::KEYS)?.get("build").map(globs).transpose()
 }
 
 fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, SourceError> {
     let Some(trust) = table.get("trust") else { return Ok(Vec::new()) };
-    let Some(value) = trust.table(TRUST_KEYS)?.get(TRUSTED_WORKSPACES) else {
+    let Some(value) = trust.table(schema::Trust::KEYS)?.get(TRUSTED_WORKSPACES) else {
         return Ok(Vec::new());
     };
     if kind == Kind::Workspace {
@@ -286,9 +259,4 @@ fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, Sourc
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
     }
     value.list()?.map(|folder| folder.text().map(|text| text.as_str().to_owned())).collect()
-}
-
-/// A package without protocol, version or folder.
-fn plain_package(text: &str) -> Result<Reference, Problem> {
-    crate::manifest::unversioned(text)
 }

@@ -8,11 +8,9 @@ use mu_provider::SafeUrl;
 use mu_provider::http::or_variable;
 use url::Url;
 
+use super::schema::{RegistryTable, Versions};
 use crate::manifest::source::{Problem, SourceError, Text, Value};
 use crate::reference::{Base, Name, PackageId};
-
-/// What a registry may say in its long form.
-pub(super) const KEYS: &[&str] = &["provider", "url", "insecure", "versions"];
 
 /// Where the packages below a prefix are, and how to ask for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,17 +81,11 @@ pub(super) fn read(
         registry.url = Some(place(value.text()?)?);
         return Ok(registry);
     }
-    let table = value.table(KEYS)?;
+    let table = value.table(RegistryTable::KEYS)?;
     registry.provider = table.text("provider")?.map(|text| text.parse(provider)).transpose()?;
     registry.url = table.text("url")?.map(place).transpose()?;
     registry.insecure = table.flag("insecure")?;
-    registry.lenient =
-        match table.text("versions")? {
-            None => false,
-            Some(text) => crate::manifest::one_of(&text, &[true, false], |on| {
-                if on { "lenient" } else { "strict" }
-            })?,
-        };
+    registry.lenient = table.choice("versions")? == Some(Versions::Lenient);
     Ok(registry)
 }
 

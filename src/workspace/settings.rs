@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Cutoff, Registry};
 use crate::manifest::Globs;
+use crate::manifest::choice;
 use crate::reference::{Base, Defaults, Name, PackageId, Reference, VersionSpec};
 
 /// What `.mu/workspace.yaml` says, and where it is silent `~/.mu/config.yaml`, and then the defaults.
@@ -47,81 +48,45 @@ impl Settings {
     }
 }
 
-/// How versions are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Resolution {
-    /// The newest versions that fit together.
-    #[default]
-    Highest,
-    /// The lowest versions that satisfy every minimum.
-    Minimal,
-}
-
-impl Resolution {
-    /// Every strategy.
-    pub const ALL: [Self; 2] = [Self::Highest, Self::Minimal];
-
-    /// The word for it in settings, lock and flags.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Highest => "highest",
-            Self::Minimal => "minimal",
-        }
+choice! {
+    /// How versions are chosen.
+    #[derive(Default)]
+    pub enum Resolution {
+        /// The newest versions that fit together.
+        #[default]
+        Highest = "highest",
+        /// The lowest versions that satisfy every minimum.
+        Minimal = "minimal",
     }
 }
 
-/// Whether a package may be chosen more than once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Majors {
-    /// Once.
-    #[default]
-    One,
-    /// Once for each major version.
-    Many,
-}
-
-impl Majors {
-    /// Every choice.
-    pub const ALL: [Self; 2] = [Self::One, Self::Many];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::Many => "many",
-        }
+choice! {
+    /// Whether a package may be chosen more than once.
+    #[derive(Default)]
+    pub enum Majors {
+        /// Once.
+        #[default]
+        One = "one",
+        /// Once for each major version.
+        Many = "many",
     }
 }
 
-/// How packs come out of the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Link {
-    /// By the cheapest way that the file system has.
-    #[default]
-    Auto,
-    /// Copy on write.
-    Clone,
-    /// Hard links.
-    Hardlink,
-    /// Copies.
-    Copy,
-    /// One symbolic link to the store for a whole pack.
-    Symlink,
-}
-
-impl Link {
-    /// Every way.
-    pub const ALL: [Self; 5] = [Self::Auto, Self::Clone, Self::Hardlink, Self::Copy, Self::Symlink];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Clone => "clone",
-            Self::Hardlink => "hardlink",
-            Self::Copy => "copy",
-            Self::Symlink => "symlink",
-        }
+choice! {
+    /// How packs come out of the store.
+    #[derive(Default)]
+    pub enum Link {
+        /// By the cheapest way that the file system has.
+        #[default]
+        Auto = "auto",
+        /// Copy on write.
+        Clone = "clone",
+        /// Hard links.
+        Hardlink = "hardlink",
+        /// Copies.
+        Copy = "copy",
+        /// One symbolic link to the store for a whole pack.
+        Symlink = "symlink",
     }
 }
 

@@ -16,7 +16,7 @@ mod read;
 pub mod reference;
 mod release;
 mod requirement;
-#[allow(dead_code, reason = "only the shape of its types is used")]
+#[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
 pub mod source;
 mod types;
@@ -30,7 +30,7 @@ pub use self::locate::{
     read_text_if_there,
 };
 pub use self::place::error_at_dependency;
-pub use self::read::{globs, one_of, unversioned};
+pub use self::read::{globs, unversioned};
 use self::reference::{Version, VersionSpec};
 pub use self::requirement::{Requirement, is_version_alone};
 pub use self::schema::schema;

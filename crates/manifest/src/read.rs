@@ -4,46 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use super::source::{Document, Problem, SourceError, Table, Text, Value, nearest};
+use super::source::{Document, Problem, SourceError, Table, Text, Value};
 use super::{
-    API_VERSION, Build, Capability, Constraint, Export, ExportKind, Globs, Head, Manifest, Outline,
-    Person, Upgrade, Versioning, Warning, requirement,
+    API_VERSION, Build, Capability, Constraint, Export, Globs, Head, Manifest, Outline, Person,
+    Upgrade, Versioning, Warning, requirement, schema,
 };
 use crate::reference::{Name, Range, Reference, ReferenceError, Version};
 
-/// Every key of a manifest.
-pub(super) const KEYS: &[&str] = &[
-    "name",
-    "version",
-    "appVersion",
-    "versioning",
-    "apiVersion",
-    "muVersion",
-    "description",
-    "author",
-    "authors",
-    "maintainers",
-    "website",
-    "license",
-    "keywords",
-    "readme",
-    "files",
-    "dependencies",
-    "devDependencies",
-    "replaces",
-    "provides",
-    "requires",
-    "constraints",
-    "channels",
-    "upgrade",
-    "exports",
-    "build",
-    "metadata",
-];
-pub(super) const PERSON_KEYS: &[&str] = &["name", "email", "url"];
-pub(super) const UPGRADE_KEYS: &[&str] = &["replaces", "skips", "skipRange"];
-pub(super) const EXPORT_KEYS: &[&str] = &["kind", "path"];
-pub(super) const BUILD_KEYS: &[&str] = &["command", "outputs"];
 const GENERATED_KEY: &str = "x-generated";
 
 impl From<ReferenceError> for Problem {
@@ -61,7 +28,7 @@ pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning
         return Err(root.error("the manifest is empty").help("it needs at least `name`"));
     }
     let api_version = api_version(root)?;
-    let table = root.table(KEYS)?;
+    let table = root.table(schema::File::KEYS)?;
     let name = name(table)?.ok_or_else(|| {
         let start = root.span().start;
         document
@@ -111,7 +78,7 @@ pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning
 pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
     let root = document.root();
     api_version(root)?;
-    let table = root.table(KEYS)?;
+    let table = root.table(schema::File::KEYS)?;
     Ok(Head {
         name: name(table)?,
         version: versions(table)?.version,
@@ -191,10 +158,7 @@ struct Versions {
 }
 
 fn versions(table: Table<'_>) -> Result<Versions, SourceError> {
-    let versioning = match table.text("versioning")? {
-        None => Versioning::Semver,
-        Some(text) => one_of(&text, &[Versioning::Semver, Versioning::Composite], |v| v.as_str())?,
-    };
+    let versioning = table.choice("versioning")?.unwrap_or_default();
     let app = table.word("appVersion")?;
     let written = table.word("version")?;
     let revision = written.as_ref().map(|text| text.parse(strict_version)).transpose()?;
@@ -243,7 +207,7 @@ fn person(value: Value<'_>) -> Result<Person, SourceError> {
     if !value.is_table() {
         return Ok(Person::parse(value.text()?.as_str()));
     }
-    let table = value.table(PERSON_KEYS)?;
+    let table = value.table(schema::PersonTable::KEYS)?;
     let name = table.string("name")?.ok_or_else(|| value.error("a person needs `name`"))?;
     Ok(Person { name, email: table.string("email")?, url: table.string("url")? })
 }
@@ -285,27 +249,6 @@ fn word(text: &Text<'_>) -> Result<String, SourceError> {
     Ok(word.to_owned())
 }
 
-/// The one of `values` whose name is the text.
-///
-/// # Errors
-///
-/// When it is none of them.
-pub fn one_of<T: Copy>(
-    text: &Text<'_>,
-    values: &[T],
-    name: impl Fn(T) -> &'static str,
-) -> Result<T, SourceError> {
-    let found = values.iter().copied().find(|value| name(*value) == text.as_str());
-    found.ok_or_else(|| {
-        let names: Vec<&str> = values.iter().copied().map(&name).collect();
-        let error = text.error(format!("expected one of `{}`", names.join("`, `")));
-        match nearest(text.as_str(), names) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        }
-    })
-}
-
 fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceError> {
     let Some(value) = table.get("constraints") else { return Ok(BTreeMap::new()) };
     let entry = |(key, value): (Text<'_>, Value<'_>)| {
@@ -316,7 +259,7 @@ fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceE
 
 fn upgrade(table: Table<'_>, versioning: Versioning) -> Result<Option<Upgrade>, SourceError> {
     let Some(value) = table.get("upgrade") else { return Ok(None) };
-    let table = value.table(UPGRADE_KEYS)?;
+    let table = value.table(schema::Upgrade::KEYS)?;
     let version = |text: &str| match versioning {
         Versioning::Semver => strict_version(text),
         Versioning::Composite => Version::parse_composite(text).map_err(Problem::from),
@@ -342,17 +285,16 @@ fn export(value: Value<'_>) -> Result<Export, SourceError> {
     if value.is_null() {
         return Ok(Export::default());
     }
-    let table = value.table(EXPORT_KEYS)?;
-    let kind = table.text("kind")?;
+    let table = value.table(schema::Export::KEYS)?;
     Ok(Export {
-        kind: kind.map(|text| one_of(&text, &ExportKind::ALL, ExportKind::as_str)).transpose()?,
+        kind: table.choice("kind")?,
         path: table.text("path")?.map(|text| inner_path(&text)).transpose()?,
     })
 }
 
 fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
     let Some(value) = table.get("build") else { return Ok(None) };
-    let table = value.table(BUILD_KEYS)?;
+    let table = value.table(schema::Build::KEYS)?;
     let missing = || value.error("`build` needs `command`");
     let command = table.get("command").ok_or_else(missing)?;
     if !command.is_list() {

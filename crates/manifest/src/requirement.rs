@@ -7,11 +7,10 @@ use std::collections::HashMap;
 use mu_provider::{Dependency, DetailedDependency};
 
 use super::Warning;
+use super::schema::LongDependency;
 use super::source::{Problem, SourceError, Text, Value, line_of};
 use crate::reference::{Base, Reference, ReferenceError, VersionSpec};
 
-/// What an entry in its long form may say.
-pub(super) const KEYS: &[&str] = &["ref", "version", "channel", "appVersion", "prerelease"];
 /// The word in the comment behind an entry that only other packages need.
 pub(super) const INDIRECT: &str = "indirect";
 /// The key that says the same where no comment can stand: in JSON, and among others in brackets.
@@ -214,7 +213,7 @@ impl<'d> Entry<'d> {
     }
 
     fn long_form(&self) -> Result<super::source::Table<'d>, SourceError> {
-        self.value.table(KEYS).map_err(|error| {
+        self.value.table(LongDependency::KEYS).map_err(|error| {
             // `- utils: ^1` in a list is a map with the key `utils`.
             let single = self.key.is_none() && self.value.entries().is_ok_and(|e| e.count() == 1);
             if single && error.help_text().is_none_or(|help| !help.starts_with("did you mean")) {

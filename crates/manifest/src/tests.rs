@@ -104,12 +104,12 @@ fn the_example_is_right_and_has_every_key() {
         .unwrap_or_else(|error| panic!("{}", error.render(false)));
     assert_eq!((manifest.dependencies.len(), warnings), (3, Vec::new()));
     let groups = [
-        read::KEYS,
-        read::PERSON_KEYS,
-        read::UPGRADE_KEYS,
-        read::EXPORT_KEYS,
-        read::BUILD_KEYS,
-        requirement::KEYS,
+        schema::File::KEYS,
+        schema::PersonTable::KEYS,
+        schema::Upgrade::KEYS,
+        schema::Export::KEYS,
+        schema::Build::KEYS,
+        schema::LongDependency::KEYS,
     ];
     for key in groups.concat() {
         assert!(text.contains(&format!("{key}:")), "`{key}` is missing from Mu.yaml.example");

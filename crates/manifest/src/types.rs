@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::choice;
 use mu_provider::without_secrets;
 
 use super::{Capability, Constraint, Globs, Requirement};
@@ -71,23 +72,15 @@ pub struct Manifest {
     pub generated: bool,
 }
 
-/// How versions of a package are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Versioning {
-    /// The manifest's `version` is the version.
-    #[default]
-    Semver,
-    /// The version is `appVersion-version`.
-    Composite,
-}
-
-impl Versioning {
-    /// The word for it in manifests and index lines.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Semver => "semver",
-            Self::Composite => "composite",
-        }
+choice! {
+    /// How versions of a package are made.
+    #[derive(Default)]
+    pub enum Versioning {
+        /// The manifest's `version` is the version.
+        #[default]
+        Semver = "semver",
+        /// The version is `appVersion-version`.
+        Composite = "composite",
     }
 }
 
@@ -153,31 +146,17 @@ pub struct Export {
     pub path: Option<String>,
 }
 
-/// What an exported element is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExportKind {
-    /// A module.
-    Module,
-    /// A class.
-    Class,
-    /// A function.
-    Function,
-    /// A variable.
-    Variable,
-}
-
-impl ExportKind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Module, Self::Class, Self::Function, Self::Variable];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Module => "module",
-            Self::Class => "class",
-            Self::Function => "function",
-            Self::Variable => "variable",
-        }
+choice! {
+    /// What an exported element is.
+    pub enum ExportKind {
+        /// A module.
+        Module = "module",
+        /// A class.
+        Class = "class",
+        /// A function.
+        Function = "function",
+        /// A variable.
+        Variable = "variable",
     }
 }
 

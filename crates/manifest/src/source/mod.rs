@@ -4,6 +4,7 @@
 //! in is limited: size, depth, and what aliases may repeat.
 
 mod conflict;
+mod declare;
 mod error;
 mod json;
 pub mod layout;
@@ -19,6 +20,7 @@ use std::ops::Range;
 use std::path::Path;
 
 pub use self::conflict::conflict;
+pub use self::declare::Choice;
 pub use self::error::{SourceError, line_of};
 pub use self::node::Node;
 pub use self::render::New;

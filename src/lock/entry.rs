@@ -1,0 +1,162 @@
+//! The entry of a package in a lock, as it is written: the one declaration of its keys.
+//!
+//! The keys that are known, both ways to read them, their schema and their order on disk come from it. What the texts
+//! mean is for `read.rs` and `write.rs`.
+
+use schemars::JsonSchema;
+
+use super::line;
+use crate::manifest::source::{SourceError, Table, Value};
+
+/// What stands behind a key.
+trait Field: Sized {
+    /// Reads it from a file in any layout.
+    fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError>;
+
+    /// Reads it from the rest of a line that mu wrote; `None` if it is written in another way.
+    fn read_line(value: &str) -> Option<Self>;
+
+    /// The rest of its line; `None` if the key is left out.
+    fn print(&self) -> Option<String>;
+}
+
+/// A text that every entry has.
+impl Field for String {
+    fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError> {
+        let text = Option::read(table, key)?;
+        text.ok_or_else(|| table.value().error(format!("a locked package has `{key}`")))
+    }
+
+    fn read_line(value: &str) -> Option<Self> {
+        line::read_text(value)
+    }
+
+    fn print(&self) -> Option<String> {
+        Some(line::print_text(self))
+    }
+}
+
+impl Field for Option<String> {
+    fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError> {
+        Ok(table.word(key)?.map(|text| text.as_str().to_owned()))
+    }
+
+    fn read_line(value: &str) -> Option<Self> {
+        line::read_text(value).map(Some)
+    }
+
+    fn print(&self) -> Option<String> {
+        self.as_deref().map(line::print_text)
+    }
+}
+
+impl Field for Vec<String> {
+    fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError> {
+        table.strings(key)
+    }
+
+    fn read_line(value: &str) -> Option<Self> {
+        line::read_list(value)
+    }
+
+    fn print(&self) -> Option<String> {
+        line::print_list(self)
+    }
+}
+
+macro_rules! entry {
+    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty,)*) => {
+        /// One chosen package as it is written.
+        #[derive(Debug, Default, JsonSchema)]
+        #[schemars(deny_unknown_fields)]
+        pub(super) struct WirePackage {
+            $($(#[$about])* #[schemars(rename = $key)] pub(super) $field: $kind,)*
+        }
+
+        impl WirePackage {
+            /// Reads an entry in any layout.
+            pub(super) fn read(value: Value<'_>) -> Result<Self, SourceError> {
+                let table = value.table(&[$($key),*])?;
+                Ok(Self { $($field: Field::read(table, $key)?,)* })
+            }
+
+            /// Reads one line of an entry that mu wrote; `None` if it is written in another way.
+            pub(super) fn read_line(&mut self, field: &str) -> Option<()> {
+                let (key, value) = line::split(field)?;
+                match key {
+                    $($key => self.$field = Field::read_line(value)?,)*
+                    _ => return None,
+                }
+                Some(())
+            }
+
+            /// Adds the entry to the text of a lock.
+            pub(super) fn print(&self, text: &mut String) {
+                let mut indent = "- ";
+                $(if let Some(value) = self.$field.print() {
+                    line::print(text, indent, $key, &value);
+                    indent = "  ";
+                })*
+                debug_assert_eq!(indent, "  ", "an entry has at least its id");
+            }
+        }
+    };
+}
+
+entry! {
+    /// Base and name.
+    "id" id: String,
+    /// The chosen version.
+    "version" version: String,
+    /// `composite`, where the version is app version and revision.
+    #[schemars(default)]
+    "versioning" versioning: Option<String>,
+    /// The version of what it packages.
+    #[schemars(default)]
+    "appVersion" app_version: Option<String>,
+    /// `hub+URL`, `git+URL`, `path+REL` or `workspace+REL`.
+    "source" source: String,
+    /// Git: the folder inside the repository.
+    #[schemars(default)]
+    "folder" folder: Option<String>,
+    /// Git: the commit.
+    #[schemars(default)]
+    "commit" commit: Option<String>,
+    /// The tag or branch that was asked for.
+    #[schemars(default)]
+    "ref" reference: Option<String>,
+    /// `h1:` and the digest of the content.
+    #[schemars(default)]
+    "digest" digest: Option<String>,
+    /// `sha256:` and the digest of the archive.
+    #[schemars(default)]
+    "archive" archive: Option<String>,
+    /// Where the archive is, where that is not the usual place.
+    #[schemars(default)]
+    "url" url: Option<String>,
+    /// `SPEC by WHOM`.
+    #[schemars(default)]
+    "requested" requested: Vec<String>,
+    /// Ids.
+    #[schemars(default)]
+    "dependencies" dependencies: Vec<String>,
+    /// Capabilities that it provides.
+    #[schemars(default)]
+    "provides" provides: Vec<String>,
+    /// Capabilities that it requires.
+    #[schemars(default)]
+    "requires" requires: Vec<String>,
+    /// Ids of the packages that it takes the place of, wherever they are asked for.
+    #[schemars(default)]
+    "replaces" replaces: Vec<String>,
+    /// The id of the package that took its place.
+    #[schemars(default)]
+    "replacedBy" replaced_by: Option<String>,
+}
+
+impl WirePackage {
+    /// Whether it says what every entry says.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.id.is_empty() && !self.version.is_empty() && !self.source.is_empty()
+    }
+}
