@@ -6,7 +6,7 @@ use std::path::Path;
 use bytes::Bytes;
 use mu_manifest::reference::Reference;
 use mu_manifest::source::MAX_BYTES;
-use mu_manifest::{JSON_NAME, Manifest, Outline, Versioning, YAML_NAME, agreement};
+use mu_manifest::{JSON_NAME, Manifest, ManifestError, Outline, Versioning, YAML_NAME, agreement};
 use mu_provider::fs::{self, FileError};
 use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Tree, TreeWriter};
 use mu_provider_hub::archive::{self, ArchiveError};
@@ -158,7 +158,7 @@ impl Unpacked {
     }
 
     fn manifest_text(&self, what: &str) -> Result<(&'static str, String), HubError> {
-        let name = manifest_name(&self.tree).map_err(|reason| refused(what, reason))?;
+        let name = manifest_name(&self.tree).map_err(|reason| refused(what, &reason))?;
         let text = self.read(name, MAX_BYTES as u64)?;
         let text =
             text.ok_or_else(|| refused(what, &format!("its {name} is too long, or no text")))?;
@@ -176,7 +176,7 @@ impl Unpacked {
 }
 
 /// Which file of a package is its manifest.
-fn manifest_name(tree: &Tree) -> Result<&'static str, &'static str> {
+fn manifest_name(tree: &Tree) -> Result<&'static str, String> {
     let is_there = |name: &str| {
         tree.entries()
             .iter()
@@ -185,8 +185,8 @@ fn manifest_name(tree: &Tree) -> Result<&'static str, &'static str> {
     match (is_there(YAML_NAME), is_there(JSON_NAME)) {
         (true, false) => Ok(YAML_NAME),
         (false, true) => Ok(JSON_NAME),
-        (true, true) => Err("it has a Mu.yaml and a Mu.json"),
-        (false, false) => Err("it has no Mu.yaml"),
+        (true, true) => Err(ManifestError::Both { folder: "the archive".into() }.to_string()),
+        (false, false) => Err(format!("it has no {YAML_NAME}")),
     }
 }
 

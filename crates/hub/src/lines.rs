@@ -2,11 +2,9 @@
 //!
 //! A line that is not changed keeps every byte, also keys that are not known here.
 
-use std::cmp::Ordering;
-
 use bytes::Bytes;
+use mu_manifest::reference::Version;
 use mu_provider::publishable;
-use semver::Version;
 use serde_json::{Map, Value};
 
 use crate::HubError;
@@ -218,8 +216,10 @@ impl Line {
 
     /// What decides which line stands for the package.
     pub(crate) fn standing(&self) -> Standing {
-        let number = Number::of(self);
-        let is_release = number.version.as_ref().is_some_and(|version| version.pre.is_empty());
+        let revision = || Version::parse(self.version()).ok();
+        let composite = self.composite_app().map(|app| Version::composite(app, self.version()));
+        let number = composite.and_then(Result::ok).or_else(revision);
+        let is_release = number.as_ref().is_some_and(|version| !version.is_prerelease());
         Standing { stands: !self.is_yanked(), is_release, number }
     }
 }
@@ -230,37 +230,8 @@ pub(crate) struct Standing {
     stands: bool,
     /// Whether it is no prerelease.
     pub(crate) is_release: bool,
-    pub(crate) number: Number,
-}
-
-/// A version's place among the others: by app version first where both have one, then by its own number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Number {
-    app: Option<Version>,
-    version: Option<Version>,
-}
-
-impl Number {
-    fn of(line: &Line) -> Self {
-        let app = line.composite_app().and_then(|app| Version::parse(app).ok());
-        Self { app, version: Version::parse(line.version()).ok() }
-    }
-}
-
-impl Ord for Number {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let app = match (&self.app, &other.app) {
-            (Some(left), Some(right)) => left.cmp(right),
-            _ => Ordering::Equal,
-        };
-        app.then_with(|| self.version.cmp(&other.version))
-    }
-}
-
-impl PartialOrd for Number {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
+    /// Its place among the others; none if it is not a version.
+    pub(crate) number: Option<Version>,
 }
 
 /// A version without build metadata, which makes no difference to what it is.
@@ -332,6 +303,8 @@ mod tests {
         let lines = lines(
             &[line("2.3.0", "1.0.0"), line("2.4.0", "1.0.0"), line("2.3.0", "1.1.0")].concat(),
         );
+        let short = self::lines(&[line("1.10", "1.0.0"), line("1.9", "1.1.0")].concat());
+        assert_eq!(short.latest().map(Line::full_version).as_deref(), Some("1.10-1.0.0"));
         assert_eq!(lines.latest().map(Line::full_version).as_deref(), Some("2.4.0-1.0.0"));
         assert!(lines.find("2.3.0-1.1.0").is_some());
         assert!(lines.find("1.1.0").is_none());

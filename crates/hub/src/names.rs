@@ -3,7 +3,7 @@
 //! What each of them is, `mu-manifest` says. Here is what a hub does not take of it, so that no name stands in the way of
 //! another one's files.
 
-use mu_manifest::reference::{Name, Reference, VersionSpec};
+use mu_manifest::reference::{Name, Reference, Version, VersionSpec};
 use mu_manifest::{Capability, unversioned};
 use mu_provider::LONGEST_REASON;
 
@@ -38,7 +38,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), HubError> {
 
 /// Checks a version number as it is published.
 pub(crate) fn check_version(version: &str) -> Result<(), HubError> {
-    if version.len() <= LONGEST && semver::Version::parse(version).is_ok() {
+    let is_plain = version.starts_with(|first: char| first.is_ascii_digit());
+    if version.len() <= LONGEST && is_plain && Version::parse(version).is_ok() {
         return Ok(());
     }
     let what = format!("the version `{}`", printable(version));

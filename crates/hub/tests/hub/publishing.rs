@@ -141,7 +141,7 @@ fn what_does_not_belong_together_is_refused_and_leaves_nothing() {
         (cut, "is refused"),
         (hostile, "is refused"),
         (without, "it has no Mu.yaml"),
-        (two, "it has a Mu.yaml and a Mu.json"),
+        (two, "holds both `Mu.yaml` and `Mu.json`"),
     ] {
         let error = hub.publish(&publication).expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}");
