@@ -4,8 +4,10 @@
 //! listed only for the warning about a wrong spelling, and only where the caller asks for it.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use mu_provider::fs::{AtPath as _, FileError};
 
 use super::source::{MAX_BYTES, SourceError, too_large};
 use super::{Head, Manifest, Warning};
@@ -28,13 +30,8 @@ pub enum ManifestError {
         folder: PathBuf,
     },
     /// The file could not be read.
-    #[error("cannot read `{}`", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// A manifest with the file it came from.
@@ -83,7 +80,7 @@ impl Manifest {
     ///
     /// When the file cannot be read, or it is wrong.
     pub fn load_file(path: &Path) -> Result<Loaded, ManifestError> {
-        let text = read_text(path, open(path)?)?;
+        let text = read_text(path, fs::File::open(path).at("read", path)?)?;
         let (manifest, warnings) = Self::parse(path, &text)?;
         Ok(Loaded { manifest, path: path.to_owned(), text, warnings })
     }
@@ -95,7 +92,7 @@ impl Manifest {
     /// When both forms are there, the file cannot be read, or what is read of it is wrong.
     pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
         let Some(path) = Self::locate(folder)? else { return Ok(None) };
-        let text = read_text(&path, open(&path)?)?;
+        let text = read_text(&path, fs::File::open(&path).at("read", &path)?)?;
         Ok(Some(Head::parse(&path, &text)?))
     }
 }
@@ -133,16 +130,8 @@ pub fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> 
     use std::io::ErrorKind::{NotADirectory, NotFound};
     match fs::File::open(path) {
         Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
-        opened => read_text(path, opened.map_err(unreadable(path))?).map(Some),
+        opened => read_text(path, opened.at("read", path)?).map(Some),
     }
-}
-
-fn open(path: &Path) -> Result<fs::File, ManifestError> {
-    fs::File::open(path).map_err(unreadable(path))
-}
-
-fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> ManifestError {
-    |source| ManifestError::Unreadable { path: path.to_owned(), source }
 }
 
 fn read_text(path: &Path, file: fs::File) -> Result<String, ManifestError> {
@@ -150,7 +139,7 @@ fn read_text(path: &Path, file: fs::File) -> Result<String, ManifestError> {
     // One byte more than is allowed tells that there is too much.
     file.take(u64::try_from(MAX_BYTES).expect("a megabyte fits") + 1)
         .read_to_end(&mut bytes)
-        .map_err(unreadable(path))?;
+        .at("read", path)?;
     if bytes.len() > MAX_BYTES {
         return Err(SourceError::new(path, "", 0..0, too_large()).into());
     }
