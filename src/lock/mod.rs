@@ -40,7 +40,7 @@ pub enum LockError {
     /// The disk refused.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The text is no lock.
+    /// The text is not a lock.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// A newer mu wrote it.

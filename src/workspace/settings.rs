@@ -121,11 +121,3 @@ pub struct Namespace {
     /// The leading segments.
     pub name: Name,
 }
-
-impl Namespace {
-    /// What is left of a package's name without the namespace, if it begins with it and goes on.
-    pub fn strip(&self, id: &PackageId) -> Option<Name> {
-        let same_base = self.base.as_ref().is_none_or(|base| *base == id.base());
-        same_base.then(|| id.name().strip_prefix(&self.name)).flatten()
-    }
-}

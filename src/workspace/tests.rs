@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::*;
-use crate::reference::PackageId;
+use crate::reference::{Base, PackageId};
 
 /// A folder that holds these files; a name that ends in a slash is an empty folder.
 fn tree(files: &[(&str, &str)]) -> TempDir {
@@ -94,11 +94,8 @@ fn every_setting_is_read() {
     let folder = tree(&[(".mu/workspace.yaml", WORKSPACE)]);
     let Workspace { settings, namespace, .. } = opened(&folder);
     let namespace = namespace.expect("is there");
-    assert_eq!(
-        namespace.strip(&id("hub.mu.com/aws/ec2")).map(|n| n.to_string()).as_deref(),
-        Some("ec2")
-    );
-    assert_eq!(namespace.strip(&id("hub.acme.co/aws/ec2")), None);
+    assert_eq!(namespace.base.as_ref().map(Base::as_str), Some("hub.mu.com/"));
+    assert_eq!(namespace.name.as_str(), "aws");
     assert_eq!(settings.base.as_str(), "hub.acme.co/");
     assert_eq!(settings.resolution, Resolution::Minimal);
     let url_of = |text: &str| {

@@ -1,9 +1,8 @@
 //! Capabilities (`compute.mu.com/v1/VM`) and constraints over facts of the runtime (`kubernetes: >=1.25`).
 //!
-//! What a package provides, needs, and where it can run; who provides what is for selection to say.
+//! What a package provides, needs, and where it can run; which package provides what is for selection to say.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::source::Problem;
@@ -47,14 +46,6 @@ impl Capability {
 impl fmt::Display for Capability {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0)
-    }
-}
-
-impl FromStr for Capability {
-    type Err = Problem;
-
-    fn from_str(text: &str) -> Result<Self, Problem> {
-        Self::parse(text)
     }
 }
 

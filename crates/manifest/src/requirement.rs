@@ -9,7 +9,7 @@ use mu_provider::{Dependency, DetailedDependency};
 use super::Warning;
 use super::schema::LongDependency;
 use super::source::{Problem, SourceError, Text, Value, line_of};
-use crate::reference::{Base, Reference, ReferenceError, VersionSpec};
+use crate::reference::{Base, Reference, VersionSpec};
 
 /// The word in the comment behind an entry that only other packages need.
 pub(super) const INDIRECT: &str = "indirect";
@@ -36,7 +36,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// A dependency of which nothing but the reference is said.
+    /// A dependency that says nothing but its reference.
     pub fn new(reference: Reference) -> Self {
         Self {
             alias: None,
@@ -47,24 +47,6 @@ impl Requirement {
             indirect: false,
             line: 0,
         }
-    }
-
-    /// Reads a dependency of an index line.
-    ///
-    /// # Errors
-    ///
-    /// When its reference is none.
-    pub fn from_wire(dependency: &Dependency) -> Result<Self, ReferenceError> {
-        let requirement = Self::new(Reference::parse(dependency.reference())?);
-        Ok(match dependency {
-            Dependency::Reference(_) => requirement,
-            Dependency::Detailed(detailed) => Self {
-                channel: detailed.channel.clone(),
-                app_version: detailed.app_version.clone(),
-                prerelease: detailed.prerelease,
-                ..requirement
-            },
-        })
     }
 
     /// The dependency as an index line writes it: local names and marks are left out.
@@ -108,7 +90,7 @@ pub(super) fn read(
     let mut requirements = Vec::with_capacity(entries.len());
     let mut seen = HashMap::new();
     for (key, value) in entries {
-        let read = Entry { key, value }.read()?;
+        let read = Written { key, value }.read()?;
         let package = Requirement::package_key(&read.requirement.reference);
         let span = read.name.span();
         if let Some(first) = seen.insert(package, span.clone()) {
@@ -167,8 +149,8 @@ fn pointless(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     Some(Warning::new(value.document().path(), Some(requirement.line), message))
 }
 
-/// One entry as it stands in the file.
-struct Entry<'d> {
+/// A dependency as it stands in the file.
+struct Written<'d> {
     key: Option<Text<'d>>,
     value: Value<'d>,
 }
@@ -179,7 +161,7 @@ struct Read<'d> {
     name: Text<'d>,
 }
 
-impl<'d> Entry<'d> {
+impl<'d> Written<'d> {
     fn read(self) -> Result<Read<'d>, SourceError> {
         let document = self.value.document();
         let (reference, name, table) = if self.value.is_table() {

@@ -96,7 +96,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// Reads `Name <email> (url)`, of which all but the name may be missing.
+    /// Reads `Name <email> (url)`, where everything but the name may be missing.
     pub fn parse(text: &str) -> Self {
         let mut rest = text.trim();
         let mut take = |open: char, close: char| {

@@ -40,7 +40,7 @@ pub(super) fn in_map(new: &Requirement, others: &[Requirement]) -> NewEntry {
     NewEntry { key: Some(key), value: value(new, said) }
 }
 
-/// Changes the entry at `index` from what it says to what is wanted, but for the mark.
+/// Changes the entry at `index` from what it says to what is wanted, except the mark.
 pub(super) fn rewrite<'d>(
     patch: &mut Patch<'d>,
     collection: Collection<'d>,

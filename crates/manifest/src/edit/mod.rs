@@ -130,22 +130,6 @@ impl Editor {
         self.rewrite(section, index, &old, &wanted)
     }
 
-    /// Marks a package's entry as needed only by others, or takes the mark away. Returns whether anything changed.
-    ///
-    /// # Errors
-    ///
-    /// When the manifest is wrong, or cannot be changed safely.
-    pub fn set_indirect(
-        &mut self,
-        section: Section,
-        package: &Reference,
-        indirect: bool,
-    ) -> Result<bool, EditError> {
-        let Some((index, old)) = self.find(section, package)? else { return Ok(false) };
-        let wanted = Requirement { indirect, ..old.clone() };
-        self.rewrite(section, index, &old, &wanted)
-    }
-
     /// Removes a package's entry. Returns whether it was there.
     ///
     /// # Errors

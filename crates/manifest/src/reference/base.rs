@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::net::Ipv6Addr;
-use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use super::error::{Fault, ReferenceError};
@@ -28,7 +27,7 @@ impl Base {
     ///
     /// # Errors
     ///
-    /// When the text is no host with an optional port.
+    /// When the text is not a host with an optional port.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         Self::from_authority(text.strip_suffix('/').unwrap_or(text), &Protocol::Https)
             .map_err(|fault| ReferenceError::new("base", text, fault))
@@ -131,14 +130,6 @@ impl Default for Base {
 impl fmt::Display for Base {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0)
-    }
-}
-
-impl FromStr for Base {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        Self::parse(text)
     }
 }
 

@@ -11,7 +11,7 @@ const FULL: usize = 40;
 /// 7 to 40 hexadecimal digits.
 ///
 /// Short ones may turn out to be a tag of that very name, and those of decimal digits alone a
-/// version in a place that has no commits; who looks them up decides.
+/// version in a place that has no commits; whoever looks them up decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit(Arc<str>);
 

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthChar;
 /// How many columns of a long text are shown before and after the offending character.
 const CONTEXT: usize = 60;
 
-/// A text that is no reference, name, version or range.
+/// A text that is not a reference, name, version or range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no {}: {}", self.shown().text, self.0.subject, self.message())]
 pub struct ReferenceError(Box<Details>);

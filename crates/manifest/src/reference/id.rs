@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::{Component, Path};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -30,7 +29,7 @@ impl PackageId {
     ///
     /// # Errors
     ///
-    /// When the text is no base and name.
+    /// When the text is not a base and name.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         Self::from_text(text).map_err(|fault| ReferenceError::new("package id", text, fault))
     }
@@ -97,13 +96,5 @@ impl From<&PackageId> for Arc<str> {
 impl fmt::Display for PackageId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0)
-    }
-}
-
-impl FromStr for PackageId {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        Self::parse(text)
     }
 }

@@ -28,7 +28,6 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range as Span;
-use std::str::FromStr;
 use std::sync::Arc;
 
 pub use self::app_version::AppVersioning;
@@ -215,13 +214,5 @@ impl Hash for Reference {
 impl fmt::Display for Reference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.text)
-    }
-}
-
-impl FromStr for Reference {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        Self::parse(text)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::error::{Fault, ReferenceError};
@@ -144,14 +143,6 @@ fn without_marks(path: &str) -> Cow<'_, str> {
 impl fmt::Display for Name {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0)
-    }
-}
-
-impl FromStr for Name {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        Self::parse(text)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What is said of a version after the `#`: one of six kinds, told apart by how it is written.
 
 use std::fmt;
-use std::str::FromStr;
 
 use super::error::{Fault, ReferenceError};
 use super::{Commit, Pin, Range, Tag, Version};
@@ -73,7 +72,7 @@ impl VersionSpec {
     /// Whether a version will do; `prereleases` lifts the rule that prereleases must be named.
     ///
     /// Commits and tags accept no version, for they are matched by identity. The one exception is a
-    /// tag that spells out a composite version whose app is no full semantic version, `8.11-1.0.0`.
+    /// tag that spells out a composite version whose app is not a full semantic version, `8.11-1.0.0`.
     pub fn accepts(&self, version: &Version, prereleases: bool) -> bool {
         match self {
             Self::Latest => prereleases || !version.is_prerelease(),
@@ -110,7 +109,7 @@ impl VersionSpec {
     }
 }
 
-/// Whether a text that is no range was meant as one, so that the range's error is the helpful one.
+/// Whether a text that is not a range was meant as one, so that the range's error is the helpful one.
 fn is_range_like(text: &str) -> bool {
     let begins_like_one = text.starts_with(['^', '~', '<', '>', '=', '*', ' ', '\t']);
     let begins_with_number =
@@ -121,13 +120,5 @@ fn is_range_like(text: &str) -> bool {
 impl fmt::Display for VersionSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.as_str())
-    }
-}
-
-impl FromStr for VersionSpec {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        Self::parse(text)
     }
 }

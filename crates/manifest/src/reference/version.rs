@@ -6,7 +6,6 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::error::{Fault, ReferenceError};
@@ -35,7 +34,7 @@ pub(super) struct Composite {
 }
 
 impl Version {
-    /// Reads a semantic version, strictly but for a leading `v`.
+    /// Reads a semantic version, strictly except for a leading `v`.
     ///
     /// # Errors
     ///
@@ -62,7 +61,7 @@ impl Version {
     ///
     /// # Errors
     ///
-    /// When either is no version.
+    /// When either is not a version.
     pub fn composite(app: &str, revision: &str) -> Result<Self, ReferenceError> {
         Composite::new(app, revision)
             .map(|composite| Self(Kind::Composite(Arc::new(composite))))
@@ -75,7 +74,7 @@ impl Version {
     ///
     /// # Errors
     ///
-    /// When the text is no app version, `-` and revision.
+    /// When the text is not an app version, `-` and revision.
     pub fn parse_composite(text: &str) -> Result<Self, ReferenceError> {
         Composite::parse(text)
             .map(|composite| Self(Kind::Composite(Arc::new(composite))))
@@ -194,13 +193,5 @@ impl fmt::Display for Version {
             Kind::Semantic(version) => fmt::Display::fmt(version, formatter),
             Kind::Composite(composite) => formatter.pad(&composite.text),
         }
-    }
-}
-
-impl FromStr for Version {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        Self::parse(text)
     }
 }

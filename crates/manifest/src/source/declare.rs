@@ -64,7 +64,7 @@ macro_rules! choice {
 }
 
 /// Declares the keys of a map in a file, with the types that their values have in its JSON schema. Others are unknown,
-/// but for those that begin with `x-`.
+/// except those that begin with `x-`.
 #[macro_export]
 macro_rules! keys {
     (

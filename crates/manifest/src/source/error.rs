@@ -31,8 +31,8 @@ struct Details {
 impl SourceError {
     /// An error about the bytes `span` of `text`, which is the content of the file at `path`.
     pub fn new(path: &Path, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
-        let start = floor_char_boundary(text, span.start);
-        let end = floor_char_boundary(text, span.end).max(start);
+        let start = text.floor_char_boundary(span.start);
+        let end = text.floor_char_boundary(span.end).max(start);
         Self(Box::new(Details {
             path: path.to_owned(),
             text: text.to_owned(),
@@ -200,7 +200,7 @@ fn harmless<'t>(text: &'t str, places: &mut [usize]) -> Cow<'t, str> {
             if at == secret.start {
                 shown.push_str("****");
             }
-        // A byte order mark is no part of the first line.
+        // A byte order mark is not part of the first line.
         } else if at > 0 || character != '\u{feff}' {
             shown.push(if is_kept(&text[at..], character) { character } else { '\u{fffd}' });
         }
@@ -214,14 +214,6 @@ fn harmless<'t>(text: &'t str, places: &mut [usize]) -> Cow<'t, str> {
     }
     places.copy_from_slice(&moved);
     Cow::Owned(shown)
-}
-
-fn floor_char_boundary(text: &str, offset: usize) -> usize {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    offset
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl<'d> Value<'d> {
     ///
     /// # Errors
     ///
-    /// When this is a list, a map or nothing, or in JSON no string.
+    /// When this is a list, a map or nothing, or in JSON not a string.
     pub fn text(self) -> Result<Text<'d>, SourceError> {
         let plain = matches!(self.node.kind, Kind::Scalar { style: Style::Plain, .. });
         if plain && self.document.format == Format::Json {
@@ -138,7 +138,7 @@ impl<'d> Value<'d> {
     ///
     /// # Errors
     ///
-    /// When this is no list.
+    /// When this is not a list.
     pub fn list(self) -> Result<impl Iterator<Item = Value<'d>>, SourceError> {
         match &self.node.kind {
             Kind::List { items, .. } => {
@@ -152,7 +152,7 @@ impl<'d> Value<'d> {
     ///
     /// # Errors
     ///
-    /// When this is no map.
+    /// When this is not a map.
     pub fn entries(self) -> Result<impl Iterator<Item = (Text<'d>, Value<'d>)>, SourceError> {
         let document = self.document;
         let pair = move |entry: &'d Entry<'d>| {
@@ -170,7 +170,7 @@ impl<'d> Value<'d> {
     ///
     /// # Errors
     ///
-    /// When this is no map, or has another key.
+    /// When this is not a map, or has another key.
     pub fn table(self, keys: &'static [&'static str]) -> Result<Table<'d>, SourceError> {
         for (key, _) in self.entries()? {
             if !keys.contains(&key.as_str()) && !key.as_str().starts_with("x-") {
@@ -259,7 +259,7 @@ impl<'d> Table<'d> {
     ///
     /// # Errors
     ///
-    /// When no list is there, and what `read` says.
+    /// When something else is there, and what `read` says.
     pub fn list<T>(
         self,
         key: &str,
@@ -275,7 +275,7 @@ impl<'d> Table<'d> {
     ///
     /// # Errors
     ///
-    /// When no list is there, or one of its values is no text.
+    /// When something else is there, or one of its values is not text.
     pub fn strings(self, key: &str) -> Result<Vec<String>, SourceError> {
         self.list(key, |value| Ok(value.text()?.as_str().to_owned()))
     }

@@ -55,7 +55,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether two words are the same but for their endings: `registry` and `registries`.
+/// Whether two words are the same except for their endings: `registry` and `registries`.
 fn begin_alike(left: &[char], right: &[char]) -> bool {
     let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
     same >= 5 && same + 1 >= left.len().min(right.len())

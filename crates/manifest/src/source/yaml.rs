@@ -1,7 +1,7 @@
 //! YAML text to a tree: the only file that speaks to the YAML crate.
 //!
 //! The events of its parser are read instead of its serde side, because only they keep a scalar's
-//! text as written (`1.10` is no float here), the place of every key, and comments.
+//! text as written (`1.10` is not a float here), the place of every key, and comments.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The next event that is no comment; comments are put aside.
+    /// The next event that is not a comment; comments are put aside.
     fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
         loop {
             let Some(event) = self.parser.next_event() else {

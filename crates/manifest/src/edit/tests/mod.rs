@@ -404,7 +404,11 @@ fn entries_are_removed() {
 
 fn check_mark(before: &str, package: &str, on: bool, after: &str) {
     let mut editor = editor(before);
-    let changed = editor.set_indirect(Section::Dependencies, &requirement(package).reference, on);
+    let wanted = requirement(package).reference;
+    let mut entries = editor.requirements(Section::Dependencies).expect("is right");
+    entries.retain(|entry| entry.reference.name() == wanted.name());
+    let [entry] = &entries[..] else { panic!("{before}: {package} is not there") };
+    let changed = editor.add(Section::Dependencies, &Requirement { indirect: on, ..entry.clone() });
     assert!(matches!(changed, Ok(true)), "{before}: {changed:?}");
     assert_eq!(editor.text(), after, "{before}");
 }

@@ -112,7 +112,8 @@ proptest! {
     fn marks_change_nothing_else(text in manifest(), on: bool) {
         let mut editor = editor(&text);
         for entry in editor.requirements(Section::Dependencies).expect("is right") {
-            editor.set_indirect(Section::Dependencies, &entry.reference, on).expect("can be marked");
+            let marked = Requirement { indirect: on, ..entry };
+            editor.add(Section::Dependencies, &marked).expect("can be marked");
         }
         let after = editor.requirements(Section::Dependencies).expect("is right");
         prop_assert!(after.iter().all(|entry| entry.indirect == on));

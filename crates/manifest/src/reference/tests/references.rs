@@ -127,7 +127,7 @@ fn reads_folders_of_this_machine() {
 #[test]
 fn copies_missing_parts_from_the_dependent() {
     let defaults = Defaults {
-        base: "acme.co/".parse().expect("is a base"),
+        base: super::super::Base::parse("acme.co/").expect("is a base"),
         namespace: Some(Name::parse("internal").expect("is a name")),
     };
     check_in(&defaults, "b", "acme.co/internal/b | b | https://acme.co/internal/b#latest");

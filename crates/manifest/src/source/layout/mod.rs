@@ -68,7 +68,7 @@ impl<'d> Collection<'d> {
         }
     }
 
-    /// The text that entry `index` is, if it is no list or map.
+    /// The text that entry `index` is, if it is not a list or map.
     pub(crate) fn text(self, index: usize) -> Option<&'d str> {
         match &self.value(index).kind {
             Kind::Scalar { text, .. } => Some(text),
