@@ -1,8 +1,7 @@
 //! From a selection that failed to the error that the user sees.
 
-use serde_json::{Value, json};
-
 use crate::index::{Cause, Unavailable, cause, nearest};
+use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::installed;
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::requirements::requester::Requester;
@@ -45,13 +44,7 @@ pub(crate) fn failed(
             let lines: Vec<&str> = text.lines().collect();
             let by: Vec<&str> = request.roots.iter().map(|root| root.by.as_str()).collect();
             let mut error = CommandError::new(code, format!("{headline}\n{}", indent(&lines)))
-                .with_details(json!({
-                    "explanation": lines,
-                    "roots": by,
-                    "requirements": requirements_json(&conflict),
-                    "clashes": clashes_json(&conflict),
-                    "capabilities": capabilities_json(&conflict),
-                }));
+                .with_details(ConflictDetails::new(&conflict, &lines, by.clone(), &remedies));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 if let Some(member) = session.workspace.member(&clash.id) {
                     error = error.hint(misplaced(session, &clash.id, &member.place));
@@ -90,9 +83,13 @@ fn too_hard(
     let lines: Vec<&str> = text.lines().collect();
     let steps = unfinished.steps;
     let headline = format!("choosing versions was stopped after {steps} steps");
-    let packages: Vec<String> = unfinished.packages.iter().map(ToString::to_string).collect();
     let mut error = CommandError::new(Code::NoSolution, format!("{headline}\n{}", indent(&lines)))
-        .with_details(json!({ "explanation": lines, "steps": steps, "packages": packages }));
+        .with_details(UnfinishedDetails {
+            explanation: &lines,
+            steps,
+            packages: &unfinished.packages,
+            ways_out: &remedies,
+        });
     if remedies.is_empty()
         && let Some(id) = unfinished.packages.first()
     {
@@ -105,9 +102,6 @@ fn too_hard(
     let longer = ways_out::longer(session, requirements, steps.saturating_mul(LONGER));
     ways_out::attach(error, remedies).hint(longer)
 }
-
-/// More of each kind of fact are not given to programs.
-const MOST: usize = 128;
 
 /// Adds what only the session knows: names in the workspace and the lock, and where versions come from.
 fn complete(session: &Session, conflict: &mut Conflict) {
@@ -158,56 +152,6 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
             conflict.facts.insert(place + 1, told);
         }
     }
-}
-
-/// The facts of a conflict, for programs.
-fn requirements_json(conflict: &Conflict) -> Vec<Value> {
-    let facts = conflict.facts.iter().take(MOST).filter_map(|fact| match fact {
-        Fact::Requires { by, id, asked } => {
-            let (by, versions) = match by {
-                Requirer::Roots(names) => (names.clone(), None),
-                Requirer::Package(id, versions) => {
-                    (vec![id.to_string()], Some(versions.to_string()))
-                }
-            };
-            Some(json!({ "by": by, "versions": versions, "id": id.to_string(), "asked": &asked[..MOST.min(asked.len())] }))
-        }
-        _ => None,
-    });
-    facts.collect()
-}
-
-/// What no version is left of, for programs.
-fn clashes_json(conflict: &Conflict) -> Vec<Value> {
-    let clashes = conflict.clashes.iter().take(MOST).map(|clash| {
-        let similar: Vec<String> = clash.similar.iter().map(ToString::to_string).collect();
-        json!({
-            "id": clash.id.to_string(),
-            "asked": clash.asked,
-            "needed": clash.needed,
-            "available": clash.available.to_string(),
-            "nearest": clash.nearest,
-            "source": clash.source,
-            "tried": clash.tried,
-            "similar": similar,
-        })
-    });
-    clashes.collect()
-}
-
-/// The capabilities that nothing is left to provide, for programs.
-fn capabilities_json(conflict: &Conflict) -> Vec<Value> {
-    let clashes = conflict.capabilities.iter().take(MOST).map(|clash| {
-        let rejected = clash.rejected.iter().take(MOST).map(
-            |(id, _, versions)| json!({ "id": id.to_string(), "versions": versions.to_string() }),
-        );
-        json!({
-            "capability": clash.capability,
-            "isProvided": clash.is_provided,
-            "rejected": rejected.collect::<Vec<Value>>(),
-        })
-    });
-    clashes.collect()
 }
 
 /// What to do about a package of the workspace that is not where references to it lead.

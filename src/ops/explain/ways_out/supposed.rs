@@ -3,27 +3,21 @@
 //! `mu resolve` writes nothing, so neither do its ways out, as far as a supposition can stand for a change.
 
 use crate::ops::Session;
-use crate::ops::explain::ways_out::{ANY_AGE, LEAST, narrowing, repeated};
+use crate::ops::explain::ways_out::command::{narrowing, repeated};
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::error::quoted;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Resolution;
 
-/// What to do, and the command that supposes it; none if no supposition stands for the way out.
-pub(crate) fn again(
-    session: &Session,
-    question: &WhatIf,
-    way_out: &WayOut,
-    short: &dyn Fn(&PackageId) -> String,
-) -> Option<(String, String)> {
-    let mut supposed = Supposed { session, question: question.clone(), flags: Vec::new(), short };
-    let text = supposed.take(way_out)?;
+/// The command that supposes a way out; none if no supposition stands for it.
+pub(super) fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> Option<String> {
+    let mut supposed = Supposed { session, question: question.clone(), flags: Vec::new() };
+    supposed.take(way_out)?;
     let without: Vec<&str> = supposed.flags.iter().map(|(flag, _)| *flag).collect();
     let flags: String =
         supposed.flags.iter().map(|(flag, value)| format!(" {flag} {value}")).collect();
-    let again = format!("{}{flags}{}", command(&supposed.question), repeated(session, &without));
-    Some((text, again))
+    Some(format!("{}{flags}{}", command(&supposed.question), repeated(session, &without)))
 }
 
 /// A question that is to be asked again.
@@ -32,25 +26,22 @@ struct Supposed<'a> {
     question: WhatIf,
     /// Flags with other values than before.
     flags: Vec<(&'static str, &'static str)>,
-    short: &'a dyn Fn(&PackageId) -> String,
 }
 
 impl Supposed<'_> {
-    /// Supposes a way out; gives what that means, in words.
-    fn take(&mut self, way_out: &WayOut) -> Option<String> {
+    /// Supposes a way out.
+    fn take(&mut self, way_out: &WayOut) -> Option<()> {
         let session = self.session;
         let names = |id: &PackageId, text: &str| {
             let reference = Reference::parse(text);
             reference.is_ok_and(|reference| session.id_of(&reference) == *id)
         };
-        let (other, short) = (&mut self.question, self.short);
-        Some(match way_out {
+        let other = &mut self.question;
+        match way_out {
             WayOut::Ask(asks) => {
                 for ask in asks {
-                    suppose(other, ask, &names, short)?;
+                    suppose(session, other, ask, &names)?;
                 }
-                let changes: Vec<String> = asks.iter().map(|ask| change(ask, short)).collect();
-                format!("ask for {}", changes.join(", and "))
             }
             WayOut::GiveUp(id) => {
                 let given = (other.references.len(), other.with.len());
@@ -58,25 +49,15 @@ impl Supposed<'_> {
                 other.with.retain(|text| !names(id, text));
                 let left = (other.references.len(), other.with.len());
                 if given == left {
-                    other.without.push(short(id));
+                    other.without.push(session.short_name(id).to_owned());
                 } else if left.0 + left.1 == 0 || (given.0 > 0 && left.0 == 0) {
                     // Nothing that was asked would be left of the question.
                     return None;
                 }
-                format!("do without {}", short(id))
             }
-            WayOut::Highest => {
-                self.flags.push(("--resolution", Resolution::Highest.as_str()));
-                "choose newer versions, which fit together".to_owned()
-            }
-            WayOut::Minimal => {
-                self.flags.push(("--resolution", Resolution::Minimal.as_str()));
-                LEAST.to_owned()
-            }
-            WayOut::AnyAge => {
-                self.flags.push(("--exclude-newer", "0"));
-                ANY_AGE.to_owned()
-            }
+            WayOut::Highest => self.flags.push(("--resolution", Resolution::Highest.as_str())),
+            WayOut::Minimal => self.flags.push(("--resolution", Resolution::Minimal.as_str())),
+            WayOut::AnyAge => self.flags.push(("--exclude-newer", "0")),
             WayOut::Include(id) => {
                 let given = other.exclude.len();
                 other.exclude.retain(|text| !names(id, text));
@@ -85,44 +66,30 @@ impl Supposed<'_> {
                 if !is_given || settings.any(|exclusion| exclusion.id == *id) {
                     return None;
                 }
-                format!("let {} in again", short(id))
             }
             WayOut::Forget(id, _) if other.installed.iter().any(|text| names(id, text)) => {
                 other.installed.retain(|text| !names(id, text));
-                format!("install {} anew instead of upgrading it", short(id))
             }
-            WayOut::Together(all) => {
-                let texts: Vec<String> =
-                    all.iter().map(|one| self.take(one)).collect::<Option<_>>()?;
-                texts.join(", and ")
-            }
+            WayOut::Together(all) => all.iter().try_for_each(|one| self.take(one))?,
             _ => return None,
-        })
-    }
-}
-
-/// `elk ^2 instead of ^1`.
-pub(crate) fn change(ask: &Ask, short: &dyn Fn(&PackageId) -> String) -> String {
-    let id = short(&ask.to.id);
-    match &ask.from {
-        Some(from) => format!("{id} {} instead of {from}", ask.to),
-        None => format!("{id} {}", ask.to),
+        }
+        Some(())
     }
 }
 
 /// Makes a question suppose what is to be asked; none if flags for all that is given cannot say it of one thing.
 fn suppose(
+    session: &Session,
     question: &mut WhatIf,
     ask: &Ask,
     names: &dyn Fn(&PackageId, &str) -> bool,
-    short: &dyn Fn(&PackageId) -> String,
 ) -> Option<()> {
     let id = &ask.to.id;
     let mut given = question.references.iter_mut().chain(&mut question.with);
     let text = match given.find(|text| names(id, text)) {
         Some(text) => text,
         None => {
-            question.with.push(short(id));
+            question.with.push(session.short_name(id).to_owned());
             question.with.last_mut()?
         }
     };

@@ -1,0 +1,82 @@
+//! What the command that failed was to do: it is still to be done by what is done instead.
+
+use crate::fs;
+use crate::index::Requirement;
+use crate::manifest::{self, Manifest};
+use crate::ops::explain::ways_out::command::Command;
+use crate::ops::explain::ways_out::wording::Wording;
+use crate::ops::requirements::Asked;
+use crate::ops::requirements::requester::Requester;
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::Ask;
+
+impl Wording<'_> {
+    /// Whether the command that failed was the first to ask for this.
+    pub(super) fn is_new(&self, asked: &Asked) -> bool {
+        let session = self.session;
+        let mut members = session.workspace.members.iter();
+        let member = members.find(|member| Requester::of(member) == asked.by);
+        match (&asked.by, member) {
+            (by, _) if by.is_move() => true,
+            _ if asked.reference.local().is_some() => false,
+            (Requester::CommandLine, _) => {
+                let known = session.lockfile().ok().flatten().unwrap_or_default();
+                !known.extra.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
+            }
+            (_, Some(member)) => {
+                let path = &member.manifest_path;
+                let text = fs::read_text(path).unwrap_or_default();
+                let Ok((written, _)) = Manifest::parse(path, &text) else { return false };
+                let mut known = written.dependencies.iter().chain(&written.dev_dependencies);
+                let is_same = |one: &manifest::Requirement| {
+                    self.is_about(member, one, &asked.requirement.id)
+                        && one.reference.spec() == asked.requirement.spec
+                };
+                !known.any(is_same)
+            }
+            (_, None) => asked.line.is_none(),
+        }
+    }
+
+    /// What is left to do after `asks`, without what is about `given_up`.
+    pub(super) fn pending(&self, asks: &[Ask], given_up: Option<&PackageId>) -> Vec<Command> {
+        // It is done where it is what changes, or where a manifest asks for the same then, or for a version where none
+        // was named.
+        let is_done = |asked: &Asked| {
+            asks.iter().filter(|ask| ask.to.id == asked.requirement.id).any(|ask| {
+                let is_same = ask.to.spec == asked.requirement.spec
+                    || asked.requirement.spec == VersionSpec::Latest && asked.by.as_str() == ask.by;
+                ask.from.as_ref() == Some(&asked.requirement) || (!asked.by.is_move() && is_same)
+            })
+        };
+        let asked = self.requirements.asked.iter();
+        let asked = asked.filter(|asked| {
+            given_up != Some(&asked.requirement.id) && self.is_new(asked) && !is_done(asked)
+        });
+        asked
+            .filter_map(|asked| {
+                if asked.by.is_move() {
+                    let front = format!("{}{}", asked.by, self.global());
+                    return Some(Command::new(front, asked.reference.to_string()));
+                }
+                self.command(&[], &as_before(asked))
+            })
+            .collect()
+    }
+}
+
+/// The same as is asked for now.
+pub(super) fn as_before(asked: &Asked) -> Ask {
+    Ask {
+        by: asked.by.to_string(),
+        from: Some(asked.requirement.clone()),
+        to: asked.requirement.clone(),
+        version: String::new(),
+    }
+}
+
+/// What narrows a requirement besides its version, as the lock has it.
+fn suffix(requirement: &Requirement) -> String {
+    let any = Requirement { spec: VersionSpec::Latest, ..requirement.clone() }.to_string();
+    any.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,136 @@
+//! A way out in words: what it does, by which commands or edits, and the facts of it for programs.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ops::Session;
+use crate::reference::PackageId;
+use crate::select::{Ask, WayOut};
+
+/// What it means to look at no version's age.
+pub(super) const ANY_AGE: &str = "let versions in however young they are";
+
+/// A way out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Remedy {
+    /// What kind of change it is.
+    pub(super) kind: Kind,
+    /// What to do, for people.
+    pub(crate) text: String,
+    /// The commands that do it, one after the other; none where a file has to be edited.
+    pub(super) commands: Vec<String>,
+    /// The package that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<PackageId>,
+    /// The package that may replace it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) by: Option<PackageId>,
+    /// The version that is used then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    /// The file to edit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) file: Option<String>,
+    /// The line to write there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<String>,
+    /// What is asked for instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) changes: Vec<Change>,
+    /// The steps, where it takes several: edits, then commands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) steps: Vec<Remedy>,
+}
+
+/// What kind of change a way out is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// Ask for something else.
+    #[default]
+    Require,
+    /// Ask no more for a package.
+    Remove,
+    /// Ask the same question with other suppositions.
+    Suppose,
+    /// Choose by the highest strategy.
+    Highest,
+    /// Choose by the minimal strategy.
+    Minimal,
+    /// Let versions in however young they are.
+    AnyAge,
+    /// Take a package out of `exclude`.
+    Include,
+    /// Take a package out of `overrides`.
+    NoOverride,
+    /// Say in `allowReplaces` what may replace a package.
+    Replace,
+    /// Use one version, whatever is asked for.
+    Override,
+    /// Remove a package, and add it again.
+    Reinstall,
+    /// Several of these.
+    Together,
+}
+
+/// What one asks for, and what it should ask for instead.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub(super) struct Change {
+    /// Who asks.
+    by: String,
+    /// The package.
+    id: PackageId,
+    /// What is asked for now; none if nothing is.
+    from: Option<String>,
+    /// What to ask for instead.
+    to: String,
+    /// The version that is chosen then.
+    version: String,
+}
+
+impl Remedy {
+    /// A way out that commands take.
+    pub(super) fn run(kind: Kind, what: &str, commands: Vec<String>) -> Self {
+        let text = format!("{what}: `{}`", commands.join(" && "));
+        Self { kind, text, commands, ..Self::default() }
+    }
+}
+
+impl Change {
+    pub(super) fn new(ask: &Ask) -> Self {
+        Self {
+            by: ask.by.clone(),
+            id: ask.to.id.clone(),
+            from: ask.from.as_ref().map(ToString::to_string),
+            to: ask.to.to_string(),
+            version: ask.version.clone(),
+        }
+    }
+}
+
+/// What a way out does, without how; none for what only an edit of the settings can do.
+pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
+    let short = |id: &PackageId| session.short_name(id).to_owned();
+    Some(match way_out {
+        WayOut::Ask(asks) => {
+            let change = |ask: &Ask| match &ask.from {
+                Some(from) => format!("{} {} instead of {from}", short(&ask.to.id), ask.to),
+                None => format!("{} {}", short(&ask.to.id), ask.to),
+            };
+            format!("ask for {}", asks.iter().map(change).collect::<Vec<_>>().join(", and "))
+        }
+        WayOut::GiveUp(id) => format!("do without {}", short(id)),
+        WayOut::Highest => "choose newer versions, which fit together".to_owned(),
+        WayOut::Minimal => {
+            "choose the oldest versions that are new enough, which fit together".to_owned()
+        }
+        WayOut::AnyAge => ANY_AGE.to_owned(),
+        WayOut::Include(id) => format!("let {} in again", short(id)),
+        WayOut::Forget(id, _) => format!("install {} anew instead of upgrading it", short(id)),
+        WayOut::Together(all) => {
+            let all: Option<Vec<String>> = all.iter().map(|one| meaning(session, one)).collect();
+            all?.join(", and ")
+        }
+        WayOut::NoOverride(_) | WayOut::Replace(..) | WayOut::Override(..) => return None,
+    })
+}

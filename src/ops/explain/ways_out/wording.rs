@@ -1,0 +1,338 @@
+//! What to change in this workspace, for each way out.
+
+use std::path::{Path, PathBuf};
+
+use crate::fs;
+use crate::manifest;
+use crate::manifest::edit::{Editor, Section};
+use crate::ops::explain::ways_out::command::{Command, narrowing};
+use crate::ops::explain::ways_out::pending::as_before;
+use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
+use crate::ops::explain::ways_out::supposed;
+use crate::ops::requirements::pins::{MARK, NOTHING};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::session::error::quoted;
+use crate::ops::session::member;
+use crate::ops::{Scope, Session};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::{Ask, WayOut};
+use crate::workspace::Member;
+
+/// The command that takes a pin back.
+const UNPIN: &str = "mu unpin";
+
+pub(super) struct Wording<'a> {
+    pub(super) session: &'a Session,
+    pub(super) requirements: &'a Requirements,
+    /// Whether commands are to let versions in however young they are.
+    pub(super) is_any_age: bool,
+}
+
+impl Wording<'_> {
+    /// What a command needs to work on what this session does.
+    pub(super) fn global(&self) -> &'static str {
+        match self.session.scope {
+            Scope::Workspace => "",
+            Scope::Global => " --global",
+        }
+    }
+
+    /// How a way out is taken: by the same question with other suppositions, if the command that failed only asks.
+    pub(super) fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
+        let question = self.requirements.question.as_ref();
+        let again = question.and_then(|question| supposed::again(self.session, question, way_out));
+        let Some(command) = again else { return self.change(way_out) };
+        let is_asked = matches!(way_out, WayOut::Ask(_));
+        let kind = if is_asked { Kind::Require } else { Kind::Suppose };
+        let other = Remedy::run(kind, &meaning(self.session, way_out)?, vec![command]);
+        Some(match self.change(way_out) {
+            Some(change) => Remedy { text: other.text, commands: other.commands, ..change },
+            None => other,
+        })
+    }
+
+    /// What to change in this workspace.
+    fn change(&self, way_out: &WayOut) -> Option<Remedy> {
+        let run =
+            |kind, commands| Some(Remedy::run(kind, &meaning(self.session, way_out)?, commands));
+        match way_out {
+            WayOut::Ask(asks) => {
+                let commands = self.commands_to_ask(asks)?;
+                let remedy = match &asks[..] {
+                    [ask] if commands[0].starts_with(UNPIN) => {
+                        let what = format!("take back the pin of {}", self.short(&ask.to.id));
+                        Remedy::run(Kind::Require, &what, commands)
+                    }
+                    _ => run(Kind::Require, commands)?,
+                };
+                Some(Remedy { changes: asks.iter().map(Change::new).collect(), ..remedy })
+            }
+            WayOut::GiveUp(id) => {
+                let remedy = run(Kind::Remove, self.commands_to_give_up(id)?)?;
+                Some(Remedy { id: Some(id.clone()), ..remedy })
+            }
+            WayOut::Highest => run(Kind::Highest, self.again("--resolution", "highest")),
+            WayOut::Minimal => run(Kind::Minimal, self.again("--resolution", "minimal")),
+            WayOut::AnyAge => run(Kind::AnyAge, self.again("--exclude-newer", "0")),
+            WayOut::Forget(id, version) => {
+                let remedy = run(Kind::Reinstall, self.commands_to_reinstall(id)?)?;
+                Some(Remedy { id: Some(id.clone()), version: Some(version.clone()), ..remedy })
+            }
+            WayOut::Include(id) => {
+                let excluded = self.session.workspace.settings.exclude.iter();
+                let entries: Vec<String> = excluded
+                    .filter(|exclusion| exclusion.id == *id)
+                    .map(|exclusion| match &exclusion.versions {
+                        Some(versions) => format!("`{}#{versions}`", self.short(id)),
+                        None => format!("`{}`", self.short(id)),
+                    })
+                    .collect();
+                let what = format!("take {} out of", entries.join(" and "));
+                Some(self.edit(Kind::Include, id, &what, "exclude", None))
+            }
+            WayOut::NoOverride(id) => {
+                let what = format!("take `{}` out of", self.short(id));
+                Some(self.edit(Kind::NoOverride, id, &what, "overrides", None))
+            }
+            WayOut::Replace(id, by) => {
+                let short = self.short(id);
+                let what = if id == by {
+                    format!("use {short} itself beside what would replace it")
+                } else {
+                    format!("let only {} replace {short}", self.short(by))
+                };
+                let line = Some(format!("{id}: {by}"));
+                let remedy = self.edit(Kind::Replace, id, &what, "allowReplaces", line);
+                Some(Remedy { by: Some(by.clone()), ..remedy })
+            }
+            WayOut::Override(id, version) => {
+                let short = self.short(id);
+                let what = format!("use {short} {version} whatever is asked for, at your own risk");
+                let line = Some(format!("{id}: {id}#{version}"));
+                let remedy = self.edit(Kind::Override, id, &what, "overrides", line);
+                Some(Remedy { version: Some(version.clone()), ..remedy })
+            }
+            WayOut::Together(all) => self.together(all),
+        }
+    }
+
+    /// Several steps: first the files to edit, then the commands, which each let young versions in if that is one of the steps.
+    fn together(&self, all: &[WayOut]) -> Option<Remedy> {
+        let is_any_age = all.contains(&WayOut::AnyAge);
+        let wording = Wording { is_any_age, ..*self };
+        let others = all.iter().filter(|way_out| **way_out != WayOut::AnyAge);
+        let mut steps: Vec<Remedy> =
+            others.map(|way_out| wording.change(way_out)).collect::<Option<_>>()?;
+        let has_commands = |step: &Remedy| !step.commands.is_empty();
+        steps.sort_by_key(has_commands);
+        let is_said_first = is_any_age && steps.iter().any(has_commands);
+        if is_any_age && !is_said_first {
+            steps.push(self.change(&WayOut::AnyAge)?);
+        }
+        let texts = steps.iter().map(|step| step.text.as_str());
+        let texts: Vec<&str> = is_said_first.then_some(ANY_AGE).into_iter().chain(texts).collect();
+        let commands = steps.iter().flat_map(|step| step.commands.clone()).collect();
+        let text = texts.join(", and ");
+        Some(Remedy { kind: Kind::Together, text, commands, steps, ..Remedy::default() })
+    }
+
+    /// An edit of the settings: of a key, or a line below it.
+    fn edit(
+        &self,
+        kind: Kind,
+        id: &PackageId,
+        what: &str,
+        key: &str,
+        line: Option<String>,
+    ) -> Remedy {
+        let file = self.settings_with(key);
+        let text = match &line {
+            Some(line) => format!("{what}: write `{line}` under `{key}` in `{file}`"),
+            None => format!("{what} `{key}` in `{file}`"),
+        };
+        Remedy { kind, text, id: Some(id.clone()), file: Some(file), line, ..Remedy::default() }
+    }
+
+    fn commands_to_ask(&self, asks: &[Ask]) -> Option<Vec<String>> {
+        let mut commands: Vec<Command> = Vec::new();
+        for ask in asks {
+            Command::join(&mut commands, self.command(asks, ask)?);
+        }
+        for command in self.pending(asks, None) {
+            Command::join(&mut commands, command);
+        }
+        Some(self.print(&commands, ""))
+    }
+
+    /// The commands that ask no more for a package; none if it is all that the command which failed asks for.
+    fn commands_to_give_up(&self, id: &PackageId) -> Option<Vec<String>> {
+        let all = &self.requirements.asked;
+        let asked = all.iter().filter(|asked| asked.requirement.id == *id);
+        let (new, asked): (Vec<&Asked>, Vec<&Asked>) = asked.partition(|asked| self.is_new(asked));
+        let pending = self.pending(&[], Some(id));
+        if !new.is_empty() && pending.is_empty() {
+            return None;
+        }
+        let members = &self.session.workspace.members;
+        let around = member::around(self.session).ok().flatten();
+        let mut commands: Vec<Command> = Vec::new();
+        for asked in asked {
+            let own = asked.line.map(|(member, _)| member);
+            let front = match own {
+                // `mu remove` looks where it is run.
+                Some(own) if around.is_some_and(|around| around != own) => {
+                    format!("mu -C {} remove", quoted(&members[own].folder.display().to_string()))
+                }
+                _ => format!("mu remove{}", self.global()),
+            };
+            if !commands.iter().any(|known| known.front == front) {
+                commands.push(Command::new(front, self.short(id).to_owned()));
+            }
+        }
+        commands.extend(pending);
+        Some(self.print(&commands, ""))
+    }
+
+    /// The commands that install anew what cannot be upgraded step by step; none if more than one asks for it.
+    fn commands_to_reinstall(&self, id: &PackageId) -> Option<Vec<String>> {
+        let mut asked = self.requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
+        let add = self.command(&[], &as_before(asked.next()?))?;
+        let remove = Command::new(format!("mu remove{}", self.global()), self.short(id).to_owned());
+        asked.next().is_none().then(|| self.print(&[remove, add], ""))
+    }
+
+    /// The command that failed, with another value of a flag.
+    pub(super) fn again(&self, flag: &str, value: &str) -> Vec<String> {
+        let mut commands: Vec<Command> = Vec::new();
+        for mut command in self.pending(&[], None) {
+            command.back.push_str(&format!(" {flag} {value}"));
+            Command::join(&mut commands, command);
+        }
+        if commands.is_empty() {
+            let back = format!(" {flag} {value}");
+            commands.push(Command { front: self.get(), references: Vec::new(), back });
+        }
+        self.print(&commands, flag)
+    }
+
+    fn print(&self, commands: &[Command], without: &str) -> Vec<String> {
+        let line = |command: &Command| command.print(self.session, without, self.is_any_age);
+        commands.iter().map(line).collect()
+    }
+
+    /// The command that installs here.
+    fn get(&self) -> String {
+        format!("mu get{}", self.global())
+    }
+
+    /// The command that makes one root ask for something else.
+    pub(super) fn command(&self, asks: &[Ask], ask: &Ask) -> Option<Command> {
+        let to = &ask.to;
+        let references = vec![self.reference(ask)];
+        let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
+        if ask.by == Requester::CommandLine.as_str() {
+            return Some(Command { front: self.get(), references, back });
+        }
+        let members = &self.session.workspace.members;
+        let member = members.iter().find(|member| Requester::of(member).as_str() == ask.by)?;
+        let is_it = |one: &&manifest::Requirement| self.is_about(member, one, &to.id);
+        let entry = member.manifest.dependencies.iter().find(is_it);
+        let dev = member.manifest.dev_dependencies.iter().find(is_it);
+        let section = match (entry, dev) {
+            (None, Some(_)) => Section::DevDependencies,
+            _ => Section::Dependencies,
+        };
+        let mut asked = self.requirements.asked.iter();
+        if let Some(entry) = entry.or(dev)
+            && asks.len() == 1
+            && asked.by_ref().filter(|asked| asked.requirement.id == to.id).count() == 1
+            && self.is_unpinned_to(&member.manifest_path, section, entry, ask)
+        {
+            return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).to_owned()));
+        }
+        let mut front = "mu add".to_owned();
+        if members.len() > 1 {
+            let name = member.manifest.name.to_string();
+            let place = if member.place.is_empty() { "." } else { &*member.place };
+            let is_found = name.ends_with(member.id.name_str());
+            front = format!("{front} -p {}", if is_found { &*name } else { place });
+        }
+        if section == Section::DevDependencies {
+            front.push_str(" --dev");
+        }
+        Some(Command { front, references, back })
+    }
+
+    /// Whether an entry of a manifest asks for a package.
+    pub(super) fn is_about(
+        &self,
+        member: &Member,
+        entry: &manifest::Requirement,
+        id: &PackageId,
+    ) -> bool {
+        let Session { places, workspace, .. } = self.session;
+        let defaults = self.session.defaults();
+        places.id_of(&entry.reference, &defaults, &member.folder, workspace) == *id
+    }
+
+    /// Whether taking a pin back asks for what lets the version in.
+    fn is_unpinned_to(
+        &self,
+        path: &Path,
+        section: Section,
+        entry: &manifest::Requirement,
+        ask: &Ask,
+    ) -> bool {
+        let reference = &entry.reference;
+        let is_pin = matches!(reference.version(), Some(VersionSpec::Pin(_)));
+        let Some(text) = Some(path).filter(|_| is_pin).and_then(|path| fs::read_text(path).ok())
+        else {
+            return false;
+        };
+        let editor = Editor::new(path, text, &self.session.defaults());
+        let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
+        let before =
+            if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
+        before.ok().zip(Version::parse(&ask.version).ok()).is_some_and(|(before, version)| {
+            before.accepts(&version, ask.to.prerelease) && ask.to.channel.is_none()
+        })
+    }
+
+    /// A reference as it is written now, with another version.
+    fn reference(&self, ask: &Ask) -> String {
+        let mut asked = self.requirements.asked.iter();
+        let written = asked.find(|asked| {
+            asked.by.as_str() == ask.by && Some(&asked.requirement) == ask.from.as_ref()
+        });
+        match written {
+            Some(asked) if asked.requirement.spec == ask.to.spec => asked.reference.to_string(),
+            Some(asked) if asked.reference.local().is_none() => {
+                asked.reference.with_version(Some(ask.to.spec.clone())).to_string()
+            }
+            _ => format!("{}#{}", self.short(&ask.to.id), ask.to.spec),
+        }
+    }
+
+    /// What a package is called on the command line.
+    fn short<'i>(&self, id: &'i PackageId) -> &'i str {
+        self.session.short_name(id)
+    }
+
+    /// The file of settings to edit: that which has the key; the workspace's, if none has.
+    fn settings_with(&self, key: &str) -> String {
+        if self.session.scope == Scope::Global {
+            return self.session.environment.mu_home.join("config.yaml").display().to_string();
+        }
+        let own: PathBuf = self.session.workspace.root.join(".mu/workspace.yaml");
+        let user = self.session.environment.mu_home.join("config.yaml");
+        let has = |path: &PathBuf| {
+            let text = fs::read_text_if_there(path).ok().flatten().unwrap_or_default();
+            text.lines().any(|line| line.trim_start().starts_with(key))
+        };
+        if !has(&own) && has(&user) {
+            return user.display().to_string();
+        }
+        ".mu/workspace.yaml".to_owned()
+    }
+}
