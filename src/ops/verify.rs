@@ -1,14 +1,15 @@
 //! `verify`: hashes what is installed (or the store) again, and compares it with the lock.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mu_provider::Digest;
+use mu_provider::threads::{at_once, into_inner, lock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::guard;
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
@@ -100,22 +101,16 @@ fn check_all<T: Sync>(
     items: &[T],
     check: impl Fn(&T) -> Option<Fault> + Sync,
 ) -> Report {
-    let next = AtomicUsize::new(0);
     let faults = Mutex::new(Vec::new());
-    let work = || {
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let fault = check(item);
-            guard::lock(&faults).extend(fault);
-            let done = next.load(Ordering::Relaxed).min(items.len());
-            session.events.progress(Stage::Verifying, done, items.len());
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..session.disk_jobs().min(items.len()) {
-            scope.spawn(work);
-        }
+    let checked = AtomicUsize::new(0);
+    let Ok(()) = at_once(session.disk_jobs(), items, |item| {
+        let fault = check(item);
+        lock(&faults).extend(fault);
+        let done = checked.fetch_add(1, Ordering::Relaxed) + 1;
+        session.events.progress(Stage::Verifying, done, items.len());
+        Ok::<_, Infallible>(())
     });
-    let mut faults = guard::into_inner(faults);
+    let mut faults = into_inner(faults);
     faults.sort();
     Report { checked: items.len(), faults }
 }

@@ -9,12 +9,11 @@ use std::io;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mu_provider::threads::{at_once, into_inner, lock};
 use mu_provider::{Digest, Entry, Folder};
 
 use crate::fs::{self, AtPath as _, FileError};
-use crate::guard;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::packs::adopt::adopt;
 use crate::packs::bases::NewBases;
@@ -183,7 +182,7 @@ impl Building<'_> {
     /// When the disk refuses.
     pub fn build(&self, number: usize, stored: &Stored) -> Result<(), PacksError> {
         let built = self.build_from(number, stored)?;
-        guard::lock(&self.built)[number] = Some(built);
+        lock(&self.built)[number] = Some(built);
         Ok(())
     }
 
@@ -227,7 +226,7 @@ impl Building<'_> {
         }
         bases.move_to(packs, &staging)?;
         let mut folders = Folders::of(packs);
-        let built = guard::into_inner(built);
+        let built = into_inner(built);
         for (number, (wanted, built)) in install.into_iter().zip(built).enumerate() {
             let built = built.expect("every pack was built, as nothing failed");
             if !bases.holds(&wanted.place) {
@@ -249,33 +248,12 @@ impl Building<'_> {
     }
 
     fn build_rest(&self, threads: usize) -> Result<(), PacksError> {
-        let built = guard::lock(&self.built);
-        let left = built.iter().enumerate().filter(|(_, built)| built.is_none());
-        let left: Vec<usize> = left.map(|(number, _)| number).collect();
-        drop(built);
-        let next = AtomicUsize::new(0);
-        let failure = Mutex::new(None);
-        let work = || {
-            while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed))
-                && let Some(number) = left.get(at)
-            {
-                if let Err(error) = self.find_and_build(*number) {
-                    next.store(left.len(), Ordering::Relaxed);
-                    guard::lock(&failure).get_or_insert(error);
-                }
-            }
+        let left: Vec<usize> = {
+            let built = lock(&self.built);
+            let left = built.iter().enumerate().filter(|(_, built)| built.is_none());
+            left.map(|(number, _)| number).collect()
         };
-        let threads = threads.min(left.len());
-        if threads <= 1 {
-            work();
-        } else {
-            std::thread::scope(|scope| {
-                for _ in 0..threads {
-                    scope.spawn(work);
-                }
-            });
-        }
-        guard::into_inner(failure).map_or(Ok(()), Err)
+        at_once(threads, &left, |number| self.find_and_build(*number))
     }
 
     fn find_and_build(&self, number: usize) -> Result<(), PacksError> {

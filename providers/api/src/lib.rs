@@ -8,10 +8,17 @@
 //! This crate holds no network protocol of its own; the `http` feature adds the client that the
 //! providers share, with the rules for tokens, redirects and plain http that hold for all of them.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+
 pub mod catalog;
+#[expect(clippy::disallowed_methods, reason = "looks at what a provider has made, as a test does")]
 pub mod conformance;
 mod digest;
 mod error;
+#[expect(clippy::disallowed_methods, reason = "is the door to files")]
 pub mod fs;
 #[cfg(feature = "http")]
 pub mod http;
@@ -20,6 +27,7 @@ mod progress;
 mod provider;
 pub mod publishable;
 mod release;
+pub mod threads;
 mod tree;
 mod url;
 

@@ -5,12 +5,11 @@
 //! read themselves when they were chosen, and their names are theirs.
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mu_provider::threads::at_once;
 use mu_provider::{Listing, Release, Silent};
 
-use crate::guard::{self, lock};
+use crate::fs;
 use crate::index::Route;
 use crate::lock::LockedPackage;
 use crate::manifest::agreement::first_difference;
@@ -100,7 +99,7 @@ impl Content<'_> {
     /// Refuses what has the name of a manifest and is a folder or a link: some would read one there, others none.
     fn check_kind(&self) -> Result<(), CommandError> {
         let is_odd = |name: &&str| {
-            let metadata = self.folder.join(name).symlink_metadata();
+            let metadata = fs::symlink_metadata(&self.folder.join(name));
             metadata.is_ok_and(|metadata| !metadata.is_file())
         };
         match [YAML_NAME, JSON_NAME].into_iter().find(is_odd) {
@@ -212,24 +211,8 @@ pub(crate) fn check_all(
 ) -> Result<(), CommandError> {
     /// So many are looked at in the time that it takes to start a thread.
     const FEW: usize = 16;
-    let next = AtomicUsize::new(0);
-    let failure = Mutex::new(None);
-    let work = || {
-        while let Some(content) = contents.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = check(session, content, &|| route(content.package)) {
-                next.store(contents.len(), Ordering::Relaxed);
-                lock(&failure).get_or_insert(error);
-            }
-        }
-    };
-    if contents.len() <= FEW {
-        work();
-    } else {
-        std::thread::scope(|scope| {
-            (0..session.disk_jobs()).for_each(|_| drop(scope.spawn(work)));
-        });
-    }
-    guard::into_inner(failure).map_or(Ok(()), Err)
+    let threads = if contents.len() <= FEW { 1 } else { session.disk_jobs() };
+    at_once(threads, contents, |content| check(session, content, &|| route(content.package)))
 }
 
 /// The name and the version in a manifest with the lines `name: NAME` and `version: VERSION`, as nearly every manifest has
