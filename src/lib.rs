@@ -48,9 +48,13 @@
 //!
 //! `CACHE` is `$MU_CACHE_DIR`, or `mu` in the platform's cache folder. All of it can be deleted at any time.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+
 pub mod cli;
 pub mod env;
-pub mod fs;
 pub mod guard;
 pub mod index;
 pub mod lock;
@@ -63,3 +67,4 @@ pub mod store;
 pub mod workspace;
 
 pub use mu_manifest::{self as manifest, reference};
+pub use mu_provider::fs;

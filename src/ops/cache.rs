@@ -7,7 +7,7 @@ use std::process::Command;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::env::Environment;
+use crate::env::{Environment, IN_CACHE};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::ops::{CommandError, Events};
 use crate::packs::remove_orphans;
@@ -18,7 +18,7 @@ use crate::store::Store;
 pub struct CacheSize {
     /// The bytes of all parts.
     pub total: u64,
-    /// The parts (`store`, `index`, `git`, `catalogs`, `downloads`, `packs`) and their bytes; a file with several names
+    /// The parts (see [`IN_CACHE`]) and their bytes; a file with several names
     /// counts once.
     pub parts: BTreeMap<String, u64>,
 }
@@ -30,15 +30,7 @@ pub struct CacheSize {
 /// When it cannot be read.
 pub fn cache_size(cache: &Path) -> Result<CacheSize, FileError> {
     let mut size = CacheSize::default();
-    let entries = match std::fs::read_dir(cache) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(size);
-        }
-        Err(error) => return Err(FileError::new("read the folder", cache, error)),
-    };
-    for entry in entries {
-        let entry = entry.at("read the folder", cache)?;
+    for entry in fs::entries_if_there(cache)? {
         let files = walkdir::WalkDir::new(entry.path()).into_iter().flatten();
         let bytes: u64 = files
             .filter(|file| file.file_type().is_file())
@@ -102,15 +94,10 @@ pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<(), Com
     let staging = store.folder().join("staging");
     fs::create_folder(&staging)?;
     let aside = tempfile::tempdir_in(&staging).at("make a folder in", &staging)?;
-    let parts = ["catalogs", "downloads", "git", "index", "packs"].map(|part| cache.join(part));
+    let parts = IN_CACHE.iter().map(|part| cache.join(part)).filter(|part| part != store.folder());
     let of_store = ["trees", "linked"].map(|part| store.folder().join(part));
-    for (number, part) in parts.iter().chain(&of_store).enumerate() {
-        match std::fs::rename(part, aside.path().join(number.to_string())) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(FileError::new("move out of the way", part, error).into());
-            }
-            _ => {}
-        }
+    for (number, part) in parts.chain(of_store).enumerate() {
+        fs::move_away(&part, &aside.path().join(number.to_string()))?;
     }
     fs::remove_folder(&staging)?;
     drop(lock);
@@ -126,7 +113,7 @@ fn alone(store: &Store, events: &dyn Events) -> Result<Lock, FileError> {
 #[cfg(unix)]
 fn links(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
-    std::fs::symlink_metadata(path).map_or(0, |metadata| metadata.nlink())
+    fs::symlink_metadata(path).map_or(0, |metadata| metadata.nlink())
 }
 
 #[cfg(not(unix))]
@@ -189,13 +176,14 @@ pub fn doctor(environment: &Environment) -> Vec<Finding> {
 }
 
 fn writable(subject: &str, folder: PathBuf) -> Finding {
-    let result = std::fs::create_dir_all(&folder).and_then(|()| tempfile::tempfile_in(&folder));
+    let result = fs::create_folder(&folder)
+        .and_then(|()| tempfile::tempfile_in(&folder).at("write a file in", &folder));
     let shown = folder.display().to_string();
     match result {
         Ok(_) => Finding { subject: subject.to_owned(), found: shown, advice: None },
         Err(error) => Finding {
             subject: subject.to_owned(),
-            found: format!("{shown}: {error}"),
+            found: format!("{shown}: {}", error.reason()),
             advice: Some("make the folder writable, or set MU_CACHE_DIR and MU_HOME".to_owned()),
         },
     }
@@ -207,7 +195,7 @@ fn links_work(environment: &Environment) -> Finding {
     let try_link = || -> std::io::Result<bool> {
         let from = tempfile::NamedTempFile::new_in(&environment.cache)?;
         let folder = tempfile::tempdir_in(&environment.current)?;
-        Ok(std::fs::hard_link(from.path(), folder.path().join("link")).is_ok())
+        Ok(fs::hard_link(from.path(), &folder.path().join("link")).is_ok())
     };
     match try_link() {
         Ok(true) => Finding { subject, found: "work in this folder".to_owned(), advice: None },

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::fs::{AtPath as _, FileError};
+use crate::fs::{self, AtPath as _, FileError};
 use crate::ops::apply::ignore_rules::{OF_GIT, Rules};
 use crate::ops::apply::install::install;
 use crate::ops::requirements::Requirements;
@@ -59,8 +59,7 @@ fn left_out(packs: &Path, root: &Path) -> Result<Option<PathBuf>, FileError> {
 }
 
 fn search(folder: &Path, rules: &Rules) -> Result<Option<PathBuf>, FileError> {
-    for entry in std::fs::read_dir(folder).at("read the folder", folder)? {
-        let entry = entry.at("read the folder", folder)?;
+    for entry in fs::entries(folder)? {
         let path = entry.path();
         let is_folder = entry.file_type().at("read", &path)?.is_dir();
         if entry.file_name() == MU_FOLDER {

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn what_belongs_to_another_user_is_refused() {
         let root = workspace();
-        let owner = root.path().metadata().expect("is there").uid();
+        let owner = fs::metadata(root.path()).expect("is there").uid();
         refuse_other_owners(root.path(), &[owner]).expect("is one's own");
         // The superuser's files are fine for everybody, so their owner is looked at where it is another user.
         if owner != 0 {

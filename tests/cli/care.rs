@@ -117,7 +117,11 @@ fn the_cache_is_measured_pruned_and_emptied() {
     assert!(size["total"].as_u64() > Some(0) && size["parts"]["store"].as_u64() > Some(0));
     sandbox.mu(&["cache", "size"]).ok().says(&["store", "total"]);
     sandbox.mu(&["cache", "prune"]).ok();
+    std::fs::create_dir_all(sandbox.path("cache/hub-staging/half")).expect("is ours");
     sandbox.mu(&["cache", "clean"]).ok();
+    let left = sandbox.mu(&["cache", "size", "--json"]).ok().json();
+    assert_eq!(left["parts"].as_object().expect("is one").keys().collect::<Vec<_>>(), ["store"]);
+    assert_eq!(left["total"], 0, "{left}");
     sandbox.mu(&["verify"]).ok();
     // Everything in it can be fetched again.
     std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");

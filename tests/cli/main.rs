@@ -3,6 +3,8 @@
 //! What a module computes is tested beside it; here stands what a user sees, and what the disk holds
 //! afterwards. One file a topic.
 
+#![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
+
 mod add;
 mod capabilities;
 mod care;

@@ -8,6 +8,11 @@
 //! is the server. What the files look like to readers is
 //! `mu_provider_hub::wire`'s.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+
 mod archive;
 mod check;
 mod closures;

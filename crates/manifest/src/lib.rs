@@ -4,6 +4,10 @@
 //! versions and ranges, [`Manifest`] is the domain type, [`source`] reads files with positions, [`edit`] changes their
 //! text. Nothing here knows of workspaces, and nothing looks further than one folder.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
 #![deny(clippy::indexing_slicing)]
 
 pub mod agreement;

@@ -3,11 +3,11 @@
 //! The usual case costs two looks at the disk: is there a `Mu.yaml`, is there a `Mu.json`. Folders are
 //! listed only for the warning about a wrong spelling, and only where the caller asks for it.
 
-use std::fs;
+use std::fs::{DirEntry, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use mu_provider::fs::{AtPath as _, FileError};
+use mu_provider::fs::{self, AtPath as _, FileError};
 
 use super::source::{MAX_BYTES, SourceError, too_large};
 use super::{Head, Manifest, Warning};
@@ -80,7 +80,7 @@ impl Manifest {
     ///
     /// When the file cannot be read, or it is wrong.
     pub fn load_file(path: &Path) -> Result<Loaded, ManifestError> {
-        let text = read_text(path, fs::File::open(path).at("read", path)?)?;
+        let text = read_text(path, fs::open(path)?)?;
         let (manifest, warnings) = Self::parse(path, &text)?;
         Ok(Loaded { manifest, path: path.to_owned(), text, warnings })
     }
@@ -92,15 +92,14 @@ impl Manifest {
     /// When both forms are there, the file cannot be read, or what is read of it is wrong.
     pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
         let Some(path) = Self::locate(folder)? else { return Ok(None) };
-        let text = read_text(&path, fs::File::open(&path).at("read", &path)?)?;
+        let text = read_text(&path, fs::open(&path)?)?;
         Ok(Some(Head::parse(&path, &text)?))
     }
 }
 
 /// The warning for a file that was probably meant to be `folder`'s manifest; lists the folder.
 pub fn misspelt(folder: &Path) -> Option<Warning> {
-    let mut names: Vec<_> =
-        fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name()).collect();
+    let mut names: Vec<_> = fs::entries(folder).ok()?.iter().map(DirEntry::file_name).collect();
     names.sort();
     names.iter().find_map(|name| misspelt_name(folder, name.to_str()?))
 }
@@ -127,14 +126,10 @@ pub fn manifest_name(name: &str) -> Option<&'static str> {
 ///
 /// When it is there and cannot be read, is larger, or is not UTF-8.
 pub fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    match fs::File::open(path) {
-        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
-        opened => read_text(path, opened.at("read", path)?).map(Some),
-    }
+    fs::open_if_there(path)?.map(|file| read_text(path, file)).transpose()
 }
 
-fn read_text(path: &Path, file: fs::File) -> Result<String, ManifestError> {
+fn read_text(path: &Path, file: File) -> Result<String, ManifestError> {
     let mut bytes = Vec::new();
     // One byte more than is allowed tells that there is too much.
     file.take(u64::try_from(MAX_BYTES).expect("a megabyte fits") + 1)

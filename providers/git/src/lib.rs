@@ -17,6 +17,10 @@
 //! Nothing is ever checked out, and no code of a repository runs. What a release depends on is not
 //! known here, nor is what its manifest says.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
 #![deny(clippy::indexing_slicing)]
 
 mod commit;

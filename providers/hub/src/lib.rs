@@ -7,6 +7,10 @@
 //! large ones between attempts, [`archive`] unpacks); `catalog.rs` searches. What the files mean is in [`wire`]. Nothing here
 //! writes to a hub.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
 // What a hub says, and what its archives hold, leads to no place that nobody looked at.
 #![deny(clippy::indexing_slicing)]
 

@@ -3,6 +3,11 @@
 //! A folder has one release, which is whatever lies there now: nothing about it can be kept between
 //! two questions. Manifests are handed out as text and not understood here.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+
 mod copy;
 
 use std::io::Read as _;

@@ -1,5 +1,7 @@
 //! Folders as packages: the conformance kit, and what is particular to folders.
 
+#![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Digest, Location, Release, SafeUrl, TreeWriter};
 
+use crate::fs;
 use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
@@ -519,10 +520,10 @@ struct Places {
 impl Places {
     fn find(session: &Session) -> Self {
         let folders = session.places.search().packs().iter();
-        let entries = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        let entries = folders.filter_map(|folder| fs::entries(folder).ok()).flatten();
         // Files are mu's own.
         let may_hold = |entry: &DirEntry| !entry.file_type().is_ok_and(|kind| kind.is_file());
-        let names = entries.flatten().filter(may_hold).map(|entry| entry.file_name());
+        let names = entries.filter(may_hold).map(|entry| entry.file_name());
         Self { packs: names.filter(|name| name != MU_FOLDER).collect(), roots: Mutex::default() }
     }
 
@@ -553,19 +554,15 @@ fn copy(
     tree: &mu_provider::Tree,
     writer: &mut TreeWriter,
 ) -> Result<(), mu_provider::ProviderError> {
-    use mu_provider::{ErrorKind, Mode, ProviderError};
+    use mu_provider::Mode;
     for entry in tree.entries() {
-        let path: PathBuf = folder.join(&entry.path);
-        let unreadable = |source: std::io::Error| {
-            ProviderError::new(ErrorKind::Io, format!("cannot read `{}`", path.display()))
-                .because(source)
-        };
+        let path = folder.join(&entry.path);
         if entry.mode == Mode::Symlink {
-            let target = std::fs::read_link(&path).map_err(unreadable)?;
+            let target = fs::read_link(&path)?;
             let target = target.to_string_lossy();
             writer.symlink(entry.path.as_bytes(), target.as_bytes())?;
         } else {
-            let mut file = std::fs::File::open(&path).map_err(unreadable)?;
+            let mut file = fs::open(&path)?;
             writer.file(entry.path.as_bytes(), entry.mode == Mode::Executable, &mut file)?;
         }
     }

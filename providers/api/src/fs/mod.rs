@@ -42,7 +42,12 @@ impl FileError {
         &self.path
     }
 
-    /// What the system says.
+    /// Why it failed.
+    pub fn reason(&self) -> &io::Error {
+        &self.source
+    }
+
+    /// Why it failed, as programs tell reasons apart.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }

@@ -1,6 +1,8 @@
 //! The provider against real Git: repositories made by `git`, served by `git http-backend`,
 //! `git daemon`, a stand-in for `ssh`, and the file system. No test needs the internet.
 
+#![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
+
 mod commits;
 mod conformance;
 mod hostile;

@@ -1,5 +1,7 @@
 //! The hub provider against real servers, against servers that misbehave, and against hostile archives.
 
+#![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
+
 mod changes;
 mod client;
 mod faults;

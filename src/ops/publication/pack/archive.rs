@@ -126,7 +126,7 @@ fn add(writer: &mut ArchiveWriter<impl Write>, item: &Item) -> Result<(), FileEr
     let path = &item.path;
     match &item.content {
         Content::File { place, executable } => {
-            let file = File::open(place).at("read", place)?;
+            let file = fs::open(place)?;
             let size = file.metadata().at("read", place)?.len();
             writer.file(path, *executable, size, file).at("pack", place)
         }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::fs::{AtPath as _, FileError};
+use crate::fs::{self, AtPath as _, FileError};
 use crate::lock::FILE_NAME;
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
 use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
@@ -77,8 +77,7 @@ impl Walk<'_> {
         rules: &Rules,
         warnings: &mut Vec<String>,
     ) -> Result<(), CommandError> {
-        for entry in std::fs::read_dir(folder).at("read the folder", folder)? {
-            let entry = entry.at("read the folder", folder)?;
+        for entry in fs::entries(folder)? {
             let place = entry.path();
             let kind = entry.file_type().at("read", &place)?;
             let Ok(name) = entry.file_name().into_string() else {
@@ -101,7 +100,7 @@ impl Walk<'_> {
                 continue;
             }
             let kind = if kind.is_symlink() {
-                let target = std::fs::read_link(&place).at("read the link", &place)?;
+                let target = fs::read_link(&place)?;
                 let Some(target) = target.to_str() else {
                     return Err(no_package(&place, "its target is not UTF-8"));
                 };
@@ -157,7 +156,7 @@ fn no_package(place: &Path, why: &str) -> CommandError {
 #[cfg(unix)]
 fn is_executable(path: &Path) -> Result<bool, FileError> {
     use std::os::unix::fs::PermissionsExt as _;
-    let metadata = std::fs::metadata(path).at("read", path)?;
+    let metadata = fs::metadata(path)?;
     Ok(metadata.permissions().mode() & 0o100 != 0)
 }
 

@@ -76,7 +76,7 @@ pub(super) fn change(
 #[cfg(unix)]
 pub(super) fn is_readable_by_others(home: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::metadata(path(home)).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+    fs::metadata(&path(home)).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
 /// Whether other users of this machine can read the file.

@@ -8,6 +8,8 @@
 //! `s3-server FOLDER ACCESS_KEY SECRET_KEY` prints the address it listens at as its only line, and goes on until it is
 //! killed. Every folder in FOLDER is a bucket.
 
+#![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
+
 use std::error::Error;
 use std::sync::Arc;
 
