@@ -8,14 +8,13 @@
 // What registries say, and what lies in the cache, leads to no place that nobody looked at.
 #![deny(clippy::indexing_slicing)]
 
-mod ahead;
 mod cache;
 mod error;
-mod hints;
 mod known;
 mod limit;
 mod package;
 mod pool;
+mod prefetch;
 mod providers;
 pub mod releases;
 mod routes;
@@ -28,7 +27,7 @@ mod wire;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use mu_provider::{Found, Progress, Release, SafeUrl};
 use rustc_hash::FxHashMap;
@@ -37,10 +36,10 @@ use crate::fs::FileError;
 use crate::guard::lock;
 use crate::index::cache::{Cache, Record};
 use crate::index::error::PackageError;
-use crate::index::hints::Hints;
 use crate::index::known::Known;
 use crate::index::package::Package;
 use crate::index::pool::Pool;
+use crate::index::prefetch::Guesses;
 use crate::index::releases::Releases;
 use crate::index::routes::Routes;
 use crate::index::wanted::Wanted;
@@ -52,7 +51,9 @@ pub use self::error::{Cause, cause};
 pub use self::limit::MOST_PACKAGES;
 pub use self::routes::{Providers, Route, RouteError};
 pub use self::similar::nearest;
-pub use self::universe::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
+pub use self::universe::{
+    Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged,
+};
 pub use self::wire::moved_to;
 
 /// How the index behaves.
@@ -96,11 +97,13 @@ pub type Installed = Box<dyn Fn(&PackageId) -> Vec<Release> + Send + Sync>;
 #[derive(Debug)]
 pub struct Index {
     shared: Arc<Shared>,
-    pool: Pool,
 }
 
 /// What the run and its pool share.
 pub(crate) struct Shared {
+    /// Itself, for what the pool does.
+    this: Weak<Self>,
+    pool: Pool,
     options: IndexOptions,
     routes: Routes,
     caches: Mutex<FxHashMap<SafeUrl, CachesAt>>,
@@ -111,7 +114,7 @@ pub(crate) struct Shared {
     met_local: Mutex<BTreeSet<PackageId>>,
     similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     wanted: Wanted,
-    hints: Hints,
+    guesses: Guesses,
     known: Known,
     uses_installed: AtomicBool,
     /// Why nobody is asked any more.
@@ -142,8 +145,9 @@ impl Index {
             options.allow_insecure,
             options.dated,
         );
-        let jobs = options.jobs;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new_cyclic(|this| Shared {
+            this: Weak::clone(this),
+            pool: Pool::new(options.jobs),
             options,
             routes,
             caches: Mutex::default(),
@@ -154,12 +158,12 @@ impl Index {
             met_local: Mutex::default(),
             similar: Mutex::default(),
             wanted: Wanted::default(),
-            hints: Hints::default(),
+            guesses: Guesses::default(),
             known: Known::default(),
             uses_installed: AtomicBool::new(false),
             first_too_many: OnceLock::new(),
         });
-        Self { pool: Pool::new(Arc::clone(&shared), jobs), shared }
+        Self { shared }
     }
 
     /// Remembers where `reference` says that its package is, and what it asks of it; local folders are
@@ -279,9 +283,9 @@ impl Index {
         lock(&self.shared.packages).retain(|_, slot| !matches!(slot.get(), Some(Err(_))));
     }
 
-    /// Asks no more for what was only hinted at: the choice is made.
-    pub fn forget_hints(&self) {
-        self.pool.forget_hints();
+    /// Asks no more for what packages may lead to: the choice is made.
+    pub fn forget_guesses(&self) {
+        self.shared.pool.forget_guesses();
     }
 
     /// Writes what was learned to the cache folder.
@@ -329,23 +333,8 @@ impl Universe for Index {
         package.requirements(&self.shared, candidate).map_err(|error| unavailable(id, error))
     }
 
-    fn expect(&self, ids: &[PackageId]) {
-        let mut distant = self.ask_ahead(ids);
-        distant.retain(|id| self.shared.is_closure_wanted(id));
-        self.pool.ask_closures(distant.into_iter().cloned());
-    }
-
-    fn expect_requirements(&self, versions: &[(Arc<Releases>, releases::Position)]) {
-        for (releases, position) in versions {
-            let package = self.shared.loaded(releases.id());
-            if !package.is_some_and(|package| package.is_at_hand()) {
-                self.pool.ask(pool::Question::Requirements(Arc::clone(releases), *position));
-            }
-        }
-    }
-
-    fn expect_chosen(&self, versions: &[(Arc<Releases>, releases::Position)]) {
-        self.read_ahead(versions);
+    fn expect(&self, level: Level<'_>) {
+        self.ask_ahead(level);
     }
 
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {
@@ -368,6 +357,12 @@ impl Universe for Index {
         near: &PackageId,
     ) -> Result<Arc<[PackageId]>, Unavailable> {
         self.shared.providers(capability, near).map_err(|error| unavailable(near, error))
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        self.shared.pool.end();
     }
 }
 
@@ -452,7 +447,7 @@ impl Shared {
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         let route = self.routes.presumed(id, &known)?;
         // A commit is more than a pack tells.
-        if releases.is_empty() || route.provider.name() != "hub" {
+        if releases.is_empty() || !route.provider.lines_are_complete() {
             return None;
         }
         let mut lines = Vec::new();
@@ -461,30 +456,38 @@ impl Shared {
             lines.push(b'\n');
         }
         let location = route.location.clone();
-        let record = self.record(Found { lines, validator: None, max_age: 0, location });
+        let found = Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() };
+        let record = self.record(found);
         Some(Package::installed(id, route, record))
     }
 
     fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         let route = self.routes.find(id, &known, &*self.options.progress)?;
-        if route.provider.name() == "path" {
-            let (Answer::New(record) | Answer::Unchanged(record)) = self.ask(&route, None)?;
+        if route.provider.is_folder() {
+            let listing = route.provider.list(&route.location, None, &*self.options.progress)?;
+            let (Answer::New(record) | Answer::Unchanged(record)) =
+                self.answer(&route, listing, None)?;
             return Package::in_folder(self, id, route, record);
         }
         let cache = self.cache(route.provider.name(), &route.location.root)?;
         let name = route.location.path.clone();
         let mut remembered = cache.find(&name);
-        let is_fresh = |record: &mut Record| {
-            self.options.offline || self.is_fresh(record.checked, record.max_age)
-        };
-        if let Some(record) = remembered.take_if(is_fresh) {
-            return Ok(Package::remembered(id, route, record));
+        if let Some(record) =
+            remembered.take_if(|record| self.is_fresh(record.checked, record.max_age))
+        {
+            return Ok(Package::new(id, route, record));
         }
         if let Some(record) = self.recall(id, &route, remembered.as_ref()) {
             return Ok(Package::recalled(id, route, record));
         }
-        let record = match self.ask(&route, remembered.as_ref())? {
+        let validator = remembered.as_ref().and_then(|record| record.validator.as_deref());
+        let progress = &*self.options.progress;
+        let listing = route.provider.list(&route.location, validator, progress)?;
+        if let mu_provider::Listing::Found(found) = &listing {
+            self.follow(id, &route, &found.leads_to);
+        }
+        let record = match self.answer(&route, listing, remembered.as_ref())? {
             Answer::New(record) => cache.put(&name, record),
             Answer::Unchanged(record) => {
                 let known = remembered.and_then(|known| known.validator);
@@ -509,21 +512,15 @@ impl Shared {
 
     fn record(&self, found: Found) -> Record {
         let heads = cache::Heads::Each(wire::heads(&found));
-        let Found { lines, validator, max_age, location } = found;
+        let Found { lines, validator, max_age, location, .. } = found;
         let listing = Some(cache::Listing { location, heads, lines: cache::Lines::fetched(lines) });
         Record { checked: self.options.now, max_age, validator, listing, tried: Vec::new() }
     }
 
+    /// Whether nobody need be asked, or may be, about what was said at `checked`, in seconds since 1970.
     fn is_fresh(&self, checked: i64, max_age: u32) -> bool {
         let age = self.options.now.saturating_sub(checked);
-        (0..i64::from(max_age)).contains(&age)
-    }
-
-    /// Asks the provider, or only whether anything changed since `remembered`.
-    fn ask(&self, route: &Route, remembered: Option<&Record>) -> Result<Answer, PackageError> {
-        let validator = remembered.and_then(|record| record.validator.as_deref());
-        let listing = route.provider.list(&route.location, validator, &*self.options.progress)?;
-        self.answer(route, listing, remembered)
+        self.options.offline || (0..i64::from(max_age)).contains(&age)
     }
 
     /// That nothing is known.

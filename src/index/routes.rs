@@ -304,7 +304,8 @@ impl Routes {
         let (provider, root) = self.place(registry)?;
         // What the prefix names is replaced by the URL; `.git` marks survive in the rest.
         let skipped = id.name_str().len() - rest.len();
-        let path = if provider == "git" { path.get(skipped..).unwrap_or(rest) } else { rest };
+        let is_repository = self.providers.get(provider)?.is_repository();
+        let path = if is_repository { path.get(skipped..).unwrap_or(rest) } else { rest };
         self.below(registry, provider, root, path).map(Some)
     }
 

@@ -72,24 +72,22 @@ pub trait Universe: Sync {
         Ok(Arc::from([]))
     }
 
-    /// Says that the releases of these packages will be asked for soon, so that they can be fetched all at once.
-    fn expect(&self, _ids: &[PackageId]) {}
-
-    /// Says that the requirements of these versions will be asked for soon.
-    fn expect_requirements(&self, _versions: &[(Arc<Releases>, Position)]) {}
-
-    /// Says that these versions were chosen, so that everything about them will be asked for.
-    fn expect_chosen(&self, _versions: &[(Arc<Releases>, Position)]) {}
-
-    /// Whether answers come without waiting for anybody, so that looking ahead is of no use.
-    fn is_at_hand(&self) -> bool {
-        false
-    }
+    /// Says that a level of the graph will be asked for soon, so that all of it can be fetched at once.
+    fn expect(&self, _level: Level<'_>) {}
 
     /// Packages that there are, whose names look like that of `id`, best first: only for messages.
     fn similar(&self, _id: &PackageId) -> Vec<PackageId> {
         Vec::new()
     }
+}
+
+/// A level of the graph that will be asked for soon.
+#[derive(Debug, Clone, Copy)]
+pub enum Level<'a> {
+    /// The releases of these packages, in the order in which they will be asked for.
+    Releases(&'a [PackageId]),
+    /// What these versions require.
+    Requirements(&'a [(Arc<Releases>, Position)]),
 }
 
 /// One candidate of a package.

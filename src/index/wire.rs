@@ -242,6 +242,7 @@ mod tests {
             validator: None,
             max_age: 0,
             location: Location::new(root, "aws/ec2"),
+            leads_to: Vec::new(),
         }
     }
 

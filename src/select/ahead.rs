@@ -12,11 +12,8 @@ use crate::reference::PackageId;
 use crate::select::positions::PositionSet;
 use crate::select::world::{Ask, AskSet, World};
 
-/// Walks the graph level by level, unless the universe has everything at hand.
+/// Walks the graph level by level.
 pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
-    if world.universe().is_at_hand() {
-        return Ok(());
-    }
     let roots = world.roots().to_vec();
     let required = roots.iter().flat_map(|root| &root.requirements);
     let mut wave: Vec<Ask> = required.map(|requirement| world.ask_for(requirement)).collect();

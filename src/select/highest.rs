@@ -6,7 +6,6 @@
 
 use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};
-use crate::select::node::Kind;
 use crate::select::search::{self, Answer};
 use crate::select::strategy::Strategy;
 use crate::select::world::World;
@@ -23,20 +22,7 @@ impl Strategy for Highest {
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
         let mut world = World::new(universe, request);
         ahead::look(&mut world)?;
-        loop {
-            match search::solve(&mut world, usize::MAX)? {
-                Answer::Chosen(chosen) => return gather(&mut world, chosen),
-                // What nothing led to so far may still help: then the search begins again.
-                Answer::Refuted(proof) if world.explore(&core::reached(&proof))? => {}
-                Answer::Refuted(proof) => {
-                    let conflict = diagnose::conflict(&mut world, &proof)?;
-                    return Err(Failure::Conflict(Box::new(conflict)));
-                }
-                Answer::GivenUp => {
-                    return Err(Failure::Unfinished(Box::new(world.unfinished())));
-                }
-            }
-        }
+        answer(&mut world)
     }
 
     fn plan(&self, _: &dyn Universe, _: &Request, _: Move<'_>) -> Result<Option<Change>, Failure> {
@@ -70,13 +56,23 @@ impl Strategy for Highest {
     }
 }
 
+/// Searches, and again where looking further may help.
+pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
+    loop {
+        match search::solve(world, usize::MAX)? {
+            Answer::Chosen(chosen) => return gather(world, chosen),
+            // What nothing led to so far may still help: then the search begins again.
+            Answer::Refuted(proof) if world.explore(&core::reached(&proof))? => {}
+            Answer::Refuted(proof) => {
+                return Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)));
+            }
+            Answer::GivenUp => return Err(Failure::Unfinished(Box::new(world.unfinished()))),
+        }
+    }
+}
+
 /// The selection that a search came to, after direct dependencies were raised.
 fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, Failure> {
     let chosen = raise::raise(world, chosen)?;
-    let packages = chosen.iter().filter_map(|(&node, &position)| {
-        let is_package = matches!(world.kind(node), Kind::Package(_) | Kind::Line(..));
-        is_package.then_some((world.place(node)?, position))
-    });
-    world.expect_chosen(packages);
     Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
 }

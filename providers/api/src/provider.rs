@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::catalog::{Hits, Query};
-use crate::{Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
+use crate::{Location, Progress, ProviderError, Release, TreeWriter};
 
 /// Lists and fetches the releases of packages from one kind of place.
 pub trait Provider: Send + Sync + fmt::Debug {
@@ -20,16 +20,40 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// When the place cannot be asked. A place that answers, but is of another kind, is `Ok(false)`.
     fn probe(&self, location: &Location) -> Result<bool, ProviderError>;
 
-    /// Tells that `packages` more packages below `root` will soon be listed of which nothing is known,
-    /// so that a place that has a way to answer many at once can choose it.
-    fn expect(&self, _root: &SafeUrl, _packages: usize) {}
+    /// Whether its places are repositories, which have commits, branches and a default branch besides versions.
+    fn is_repository(&self) -> bool {
+        false
+    }
 
-    /// Names of packages of the same registry that the one at `location` may lead to, where that is good to know
-    /// because each of them would have to be asked for alone.
+    /// Whether its places are folders on this machine, each with one version, which are read anew in every run.
+    fn is_folder(&self) -> bool {
+        false
+    }
+
+    /// Whether a line of a listing says all that selection needs of a version, so that no manifest says more.
+    fn lines_are_complete(&self) -> bool {
+        false
+    }
+
+    /// Whether a release is only what it was taken for if its manifest has the name and the version that it is listed under.
+    fn names_are_binding(&self) -> bool {
+        false
+    }
+
+    /// Says what this provider will soon be asked, so that it can choose how, or ask the network already.
     ///
-    /// Only a hint: it may be behind, or wrong. None where a place has no hints, or cannot be asked.
-    fn closure(&self, _location: &Location, _progress: &dyn Progress) -> Vec<String> {
-        Vec::new()
+    /// Returns at once, and does nothing unless a provider says otherwise. What fails, fails in the call.
+    fn soon(&self, _location: &Location, _what: Soon<'_>) {}
+
+    /// Whether [`Provider::list`] with this validator is certain to answer [`Listing::Unchanged`] without asking about this
+    /// package alone. What is asked once for all packages of a place may be asked for that.
+    fn is_unchanged(
+        &self,
+        _location: &Location,
+        _validator: &str,
+        _progress: &dyn Progress,
+    ) -> bool {
+        false
     }
 
     /// Lists every release of the package at `location`.
@@ -105,11 +129,6 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError>;
 
-    /// Says that [`Provider::fetch`] will soon be called with these, so that the network can be asked already.
-    ///
-    /// Returns at once, and does nothing unless a provider says otherwise. What fails, fails in the call.
-    fn prefetch(&self, _location: &Location, _release: &Release) {}
-
     /// Writes the files of a release into `tree`, and nothing else.
     ///
     /// `release` comes from a listing or from a lock; from a lock it holds only what a lock holds
@@ -144,6 +163,20 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 }
 
+/// What a provider will soon be asked.
+#[derive(Debug, Clone, Copy)]
+pub enum Soon<'a> {
+    /// To list more packages below the root of the location, of which nothing is known.
+    List {
+        /// How many.
+        packages: usize,
+        /// Whether what they depend on will be listed, too.
+        leads_on: bool,
+    },
+    /// To fetch this release.
+    Fetch(&'a Release),
+}
+
 /// What a place answered when asked for a package's releases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listing {
@@ -174,6 +207,9 @@ pub struct Found {
     pub max_age: u32,
     /// Where the package really is, now that it is known (a Git repository's root).
     pub location: Location,
+    /// Names of packages of the same registry that this one may lead to, where each of them would have to be asked for alone.
+    /// Only a hint: it may be behind, or wrong.
+    pub leads_to: Vec<String>,
 }
 
 /// A manifest as it was found.

@@ -104,6 +104,10 @@ impl Provider for GitProvider {
         "git"
     }
 
+    fn is_repository(&self) -> bool {
+        true
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let progress = &mu_provider::Silent;
         let settled = self.repositories.settle(location, None, progress);
@@ -226,5 +230,5 @@ fn found(
         lines.push(b'\n');
     }
     let location = settled.location(location);
-    Found { lines, validator: Some(validator), max_age: 0, location }
+    Found { lines, validator: Some(validator), max_age: 0, location, leads_to: Vec::new() }
 }

@@ -3,11 +3,13 @@
 //! They only save round trips. What a closure says is checked by whoever asks for what it names; that it is not
 //! there, or no closure, is never an error. A hub whose closures are of no use is not asked for more of them.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use mu_provider::SafeUrl;
+use mu_provider::http::Request;
+use mu_provider::{Progress, SafeUrl};
 
-use crate::document::{Answer, Asking};
 use crate::root::{Root, below};
 use crate::wire::{ClosureFile, LARGEST_CLOSURE, closure_path};
 
@@ -23,36 +25,47 @@ const MOST_IN_VAIN: usize = 8;
 /// The closures of one hub that were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Closures {
+    /// The packages that a closure named, or whose own was asked for.
+    seen: Mutex<HashSet<String>>,
     asked: AtomicUsize,
     in_vain: AtomicUsize,
 }
 
 impl Root {
-    /// What the package called `name` can lead to, as far as the hub says.
-    pub(crate) fn closure(&self, name: &str, asking: &Asking<'_>) -> Vec<String> {
+    /// Where the closure of the package called `name` is, if it is worth asking for: no other has named the package yet.
+    pub(crate) fn closure(&self, name: &str) -> Option<SafeUrl> {
         // A folder answers at once, so that nothing is gained by asking ahead.
-        let place = match &self.file.closures {
-            Some(folder) if self.url.scheme() != "file" => folder,
-            _ => return Vec::new(),
-        };
+        let folder = self.file.closures.as_deref().filter(|_| self.url.scheme() != "file")?;
         let closures = &self.closures;
         if closures.in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
+            || !closures.is_new(name)
             || closures.asked.fetch_add(1, Ordering::Relaxed) >= MOST
         {
-            return Vec::new();
+            return None;
         }
-        let place = below(&self.url, place).map(|folder| folder.as_folder());
-        let place = place.and_then(|folder| below(&folder, &closure_path(name)));
-        place.ok().and_then(|place| read(&place, asking)).unwrap_or_else(|| {
-            closures.in_vain.fetch_add(1, Ordering::Relaxed);
-            Vec::new()
-        })
+        below(&below(&self.url, folder).ok()?.as_folder(), &closure_path(name)).ok()
     }
 }
 
-fn read(place: &SafeUrl, asking: &Asking<'_>) -> Option<Vec<String>> {
-    let asking = Asking { limit: LONGEST, once: true, ..*asking };
-    let Ok(Answer::Read(document)) = asking.read(place, None) else { return None };
-    let file: ClosureFile = serde_json::from_slice(&document.bytes).ok()?;
+impl Closures {
+    /// The packages that the closure which `request` asks for adds to those that others have named.
+    pub(crate) fn learn(&self, request: &mut Request<'_>, progress: &dyn Progress) -> Vec<String> {
+        let Some(mut names) = read(request, progress) else {
+            self.in_vain.fetch_add(1, Ordering::Relaxed);
+            return Vec::new();
+        };
+        names.retain(|name| self.is_new(name));
+        names
+    }
+
+    fn is_new(&self, name: &str) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned())
+    }
+}
+
+/// Asks once: what may pass by itself is not waited for.
+fn read(request: &mut Request<'_>, progress: &dyn Progress) -> Option<Vec<String>> {
+    let bytes = request.attempt().ok()?.bytes(LONGEST, progress).ok()?;
+    let file: ClosureFile = serde_json::from_slice(&bytes).ok()?;
     (file.packages.len() <= LARGEST_CLOSURE).then_some(file.packages)
 }

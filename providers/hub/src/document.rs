@@ -92,8 +92,6 @@ pub(crate) struct Asking<'asked> {
     pub(crate) limit: u64,
     /// Whether 403 is an answer: stores that do not list their files say so of each that is not there.
     pub(crate) hides: bool,
-    /// Whether what may pass by itself is not waited for.
-    pub(crate) once: bool,
     pub(crate) progress: &'asked dyn Progress,
 }
 
@@ -124,7 +122,7 @@ impl Asking<'_> {
         if let Some(modified) = validator.and_then(|known| known.modified.as_deref()) {
             request = request.header("if-modified-since", modified);
         }
-        let mut attempt = || {
+        self.http.retry(self.progress, || {
             let response = request.attempt()?;
             let max_age = response.max_age();
             let is_aged = response.header("age").is_some_and(|age| age.trim() != "0");
@@ -141,11 +139,7 @@ impl Asking<'_> {
                 bytes = self.inflate(&bytes, url)?;
             }
             Ok(Answer::Read(Document { bytes, validator, max_age, is_aged }))
-        };
-        if self.once {
-            return attempt().map_err(Failure::into_error);
-        }
-        self.http.retry(self.progress, attempt)
+        })
     }
 
     fn inflate(&self, bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, Failure> {

@@ -36,7 +36,7 @@ use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
     ErrorKind, Folder, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
-    Release, SafeUrl, TreeWriter,
+    Release, SafeUrl, Soon, TreeWriter,
 };
 
 pub use crate::catalog::CATALOG;
@@ -74,11 +74,19 @@ impl HubOptions {
 pub struct HubProvider {
     options: HubOptions,
     roots: Roots,
-    /// How many packages of each hub will be wanted that nothing is known of, and are not asked for yet.
-    expected: Mutex<HashMap<SafeUrl, u64>>,
+    /// What will be listed of each hub.
+    expected: Mutex<HashMap<SafeUrl, Expected>>,
     scratch: archive::Scratch,
     /// The folder of downloads, once it was there.
     downloads: OnceLock<Folder>,
+}
+
+/// Packages of a hub that will be listed, that nothing is known of, and that are not asked for yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Expected {
+    packages: u64,
+    /// Whether what they depend on will be listed, too.
+    leads_on: bool,
 }
 
 impl HubProvider {
@@ -129,7 +137,7 @@ impl HubProvider {
         let url = location.root.as_folder();
         let asking = self.asking(location, progress);
         let root = self.root(&url, &asking)?;
-        if !root.is_snapshot_worth_it(self.expected(&url)) {
+        if !root.is_snapshot_worth_it(self.expected(&url).packages) {
             return Ok(None);
         }
         let Some(snapshot) = root.snapshot(&asking) else { return Ok(None) };
@@ -147,13 +155,35 @@ impl HubProvider {
             validator: validator.to_text(),
             max_age: root.max_age,
             location: location.clone(),
+            leads_to: Vec::new(),
         })))
     }
 
-    /// How many packages of the hub at `url` will be wanted that nothing is known of.
-    fn expected(&self, url: &SafeUrl) -> u64 {
+    /// What will be listed of the hub at `url`.
+    fn expected(&self, url: &SafeUrl) -> Expected {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         expected.get(url).copied().unwrap_or_default()
+    }
+
+    /// Lists a package by its own index file, and says what it may lead to.
+    fn list_with_closure(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let root = self.root(&location.root.as_folder(), &self.asking(location, progress))?;
+        let Some(closure) = root.closure(&location.path) else {
+            return self.list_alone(location, None, progress);
+        };
+        let request = || self.options.http.get(&closure).insecure(location.insecure);
+        // On its way together with the index file.
+        request().ahead();
+        let mut listing = self.list_alone(location, None, progress);
+        let named = root.closures.learn(&mut request(), progress);
+        if let Ok(Listing::Found(found)) = &mut listing {
+            found.leads_to = named;
+        }
+        listing
     }
 
     /// Lists a package by its own index file.
@@ -205,6 +235,7 @@ impl HubProvider {
                     validator: document.validator.to_text(),
                     max_age: document.max_age,
                     location: location.clone(),
+                    leads_to: Vec::new(),
                 }))
             }
         }
@@ -226,7 +257,6 @@ impl HubProvider {
             insecure: location.insecure,
             limit: index::LONGEST_FILE,
             hides: false,
-            once: false,
             progress,
         }
     }
@@ -254,22 +284,37 @@ impl Provider for HubProvider {
         }
     }
 
-    fn expect(&self, root: &SafeUrl, packages: usize) {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = expected.entry(root.as_folder()).or_default();
-        *count = count.saturating_add(packages as u64);
+    fn lines_are_complete(&self) -> bool {
+        true
     }
 
-    fn closure(&self, location: &Location, progress: &dyn Progress) -> Vec<String> {
-        let url = location.root.as_folder();
-        let asking = self.asking(location, progress);
-        match self.root(&url, &asking) {
-            Ok(root) if !root.is_snapshot_worth_it(self.expected(&url)) => {
-                root.closure(&location.path, &asking)
+    fn names_are_binding(&self) -> bool {
+        true
+    }
+
+    fn soon(&self, location: &Location, what: Soon<'_>) {
+        match what {
+            Soon::List { packages, leads_on } => {
+                let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+                let expected = expected.entry(location.root.as_folder()).or_default();
+                expected.packages = expected.packages.saturating_add(packages as u64);
+                expected.leads_on |= leads_on;
             }
-            // Whoever really needs the hub meets the error.
-            _ => Vec::new(),
+            Soon::Fetch(release) => {
+                let places = self.guess(location, release).unwrap_or_default();
+                if let Some(place) = places.first().filter(|place| place.scheme() != "file") {
+                    self.options.http.get(place).insecure(location.insecure).ahead();
+                }
+            }
         }
+    }
+
+    fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
+        let Some(generation) = Validator::parse(validator).generation else { return false };
+        let asking = self.asking(location, progress);
+        // Whoever really needs the hub meets the error.
+        self.root(&location.root.as_folder(), &asking)
+            .is_ok_and(|root| root.is_unchanged(&location.path, generation, &asking))
     }
 
     fn list(
@@ -283,9 +328,13 @@ impl Provider for HubProvider {
                 return Ok(listing);
             }
             // What was asked for alone is no reason to read all at once later.
-            let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(count) = expected.get_mut(&location.root.as_folder()) {
-                *count = count.saturating_sub(1);
+            let mut all = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+            let expected = all.entry(location.root.as_folder()).or_default();
+            let leads_on = expected.leads_on && expected.packages > 0;
+            expected.packages = expected.packages.saturating_sub(1);
+            drop(all);
+            if leads_on {
+                return self.list_with_closure(location, progress);
             }
         }
         self.list_alone(location, validator, progress)
@@ -322,6 +371,7 @@ impl Provider for HubProvider {
                     validator: document.validator.to_text(),
                     max_age: document.max_age,
                     location: location.clone(),
+                    leads_to: Vec::new(),
                 }))
             }
         }
@@ -350,13 +400,6 @@ impl Provider for HubProvider {
     ) -> Result<Option<ManifestFile>, ProviderError> {
         // The index says all that selection needs; a line without dependencies has none.
         Ok(None)
-    }
-
-    fn prefetch(&self, location: &Location, release: &Release) {
-        let places = self.guess(location, release).unwrap_or_default();
-        if let Some(place) = places.first().filter(|place| place.scheme() != "file") {
-            self.options.http.get(place).insecure(location.insecure).ahead();
-        }
     }
 
     fn fetch(

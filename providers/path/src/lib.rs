@@ -41,6 +41,10 @@ impl Provider for PathProvider {
         "path"
     }
 
+    fn is_folder(&self) -> bool {
+        true
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         Ok(location.root.scheme() == "file" && folder(location)?.is_dir())
     }
@@ -61,6 +65,7 @@ impl Provider for PathProvider {
             validator: None,
             max_age: 0,
             location: location.clone(),
+            leads_to: Vec::new(),
         }))
     }
 

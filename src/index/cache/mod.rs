@@ -98,6 +98,16 @@ impl Cache {
         Reader::new(self.bytes.get(frame.near.clone())?).times()
     }
 
+    /// What to send to ask whether anything changed about `name`.
+    pub(super) fn validator(&self, name: &str) -> Option<String> {
+        let latest = self.records.get(name)?;
+        let near = |frame: usize| self.bytes.get(self.frames.get(frame)?.near.clone());
+        match latest.checked {
+            Some(checked) => layout::decode_unchanged(near(checked)?)?.2,
+            None => layout::decode_validator(near(latest.whole)?),
+        }
+    }
+
     /// What was last said about the package `name`.
     pub(super) fn find(&self, name: &str) -> Option<Record> {
         let latest = self.records.get(name)?;

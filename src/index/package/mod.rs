@@ -35,16 +35,14 @@ pub(super) struct Package {
     /// `None` if there is no such package.
     lines: Option<Lines>,
     held: Held,
-    /// Whether it came from the cache, so that what it needs is most likely there too.
-    is_remembered: bool,
     /// Whether nobody was asked, because the commits that are asked for are on this machine.
     is_recalled: bool,
     requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
     /// What manifests say besides, of the versions whose manifests were read and say something.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
-    /// Lines that were read ahead of need.
-    ahead: Mutex<Vec<(Position, Arc<Release>)>>,
+    /// Lines that were read.
+    read: Mutex<Vec<(Position, Arc<Release>)>>,
     /// How many packages of this run were asked for before it, and itself.
     order: usize,
 }
@@ -80,8 +78,9 @@ impl Package {
                     }
                     Heads::Each(heads) => {
                         let entries = wire::entries(id, &heads, &lines, dated);
-                        let is_git = route.provider.name() == "git";
-                        let of = if is_git { Releases::repository } else { Releases::registry };
+                        let is_repository = route.provider.is_repository();
+                        let of =
+                            if is_repository { Releases::repository } else { Releases::registry };
                         let held = heads.into_iter().map(One::from).collect();
                         (of(id.clone(), entries), Held::Each(held))
                     }
@@ -90,26 +89,19 @@ impl Package {
             }
         };
         // A folder has one version, and it is whoever wrote it who knows how old that is.
-        let is_folder = route.provider.name() == "path";
-        let releases = if is_folder { releases.ageless() } else { releases };
+        let releases = if route.provider.is_folder() { releases.ageless() } else { releases };
         Self {
             releases: Arc::new(releases),
             route: Arc::new(route),
             lines,
             held,
-            is_remembered: false,
             is_recalled: false,
             requirements: Mutex::default(),
             declared: Mutex::default(),
             untagged: Mutex::default(),
-            ahead: Mutex::default(),
+            read: Mutex::default(),
             order: 0,
         }
-    }
-
-    /// The package as the cache has it.
-    pub(super) fn remembered(id: &PackageId, route: Route, record: Record) -> Self {
-        Self { is_remembered: true, ..Self::new(id, route, record) }
     }
 
     /// The package as far as it is known without asking anybody.
@@ -130,9 +122,8 @@ impl Package {
     }
 
     /// Whether what its versions require can be told without asking anybody.
-    pub(super) fn is_at_hand(&self) -> bool {
-        // A repository's manifests may have to be fetched.
-        self.is_remembered && !self.releases.is_repository()
+    pub(super) fn is_complete(&self) -> bool {
+        self.route.provider.lines_are_complete()
     }
 
     /// The package in a folder on this machine, whose version only its manifest knows.
@@ -170,8 +161,11 @@ impl Package {
 
     /// The folder of a package that is one on this machine.
     fn folder(&self) -> Option<PathBuf> {
-        let is_folder = self.route.provider.name() == "path";
-        is_folder.then(|| self.route.location.root.as_url().to_file_path().ok()).flatten()
+        self.route
+            .provider
+            .is_folder()
+            .then(|| self.route.location.root.as_url().to_file_path().ok())
+            .flatten()
     }
 
     /// Where a candidate is, and what is known of it.
@@ -180,9 +174,13 @@ impl Package {
         candidate: Candidate<'_>,
     ) -> Result<(Arc<Route>, Arc<Release>), Arc<PackageError>> {
         let release = match candidate {
-            Candidate::Release(position) => match self.was_read_ahead(position) {
+            Candidate::Release(position) => match self.known_line(position) {
                 Some(release) => release,
-                None => Arc::new(self.line(position)?),
+                None => {
+                    let release = Arc::new(self.line(position)?);
+                    lock(&self.read).push((position, Arc::clone(&release)));
+                    release
+                }
             },
             Candidate::Revision(untagged) => {
                 let known = lock(&self.untagged).get(&*untagged.commit).cloned();
@@ -194,15 +192,14 @@ impl Package {
         Ok((Arc::clone(&self.route), release))
     }
 
-    /// Reads a line before anybody asks for it. Why it cannot be read is told to whoever does.
-    pub(super) fn read_ahead(&self, position: Position) {
-        let release = self.line(position).ok().map(|release| (position, Arc::new(release)));
-        lock(&self.ahead).extend(release);
+    /// Whether somebody asked for a line before.
+    pub(super) fn has_read(&self, position: Position) -> bool {
+        self.known_line(position).is_some()
     }
 
-    fn was_read_ahead(&self, position: Position) -> Option<Arc<Release>> {
-        let ahead = lock(&self.ahead);
-        ahead.iter().find(|(at, _)| *at == position).map(|(_, release)| Arc::clone(release))
+    fn known_line(&self, position: Position) -> Option<Arc<Release>> {
+        let read = lock(&self.read);
+        read.iter().find(|(at, _)| *at == position).map(|(_, release)| Arc::clone(release))
     }
 
     fn line(&self, position: Position) -> Result<Release, PackageError> {
@@ -452,8 +449,7 @@ impl Package {
         candidate: Candidate<'_>,
     ) -> Result<Option<Arc<Details>>, Arc<PackageError>> {
         let Candidate::Release(position) = candidate else { return Ok(None) };
-        let is_in_line = self.route.provider.name() == "hub";
-        if is_in_line || self.releases.details(position).is_some() {
+        if self.is_complete() || self.releases.details(position).is_some() {
             return Ok(None);
         }
         self.requirements(shared, candidate)?;

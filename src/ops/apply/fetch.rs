@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Digest, Location, Release, SafeUrl, TreeWriter};
+use mu_provider::{Digest, Location, Release, SafeUrl, Soon, TreeWriter};
 
 use crate::fs;
 use crate::guard::{self, lock};
@@ -95,7 +95,7 @@ impl<'run> Fetching<'run> {
                 !is_empty && package.digest.is_some_and(|digest| session.store.contains(&digest));
             if is_there && !package.source.is_folder() {
                 reused += 1;
-                if is_checked(package) && resolved.releases.contains_key(&index) {
+                if is_checked(session, package) && resolved.releases.contains_key(&index) {
                     present.push(index);
                 }
             } else {
@@ -221,7 +221,7 @@ impl<'run> Fetching<'run> {
         }
         // Why it cannot be asked for is said where the package is fetched.
         if let Ok((route, release)) = self.way(number) {
-            route.provider.prefetch(&route.location, &release);
+            route.provider.soon(&route.location, Soon::Fetch(&release));
         }
     }
 
@@ -388,7 +388,7 @@ fn route_of(
             format!("the source `{}` of `{}` in Mu.lock is no place", package.source, package.id),
         )
     };
-    let is_git = package.source.provider == "git";
+    let is_repository = provider.is_repository();
     let registry = session.index().registry(&package.id);
     let mut location = if package.source.is_folder() {
         let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
@@ -419,9 +419,9 @@ fn route_of(
         };
         // A registry of the settings may serve only what is below a prefix of the id.
         let path = registry.map_or_else(|| package.id.name_str(), |(_, rest)| rest);
-        Location::new(root, if is_git { "" } else { path })
+        Location::new(root, if is_repository { "" } else { path })
     };
-    if is_git {
+    if is_repository {
         location.folder = Some(package.folder.clone().unwrap_or_default());
     }
     location.insecure =

@@ -17,9 +17,6 @@ use crate::manifest::{Head, JSON_NAME, Manifest, ManifestError, YAML_NAME};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Reference, Version};
 
-/// The provider whose index says what is chosen.
-const HUB: &str = "hub";
-
 /// A package whose content is on this machine.
 pub(crate) struct Content<'a> {
     /// What was chosen.
@@ -33,8 +30,9 @@ pub(crate) struct Content<'a> {
 }
 
 /// Whether a package's manifest has to be looked at.
-pub(crate) fn is_checked(package: &LockedPackage) -> bool {
-    package.source.provider == HUB
+pub(crate) fn is_checked(session: &Session, package: &LockedPackage) -> bool {
+    let provider = session.index().providers().get(&package.source.provider);
+    provider.is_ok_and(|provider| provider.names_are_binding())
 }
 
 /// Checks that a package is what was chosen. `route` says where it comes from, which is asked for only if it must be.
@@ -47,7 +45,7 @@ pub(crate) fn check(
     content: &Content<'_>,
     route: &dyn Fn() -> Result<Route, CommandError>,
 ) -> Result<(), CommandError> {
-    if !is_checked(content.package) {
+    if !is_checked(session, content.package) {
         return Ok(());
     }
     let text = content.manifest.and_then(|bytes| std::str::from_utf8(bytes).ok());

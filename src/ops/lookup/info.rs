@@ -134,7 +134,7 @@ fn in_full(route: &Route, release: Release) -> Release {
         || release.website.is_some()
         || !release.keywords.is_empty()
         || !release.maintainers.is_empty();
-    if says_something || route.provider.name() != "hub" {
+    if says_something || !route.provider.lines_are_complete() {
         return release;
     }
     // Whoever says that something is known, and nothing of it, is sent the file itself.

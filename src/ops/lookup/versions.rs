@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::index::releases::{Details, Position, Releases};
-use crate::index::{Candidate, Universe as _};
+use crate::index::{Candidate, Level};
 use crate::lock::Source;
 use crate::manifest::{API_VERSION, Manifest};
 use crate::ops::explain::failure::unavailable;
@@ -150,7 +150,7 @@ impl Listing<'_> {
         let asked = if sieve.asks_for_details() { &all } else { positions };
         if self.releases.is_repository() {
             let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
-            self.session.index().expect_requirements(&expected.collect::<Vec<_>>());
+            self.session.index().ask_ahead(Level::Requirements(&expected.collect::<Vec<_>>()));
         }
         let known: Vec<(Position, Option<Details>)> = asked
             .iter()

@@ -183,7 +183,7 @@ impl<'a> Copying<'a> {
             let (index, candidate) = (self.session.index(), Candidate::Release(position));
             let failed = |error| unavailable(self.session, error);
             let (route, _) = index.release(id, candidate).map_err(failed)?;
-            if route.provider.name() != "hub" {
+            if !route.provider.lines_are_complete() {
                 break;
             }
             let requirements = index.requirements(&releases, candidate).map_err(failed)?;
@@ -205,7 +205,7 @@ impl<'a> Copying<'a> {
             let candidate = Candidate::Release(position);
             let release = session.index().release(id, candidate);
             let (route, release) = release.map_err(|error| unavailable(session, error))?;
-            if route.provider.name() != "hub" {
+            if !route.provider.lines_are_complete() {
                 self.mirrored.elsewhere.push(id.clone());
                 return Ok(());
             }

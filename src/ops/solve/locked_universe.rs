@@ -7,8 +7,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::index::releases::{Details, Entry, Position, Releases};
-use crate::index::{Candidate, Index, Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::index::releases::{Details, Entry, Releases};
+use crate::index::{
+    Candidate, Index, Level, Requirement, Revision, Unavailable, Universe, Untagged,
+};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::ops::requirements::is_overridden_alike;
@@ -46,7 +48,7 @@ impl<'a> LockedUniverse<'a> {
             let Some(requirements) = requirements(lock, package) else {
                 continue;
             };
-            let releases = Arc::new(releases(package));
+            let releases = Arc::new(releases(session, package));
             packages.insert(package.id.clone(), Held { package, releases, requirements });
         }
         let ids = lock.replaced.iter().map(|replaced| replaced.id.clone());
@@ -57,20 +59,13 @@ impl<'a> LockedUniverse<'a> {
         Self { index: session.index(), replaced: replaced.collect(), packages }
     }
 
-    /// The versions that the index must be asked about.
-    fn unknown(&self, versions: &[(Arc<Releases>, Position)]) -> Vec<(Arc<Releases>, Position)> {
-        let is_unknown =
-            |(releases, _): &&(Arc<Releases>, Position)| !self.packages.contains_key(releases.id());
-        versions.iter().filter(is_unknown).cloned().collect()
-    }
-
     /// Whether the index need not be asked about a package.
     fn has(&self, id: &PackageId) -> bool {
         self.packages.contains_key(id) || self.replaced.contains_key(id)
     }
 }
 
-fn releases(package: &LockedPackage) -> Releases {
+fn releases(session: &Session, package: &LockedPackage) -> Releases {
     let id = package.id.clone();
     let is_untagged = package.commit.is_some() && !has_version_tag(package);
     let entries = match package.parsed_version().filter(|_| !is_untagged) {
@@ -81,7 +76,8 @@ fn releases(package: &LockedPackage) -> Releases {
         }
         None => Vec::new(),
     };
-    if package.source.provider == "git" {
+    let provider = session.index().providers().get(&package.source.provider);
+    if provider.is_ok_and(|provider| provider.is_repository()) {
         Releases::repository(id, entries)
     } else {
         Releases::registry(id, entries)
@@ -220,16 +216,16 @@ impl Universe for LockedUniverse<'_> {
         }
     }
 
-    fn expect(&self, ids: &[PackageId]) {
-        let unknown: Vec<PackageId> = ids.iter().filter(|id| !self.has(id)).cloned().collect();
-        self.index.expect(&unknown);
-    }
-
-    fn expect_requirements(&self, versions: &[(Arc<Releases>, Position)]) {
-        self.index.expect_requirements(&self.unknown(versions));
-    }
-
-    fn expect_chosen(&self, versions: &[(Arc<Releases>, Position)]) {
-        self.index.expect_chosen(&self.unknown(versions));
+    fn expect(&self, level: Level<'_>) {
+        match level {
+            Level::Releases(ids) => {
+                let unknown = ids.iter().filter(|id| !self.has(id)).cloned();
+                self.index.expect(Level::Releases(&unknown.collect::<Vec<_>>()));
+            }
+            Level::Requirements(versions) => {
+                let unknown = versions.iter().filter(|(releases, _)| !self.has(releases.id()));
+                self.index.expect(Level::Requirements(&unknown.cloned().collect::<Vec<_>>()));
+            }
+        }
     }
 }

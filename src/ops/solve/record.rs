@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
 use rustc_hash::FxHashMap;
 
-use crate::index::{Requirement, Route, moved_to};
+use crate::index::{Candidate, Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable;
@@ -42,10 +42,18 @@ pub(crate) fn record(
         .iter()
         .map(|warning| describe(requirements.resolution, warning))
         .collect();
-    for chosen in &selection.packages {
+    let kept = |chosen: &Chosen| {
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
-        let kept =
-            known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package));
+        known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package))
+    };
+    let kept: Vec<Option<&LockedPackage>> = selection.packages.iter().map(kept).collect();
+    let new = selection.packages.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+    let lines = new.filter_map(|(chosen, _)| match chosen.candidate()? {
+        Candidate::Release(position) => Some((chosen.source().clone(), position)),
+        Candidate::Revision(_) => None,
+    });
+    session.index().read_lines_ahead(lines.collect());
+    for (chosen, kept) in selection.packages.iter().zip(kept) {
         let mut package = match kept {
             Some(package) => package.clone(),
             None if chosen.is_local() => local_entry(session, requirements, chosen),

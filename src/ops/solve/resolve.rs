@@ -271,7 +271,7 @@ pub fn select(
     request: &mut Request,
 ) -> Result<Selection, Failure> {
     let selection = ask(session, request, |request| strategy.select(universe, request));
-    session.index().forget_hints();
+    session.index().forget_guesses();
     selection
 }
 

@@ -22,8 +22,6 @@ pub(super) fn select(universe: &dyn Universe, request: &Request) -> Result<Selec
         }
         result => result?,
     };
-    let chosen = list.chosen.values().map(|&visit| &list.visits[visit]);
-    world.expect_chosen(chosen.map(|visit| (visit.place, visit.position)));
     Ok(gather(&mut world, &list)?)
 }
 

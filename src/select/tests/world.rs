@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use crate::index::releases::{Details, Entry, Position, Releases};
-use crate::index::{Candidate, Requirement, Revision, Unavailable, Universe, Untagged};
+use crate::index::{Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged};
 use crate::reference::{Defaults, PackageId, Reference, Version, VersionSpec};
 
 /// A package id; without a base it is at `hub.mu.com`.
@@ -186,17 +186,14 @@ impl Universe for Memory {
         Ok(listed.filter(|id| id.base() == near.base()).cloned().collect())
     }
 
-    fn expect(&self, ids: &[PackageId]) {
+    fn expect(&self, level: Level<'_>) {
+        let Level::Releases(ids) = level else { return };
         let mut asked = self.log();
         let known: BTreeSet<_> = asked.waves.iter().flatten().cloned().collect();
         let new: BTreeSet<_> = ids.iter().filter(|id| !known.contains(id)).cloned().collect();
         if !new.is_empty() {
             asked.waves.push(new);
         }
-    }
-
-    fn is_at_hand(&self) -> bool {
-        self.is_at_hand
     }
 
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {

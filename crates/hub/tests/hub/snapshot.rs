@@ -7,7 +7,9 @@ use std::sync::Arc;
 use mu_hub::{Hub, Place};
 use mu_provider::conformance::server::{Reply, TestServer};
 use mu_provider::http::{Http, HttpOptions};
-use mu_provider::{Folder, Limits, Listing, Location, Provider as _, Release, Silent, TreeWriter};
+use mu_provider::{
+    Folder, Limits, Listing, Location, Provider as _, Release, Silent, Soon, TreeWriter,
+};
 use mu_provider_hub::{HubOptions, HubProvider};
 use object_store::memory::InMemory;
 use serde_json::json;
@@ -61,7 +63,7 @@ impl Reader {
         server: &TestServer,
         packages: usize,
     ) -> BTreeMap<String, (Release, Option<String>)> {
-        self.provider.expect(&at(server, "").root, packages);
+        self.provider.soon(&at(server, ""), Soon::List { packages, leads_on: false });
         let names = (0..packages).map(|number| format!("many/n{number}"));
         names
             .map(|name| match self.list(server, &name, None) {
@@ -101,7 +103,7 @@ fn a_reader_that_wants_much_reads_all_at_once() {
     }
     // What the snapshot does not name is not there.
     let reader = Reader::new();
-    reader.provider.expect(&at(&server, "").root, 100);
+    reader.provider.soon(&at(&server, ""), Soon::List { packages: 100, leads_on: false });
     assert!(matches!(reader.list(&server, "nothing", None), Listing::Absent { .. }));
 
     // The next run asks once, and after a change for what has changed.

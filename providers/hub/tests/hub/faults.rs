@@ -1,10 +1,13 @@
 //! Servers that break off, lie, lead elsewhere, or have other bytes than they promised.
 
 use mu_provider::conformance::server::{Reply, Seen, TestServer};
-use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent};
+use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent, Soon};
 
 use crate::client::{Client, chain, impatient, options};
 use crate::place::{archive, at, gzip, locked, noise, sha256};
+
+/// What a hub is told of which a hundred packages will be listed.
+const HUNDRED: Soon<'_> = Soon::List { packages: 100, leads_on: false };
 
 fn package() -> Vec<u8> {
     archive(&[("Mu.yaml", b"name: a\n", false)])
@@ -37,7 +40,7 @@ fn an_archive_that_is_expected_is_asked_for_once() {
     let server = TestServer::start(|_, _| Reply::body(package()));
     let client = Client::new();
     let location = at(&server.url(""), "a");
-    client.provider.prefetch(&location, &release(&package()));
+    client.provider.soon(&location, Soon::Fetch(&release(&package())));
     client.fetch(&location, &release(&package())).expect("comes");
     assert_eq!(server.requests(), ["GET /packs/a/a-1.0.0.tgz"]);
     client.fetch(&location, &release(&package())).expect("comes again");
@@ -273,7 +276,7 @@ fn a_snapshot_that_is_more_than_was_told_is_not_taken() {
         let server = with_snapshot(snapshot, digests);
         let client = Client::new();
         let root = server.url("");
-        client.provider.expect(&root, 100);
+        client.provider.soon(&at(&root, "a"), HUNDRED);
         let listing = client.list(&at(&root, "a")).expect("its own file says it");
         assert!(matches!(listing, Listing::Found(_)), "{listing:?}");
         let said = client.said();
@@ -296,7 +299,7 @@ fn a_snapshot_with_more_lines_than_digests_is_not_taken() {
         digests,
     );
     let client = Client::new();
-    client.provider.expect(&server.url(""), 100);
+    client.provider.soon(&at(&server.url(""), "a"), HUNDRED);
     let Listing::Found(found) = client.list(&at(&server.url(""), "a")).expect("is there") else {
         panic!("is there")
     };

@@ -111,6 +111,12 @@ pub(super) fn encode(record: &Record) -> Option<Written> {
     Some(Written { near: Arc::new(whole), far: Arc::new(far) })
 }
 
+/// Reads the validator of a record.
+pub(super) fn decode_validator(bytes: &[u8]) -> Option<String> {
+    let mut reader = Reader::new(bytes);
+    Some(reader.beginning()?.1?.to_owned())
+}
+
 /// Reads the record that is at `place` in `near`; packages are most likely below `root`.
 pub(super) fn decode(
     near: &Arc<Vec<u8>>,
@@ -121,14 +127,10 @@ pub(super) fn decode(
     let end = place.end;
     let mut reader = Reader { bytes: near.get(..end)?, at: place.start };
     let (checked, max_age) = reader.times()?;
-    let flags = reader.byte()?;
-    let length = usize::try_from(reader.number()?).ok()?;
-    let begin = reader.at;
-    let texts = reader.take(length)?;
-    let validator = match flags & VALIDATOR {
-        0 => None,
-        _ => Some(reader.text(texts)?.to_owned()),
-    };
+    reader.at = place.start;
+    let (flags, validator, texts_at) = reader.beginning()?;
+    let validator = validator.map(str::to_owned);
+    let texts = near.get(texts_at.clone())?;
     let mut record = Record { checked, max_age, validator, listing: None, tried: Vec::new() };
     if flags & LISTING == 0 {
         for _ in 0..reader.number()? {
@@ -159,7 +161,7 @@ pub(super) fn decode(
     if line_begin as usize != end {
         return None;
     }
-    let lines = Lines { near: Arc::clone(near), texts: begin..begin + length, far };
+    let lines = Lines { near: Arc::clone(near), texts: texts_at, far };
     record.listing = Some(Listing { location, heads, lines });
     Some(record)
 }
@@ -332,6 +334,20 @@ impl<'bytes> Reader<'bytes> {
     pub(super) fn times(&mut self) -> Option<(i64, u32)> {
         let checked = self.long()?;
         Some((checked, u32::from_le_bytes(self.take(4)?.try_into().ok()?)))
+    }
+
+    /// What every record begins with: its flags, its validator, and where its texts are.
+    fn beginning(&mut self) -> Option<(u8, Option<&'bytes str>, Range<usize>)> {
+        self.times()?;
+        let flags = self.byte()?;
+        let length = usize::try_from(self.number()?).ok()?;
+        let begin = self.at;
+        let texts = self.take(length)?;
+        let validator = match flags & VALIDATOR {
+            0 => None,
+            _ => Some(self.text(texts)?),
+        };
+        Some((flags, validator, begin..begin + length))
     }
 
     pub(super) fn text<'texts>(&mut self, texts: &'texts [u8]) -> Option<&'texts str> {

@@ -1,0 +1,223 @@
+//! What is asked before it is needed: told levels of the graph, it asks the network by all threads of the pool, and reads what
+//! is on this machine by one of them at most.
+//!
+//! Decides nothing: whoever needs an answer that is not there yet gets it as if nothing had been asked ahead.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mu_provider::{SafeUrl, Soon};
+
+use crate::index::releases::{Position, Releases};
+use crate::index::routes::Route;
+use crate::index::universe::{Candidate, Level};
+use crate::index::{Index, Shared};
+use crate::reference::PackageId;
+
+/// Less than this is read without another thread, if it is on this machine.
+const MANY: usize = 16;
+
+/// How many packages are asked for in a run because another may lead to them, at most.
+const MOST_GUESSES: usize = 4_096;
+
+/// After so many of them that are not there, no others are asked for.
+const MOST_IN_VAIN: usize = 32;
+
+/// Packages that were asked for because another may lead to them.
+#[derive(Debug, Default)]
+pub(super) struct Guesses {
+    made: AtomicUsize,
+    in_vain: AtomicUsize,
+}
+
+/// What has to be done for an answer about a package, as far as that is known.
+enum Distance {
+    /// It is in the cache, and fresh.
+    Here,
+    /// It is in the cache, and this one of its registry may say at once that nothing changed.
+    Remembered(Route),
+    /// Its registry is asked for it.
+    Away,
+}
+
+/// What is known of a package's place without asking.
+type Registry = (String, SafeUrl);
+
+impl Index {
+    /// Asks for a level of the graph without waiting for the answers.
+    pub fn ask_ahead(&self, level: Level<'_>) {
+        match level {
+            Level::Releases(ids) => self.ask_for_releases(ids, true),
+            Level::Requirements(versions) => {
+                for (releases, position) in versions {
+                    self.ask_for_requirements(releases, *position);
+                }
+            }
+        }
+    }
+
+    /// Asks for the releases of packages without waiting for the answers; `leads_on` says that what they depend on will be
+    /// asked for, too.
+    pub fn ask_for_releases(&self, ids: &[PackageId], leads_on: bool) {
+        let shared = &self.shared;
+        let (mut here, mut away) = (Vec::new(), Vec::new());
+        let mut remembered: HashMap<Registry, Vec<(PackageId, Route)>> = HashMap::new();
+        for id in ids {
+            if (shared.options.is_local)(id) || shared.is_known(id) {
+                continue;
+            }
+            match shared.distance(id) {
+                Distance::Here => here.push(id.clone()),
+                Distance::Away => away.push(id.clone()),
+                Distance::Remembered(route) => {
+                    let registry = (route.provider.name().to_owned(), route.location.root.clone());
+                    remembered.entry(registry).or_default().push((id.clone(), route));
+                }
+            }
+        }
+        shared.announce(&away, leads_on);
+        // One alone is asked for at once by whoever needs it.
+        if ids.len() == 1 {
+            return;
+        }
+        for id in away {
+            shared.ask(id);
+        }
+        for packages in remembered.into_values() {
+            let shared = Arc::clone(shared);
+            self.shared.pool.run(move || shared.ask_for_changed(packages));
+        }
+        if here.len() >= MANY {
+            let shared = Arc::clone(shared);
+            self.shared.pool.run(move || shared.read_from_the_end(&here));
+        }
+    }
+
+    /// Asks what a version requires, if somebody has to be asked for that.
+    fn ask_for_requirements(&self, releases: &Arc<Releases>, position: Position) {
+        let package = self.shared.loaded(releases.id());
+        if package.is_some_and(|package| package.is_complete()) {
+            return;
+        }
+        let (shared, releases) = (Arc::clone(&self.shared), Arc::clone(releases));
+        self.shared.pool.run(move || {
+            // A failure is remembered with the answer, and met by whoever really needs it.
+            if let Ok(package) = shared.package(releases.id()) {
+                drop(package.requirements(&shared, Candidate::Release(position)));
+            }
+        });
+    }
+
+    /// Reads the lines of versions from the last on, for whoever needs them from the first on; only if there are many.
+    pub fn read_lines_ahead(&self, versions: Vec<(PackageId, Position)>) {
+        if versions.len() < MANY {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        self.shared.pool.run(move || {
+            for (id, position) in versions.iter().rev() {
+                let Some(package) = shared.loaded(id) else { continue };
+                // There the two have met.
+                if package.has_read(*position) {
+                    break;
+                }
+                drop(package.release(Candidate::Release(*position)));
+            }
+        });
+    }
+}
+
+impl Shared {
+    /// Asks for a package by the next thread that is free.
+    fn ask(self: &Arc<Self>, id: PackageId) {
+        let shared = Arc::clone(self);
+        self.pool.run(move || drop(shared.package(&id)));
+    }
+
+    /// Asks for those packages of one registry that may have changed by all threads, and reads the others by this one.
+    fn ask_for_changed(self: &Arc<Self>, packages: Vec<(PackageId, Route)>) {
+        let mut unchanged = Vec::with_capacity(packages.len());
+        for (id, route) in packages {
+            if self.is_unchanged(&route) {
+                unchanged.push(id);
+            } else {
+                self.ask(id);
+            }
+        }
+        self.read_from_the_end(&unchanged);
+    }
+
+    fn is_unchanged(&self, Route { provider, location }: &Route) -> bool {
+        let cache = self.cache(provider.name(), &location.root).ok();
+        let validator = cache.and_then(|cache| cache.validator(&location.path));
+        validator.is_some_and(|validator| {
+            provider.is_unchanged(location, &validator, &*self.options.progress)
+        })
+    }
+
+    /// Begins with the last, for whoever wants them begins with the first; where the two meet, all are read.
+    fn read_from_the_end(&self, ids: &[PackageId]) {
+        let unread = ids.iter().rev().take_while(|id| !self.is_known(id));
+        unread.for_each(|id| drop(self.package(id)));
+    }
+
+    fn distance(&self, id: &PackageId) -> Distance {
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        let Some(route) = self.routes.known(id, &known) else { return Distance::Away };
+        let cache = self.cache(route.provider.name(), &route.location.root).ok();
+        match cache.and_then(|cache| cache.times(&route.location.path)) {
+            None => Distance::Away,
+            Some((checked, max_age)) if self.is_fresh(checked, max_age) => Distance::Here,
+            Some(_) => Distance::Remembered(route),
+        }
+    }
+
+    /// Tells each provider how many packages it will be asked for of which nothing is in the cache.
+    fn announce(&self, ids: &[PackageId], leads_on: bool) {
+        let mut unknown: HashMap<Registry, (Route, usize)> = HashMap::new();
+        for id in ids {
+            if let Some(route) = self.unknown_route(id) {
+                let place = (route.provider.name().to_owned(), route.location.root.clone());
+                unknown.entry(place).or_insert((route, 0)).1 += 1;
+            }
+        }
+        for (Route { provider, location }, packages) in unknown.into_values() {
+            provider.soon(&location, Soon::List { packages, leads_on });
+        }
+    }
+
+    /// Asks for packages that the one at `route` may lead to, when there is nothing else to do.
+    pub(super) fn follow(&self, id: &PackageId, route: &Route, names: &[String]) {
+        let (Some(prefix), Some(shared)) =
+            (id.as_str().strip_suffix(route.location.path.as_str()), self.this.upgrade())
+        else {
+            return;
+        };
+        for name in names {
+            let Ok(id) = PackageId::parse(&format!("{prefix}{name}")) else { continue };
+            // A registry speaks of its own packages alone.
+            let is_its_own = self.unknown_route(&id).is_some_and(|other| {
+                (other.provider.name(), &other.location.root)
+                    == (route.provider.name(), &route.location.root)
+            });
+            if is_its_own
+                && !self.is_known(&id)
+                && !(self.options.is_local)(&id)
+                && self.guesses.made.fetch_add(1, Ordering::Relaxed) < MOST_GUESSES
+            {
+                let shared = Arc::clone(&shared);
+                self.pool.guess(move || shared.try_guess(&id));
+            }
+        }
+    }
+
+    fn try_guess(&self, id: &PackageId) {
+        let in_vain = &self.guesses.in_vain;
+        if in_vain.load(Ordering::Relaxed) < MOST_IN_VAIN
+            && !self.package(id).is_ok_and(|package| package.releases().tried().is_none())
+        {
+            in_vain.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
