@@ -9,26 +9,28 @@ use pubgrub::VersionSet;
 
 use crate::index::Unavailable;
 use crate::reference::PackageId;
+use crate::select::node::{Need, Place};
 use crate::select::positions::PositionSet;
-use crate::select::world::{Ask, AskSet, World};
+use crate::select::world::{NeedSet, World};
 
 /// Walks the graph level by level.
 pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     let roots = world.roots().to_vec();
     let required = roots.iter().flat_map(|root| &root.requirements);
-    let mut wave: Vec<Ask> = required.map(|requirement| world.ask_for(requirement)).collect();
+    let mut wave: Vec<Need> =
+        required.map(|requirement| world.packages.need_for(requirement)).collect();
     let request = world.request();
     let own = request.local.keys().chain(request.replaced.keys());
     let mut seen: FxHashSet<PackageId> = own.cloned().collect();
-    let mut met = AskSet::default();
+    let mut met = NeedSet::default();
     while !wave.is_empty() {
-        wave.retain(|&ask| met.insert(ask) && !seen.contains(&world.requirement(ask).id));
+        wave.retain(|&need| met.insert(need) && !seen.contains(&world.requirement(need).id));
         wave.sort_unstable_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
-        world.expect(wave.iter().map(|&ask| &world.requirement(ask).id));
-        let mut wanted: FxHashMap<usize, PositionSet> = FxHashMap::default();
-        for &ask in &wave {
-            seen.insert(world.requirement(ask).id.clone());
-            let (place, set) = world.answer(ask)?;
+        world.packages.expect(wave.iter().map(|&need| &world.requirement(need).id));
+        let mut wanted: FxHashMap<Place, PositionSet> = FxHashMap::default();
+        for &need in &wave {
+            seen.insert(world.requirement(need).id.clone());
+            let (place, set) = world.packages.meaning(need)?;
             let common = wanted.get(&place).map(|before| before.intersection(set));
             let common = common.filter(|common| !common.is_empty());
             wanted.insert(place, common.unwrap_or_else(|| set.clone()));
@@ -38,10 +40,10 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
             .filter_map(|(place, set)| Some((place, world.package(place).likely(&set)?)))
             .collect();
         choices.sort_unstable();
-        world.expect_requirements(&choices);
+        world.packages.expect_requirements(&choices);
         wave.clear();
         for (place, position) in choices {
-            wave.extend_from_slice(&world.asks_of(place, position)?);
+            wave.extend_from_slice(&world.packages.needs_of(place, position)?);
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use crate::select::candidates::Candidates;
 use crate::select::conflict::Clash;
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
+use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
@@ -18,7 +19,7 @@ use crate::select::world::World;
 /// out.
 pub(super) fn describe(
     world: &World<'_>,
-    place: usize,
+    place: Place,
     asked: Vec<Vec<String>>,
     wanted: &PositionSet,
 ) -> Clash {

@@ -14,7 +14,7 @@ use crate::select::clash;
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
 use crate::select::fold::Versions;
-use crate::select::node::{Edge, Kind, Node};
+use crate::select::node::{Edge, Kind, Node, Place};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Answer, PATIENCE, Proof};
 use crate::select::stand_ins;
@@ -35,7 +35,8 @@ const HARD: usize = 10 * PATIENCE;
 pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
     let groups = in_order(smallest(world, proof)?);
     let base = world.request().settings.base.clone();
-    let mut conflict = Conflict { statistics: world.statistics(), base, ..Conflict::default() };
+    let mut conflict =
+        Conflict { statistics: world.packages.statistics(), base, ..Conflict::default() };
     let mut nodes: Vec<Node> = Vec::new();
     conflict.untold = groups.len().saturating_sub(FACTS);
     for group in groups.iter().take(FACTS) {
@@ -68,7 +69,7 @@ fn each_once(facts: Vec<Fact>) -> Vec<Fact> {
 /// Drops what is asked from outside as long as the rest still cannot be met. The facts of one refutation are minimal among
 /// themselves, but another refutation may need fewer roots. Where the search was hard it is not tried for ever.
 fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavailable> {
-    let effort = PATIENCE + world.steps().min(HARD);
+    let effort = PATIENCE + world.budget.steps().min(HARD);
     let mut groups = core::smallest(proof, effort);
     let mut needed = 0;
     loop {
@@ -159,16 +160,32 @@ fn told(
     position: Position,
 ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
     let mut told = Vec::new();
-    if let Kind::Met(index) = world.kind(link.from) {
-        return Ok(vec![Arc::new(world.met(*index).clone())]);
+    if let Kind::Met(need) = world.kind(link.from) {
+        return Ok(vec![Arc::clone(world.requirement(*need))]);
     }
-    for requirement in world.required_by(link.from, position)? {
+    for requirement in required_by(world, link.from, position)? {
         let edge = world.edge(&requirement)?;
         if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {
             told.push(requirement);
         }
     }
     Ok(told)
+}
+
+/// All that is required at a node that is no way to meet a requirement, as it was written.
+fn required_by(
+    world: &mut World<'_>,
+    node: Node,
+    position: Position,
+) -> Result<Vec<Arc<Requirement>>, Unavailable> {
+    match *world.kind(node) {
+        Kind::Line(line) => world.packages.requirements(line.place, position),
+        Kind::Root | Kind::OneOf => {
+            let requirements = world.roots().iter().flat_map(|root| &root.requirements);
+            Ok(requirements.cloned().map(Arc::new).collect())
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// The facts of a group as a person would tell them: a line for each wording, or one for many.
@@ -204,7 +221,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
             let Link { from: other, to, .. } = other[0];
             world.place(other) == Some(by)
                 && world.place(to) == Some(place)
-                && matches!(world.kind(other), Kind::Package(_) | Kind::Line(..))
+                && matches!(world.kind(other), Kind::Line(_))
         })
         .collect();
     if !std::ptr::eq(alike[0], group) {
@@ -231,7 +248,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
 
 /// Which of the packages at `nodes` something else is used for.
 fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
-    let places: BTreeSet<usize> = nodes.iter().filter_map(|&node| world.place(node)).collect();
+    let places: BTreeSet<Place> = nodes.iter().filter_map(|&node| world.place(node)).collect();
     let packages = places.into_iter().map(|place| world.package(place));
     packages
         .filter_map(|package| {
@@ -263,7 +280,7 @@ fn clash(
 ) -> Result<Option<Clash>, Unavailable> {
     let Some(place) = world.place(node) else { return Ok(None) };
     let kind = world.kind(node);
-    if matches!(kind, Kind::Majors(..) | Kind::Named(..) | Kind::Wanted(_) | Kind::Met(_)) {
+    if matches!(kind, Kind::Majors(..) | Kind::Named(..) | Kind::Requested(_) | Kind::Met(_)) {
         return Ok(None);
     }
     if !left_over(node, groups).is_empty() {
@@ -284,7 +301,7 @@ fn clash(
         let mut matching = PositionSet::empty();
         for link in group {
             for requirement in told(world, link, link.positions.first().unwrap_or(0))? {
-                matching = matching.union(&world.matching(place, &requirement)?);
+                matching = matching.union(&world.packages.matching(place, &requirement)?);
             }
         }
         wanted = wanted.intersection(&matching);

@@ -8,7 +8,7 @@ use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};
 use crate::select::search::{self, Answer};
 use crate::select::strategy::Strategy;
-use crate::select::world::World;
+use crate::select::world::{World, explore, unfinished};
 use crate::select::{
     Change, Failure, Move, Request, Selection, WayOut, ahead, core, diagnose, outcome, raise,
     ways_out,
@@ -62,11 +62,11 @@ pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
         match search::solve(world, usize::MAX)? {
             Answer::Chosen(chosen) => return gather(world, chosen),
             // What nothing led to so far may still help: then the search begins again.
-            Answer::Refuted(proof) if world.explore(&core::reached(&proof))? => {}
+            Answer::Refuted(proof) if explore(world, &core::reached(&proof))? => {}
             Answer::Refuted(proof) => {
                 return Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)));
             }
-            Answer::GivenUp => return Err(Failure::Unfinished(Box::new(world.unfinished()))),
+            Answer::GivenUp => return Err(Failure::Unfinished(Box::new(unfinished(world)))),
         }
     }
 }

@@ -7,32 +7,49 @@ use pubgrub::VersionSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::releases::Position;
-use crate::select::node::{Edge, Node};
+use crate::select::node::{Capability, Edge, Node, Place};
 use crate::select::positions::PositionSet;
 
-/// What is named. A `usize` is a package's place in the world.
+/// What is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Topic {
     /// A revision of a package.
-    Revision(usize, Position),
+    Revision(Place, Position),
     /// A package.
-    Package(usize),
+    Package(Place),
 }
 
-/// How something is named: by a node, and by way of a capability that this one requires, if it is not by name.
-pub(super) type Way = (Node, Option<usize>);
+/// Who names something, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Namer {
+    node: Node,
+    /// The capability that it requires, if it does not name anything by its name.
+    capability: Option<Capability>,
+}
+
+impl Namer {
+    /// Someone who names something by its name.
+    pub(super) fn by_name(node: Node) -> Self {
+        Self { node, capability: None }
+    }
+
+    /// Someone who requires a capability that what is named provides.
+    pub(super) fn by_capability(node: Node, capability: Capability) -> Self {
+        Self { node, capability: Some(capability) }
+    }
+}
 
 /// Who names what.
 #[derive(Debug, Default)]
 pub(super) struct Namers {
     /// Which candidates of those who name it do so.
-    known: FxHashMap<Topic, BTreeMap<Way, PositionSet>>,
+    known: FxHashMap<Topic, BTreeMap<Namer, PositionSet>>,
     handed_out: FxHashSet<Topic>,
 }
 
 impl Namers {
     /// Remembers that a candidate of `by` names something; says whether that comes too late for someone who asked.
-    pub(super) fn note(&mut self, topic: Topic, by: Way, candidate: Position) -> bool {
+    pub(super) fn note(&mut self, topic: Topic, by: Namer, candidate: Position) -> bool {
         let known = self.known.entry(topic).or_default().entry(by).or_default();
         if known.holds(candidate) {
             return false;
@@ -45,20 +62,20 @@ impl Namers {
     pub(super) fn of(&mut self, topic: Topic) -> Option<PositionSet> {
         self.handed_out.insert(topic);
         let namers = self.known.get(&topic);
-        let is_named_by_root =
-            namers.is_some_and(|namers| namers.contains_key(&(Node::ROOT, None)));
+        let root = Namer::by_name(Node::ROOT);
+        let is_named_by_root = namers.is_some_and(|namers| namers.contains_key(&root));
         let count = namers.map_or(0, BTreeMap::len) as Position;
         (!is_named_by_root).then(|| PositionSet::between(0, count))
     }
 
-    /// The edge to one of those who name something, and the capability by way of which.
+    /// The edge to one of those who name something, and the capability by which it does.
     pub(super) fn edge_to_namer(
         &self,
         topic: Topic,
         namer: Position,
-    ) -> Option<(Edge, Option<usize>)> {
-        let (&(node, capability), set) = self.known.get(&topic)?.iter().nth(namer as usize)?;
-        Some((Edge { node, set: set.clone() }, capability))
+    ) -> Option<(Edge, Option<Capability>)> {
+        let (namer, set) = self.known.get(&topic)?.iter().nth(namer as usize)?;
+        Some((Edge { node: namer.node, set: set.clone() }, namer.capability))
     }
 
     /// Forgets what `by` named, and who was told of it; says whether it had named anything.
@@ -66,7 +83,7 @@ impl Namers {
         let mut named = false;
         for namers in self.known.values_mut() {
             let before = namers.len();
-            namers.retain(|way, _| way.0 != by);
+            namers.retain(|namer, _| namer.node != by);
             named |= namers.len() < before;
         }
         if named {
@@ -75,12 +92,12 @@ impl Namers {
         named
     }
 
-    /// Forgets the packages that `by` named by their names, but for some; says whether there were others.
-    pub(super) fn forget_packages_but(&mut self, by: Node, places: &BTreeSet<usize>) -> bool {
+    /// Forgets the packages that `by` named by their names, except for some; says whether there were others.
+    pub(super) fn forget_packages_but(&mut self, by: Node, places: &BTreeSet<Place>) -> bool {
         let mut forgot = false;
         for (topic, namers) in &mut self.known {
             let Topic::Package(place) = topic else { continue };
-            forgot |= !places.contains(place) && namers.remove(&(by, None)).is_some();
+            forgot |= !places.contains(place) && namers.remove(&Namer::by_name(by)).is_some();
         }
         if forgot {
             self.handed_out.clear();

@@ -14,6 +14,7 @@ use crate::select::diagnose;
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 use crate::select::minimal::build::lowest;
+use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::{Request, Root};
@@ -89,7 +90,7 @@ impl<'a> Ceiling<'a> {
         }
         let mut accepted = Vec::new();
         for (by, requirement) in asking {
-            let matching = self.trial.world.matching(place, requirement)?;
+            let matching = self.trial.world.packages.matching(place, requirement)?;
             accepted.push((by.clone(), requirement.to_string(), matching));
         }
         let package = self.trial.world.package(place);
@@ -134,7 +135,7 @@ impl<'a> Ceiling<'a> {
     fn try_it(
         &mut self,
         id: &PackageId,
-        place: usize,
+        place: Place,
         position: Position,
     ) -> Result<Obstacle, Unavailable> {
         let roots: Vec<Root> = self.request.roots.clone();

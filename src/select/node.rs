@@ -1,4 +1,4 @@
-//! The parts of the graph: nodes, what they stand for, and edges. `world` builds it.
+//! The parts of the graph: nodes, what they stand for, edges, and the numbers that all of it goes by. `world` builds it.
 
 use std::fmt;
 
@@ -20,29 +20,59 @@ impl fmt::Display for Node {
     }
 }
 
-/// What a node stands for. A `usize` is a package's place in the world.
+/// A package, by its place among those that were met.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Place(pub(super) usize);
+
+/// A requirement, by its place among those that were met.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Need(pub(super) usize);
+
+/// A capability, by its place among those that were met.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Capability(pub(super) usize);
+
+/// A package that others replace, by its place among those that were met.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Role(pub(super) usize);
+
+/// Versions of a package of which at most one is chosen: all of them, or those with one major where the settings allow
+/// several.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Line {
+    pub(super) place: Place,
+    /// 0 where it is all versions.
+    pub(super) major: u64,
+}
+
+impl Line {
+    /// All lines that a package can have.
+    pub(super) fn all_of(place: Place) -> std::ops::RangeInclusive<Self> {
+        Self { place, major: 0 }..=Self { place, major: u64::MAX }
+    }
+}
+
+/// What a node stands for.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Kind {
     /// All that is asked from outside; has one candidate, 0.
     Root,
-    /// A package.
-    Package(usize),
-    /// The versions of a package with one major.
-    Line(usize, u64),
+    /// A package, or the versions of it with one major.
+    Line(Line),
     /// Which major a requirement is met by. Its candidates are the majors, ascending.
-    Majors(usize, PositionSet),
+    Majors(Place, PositionSet),
     /// That something names a revision. Its candidates are those who do.
-    Named(usize, Position),
+    Named(Place, Position),
     /// That something asks for a package. Its candidates are those who do.
-    Wanted(usize),
-    /// Who provides a capability, by the capability's place. Its candidates are those who can.
-    Capability(usize),
-    /// How a requirement on a package that others replace is met, by the requirement's place: 0 by the package itself,
-    /// and from 1 on by those who replace it.
-    Met(usize),
-    /// Who has the place of a package that others replace, by the place of that package among them: 0 itself, 1 nobody,
-    /// for nobody asks for it, and from 2 on those who replace it.
-    Role(usize),
+    Requested(Place),
+    /// Who provides a capability. Its candidates are those who can.
+    Provided(Capability),
+    /// How a requirement on a package that others replace is met: 0 by the package itself, and from 1 on by those who
+    /// replace it.
+    Met(Need),
+    /// Who has the place of a package that others replace: 0 itself, 1 nobody, for nobody asks for it, and from 2 on
+    /// those who replace it.
+    Role(Role),
     /// That one of several edges is followed. Its candidates are their places in a list.
     OneOf,
 }

@@ -8,16 +8,16 @@ use rustc_hash::FxHashMap;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::node::Node;
+use crate::select::node::{Need, Node, Place};
 use crate::select::selection::CAPABILITY;
-use crate::select::world::{Ask, World};
+use crate::select::world::{ChosenProvider, World};
 use crate::select::{Asker, Chosen, Demand, Origin, Replaced, Selection, Warning};
 
 /// A chosen package: the workspace's own, or its place and position in the world.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Target {
     Local(PackageId),
-    Candidate(usize, Position),
+    Candidate(Place, Position),
 }
 
 /// A chosen package on its way into the selection.
@@ -32,7 +32,7 @@ struct Draft {
 }
 
 /// Someone who asks for something.
-pub(super) type Asked = (Asker, Ask);
+pub(super) type Asked = (Asker, Need);
 
 /// The selection in which each node's candidate is the one that `choices` says, with whatever `besides` is asked for by
 /// versions that were not chosen.
@@ -64,7 +64,7 @@ struct Gathering<'g, 'w> {
     /// Those whose requirements were not followed yet.
     open: Vec<usize>,
     /// Where requirements lead that were followed before.
-    followed: FxHashMap<Ask, Followed>,
+    followed: FxHashMap<Need, Followed>,
     /// Packages that something else is used for: what that is, and who asks for them.
     replaced: BTreeMap<PackageId, (PackageId, Vec<Demand>)>,
     warnings: Vec<Warning>,
@@ -84,8 +84,8 @@ impl Gathering<'_, '_> {
     fn walk(&mut self, besides: &[Asked]) -> Result<(), Unavailable> {
         for root in &self.world.roots().to_vec() {
             for requirement in &root.requirements {
-                let ask = self.world.ask_for(requirement);
-                self.follow(Asker::Root(root.by.clone()), ask)?;
+                let need = self.world.packages.need_for(requirement);
+                self.follow(Asker::Root(root.by.clone()), need)?;
             }
         }
         for (name, by) in &self.world.request().own.requires {
@@ -93,26 +93,26 @@ impl Gathering<'_, '_> {
                 self.follow_capability(Asker::Root(root.clone()), own, name);
             }
         }
-        for (by, ask) in besides {
-            self.follow(by.clone(), *ask)?;
+        for (by, need) in besides {
+            self.follow(by.clone(), *need)?;
         }
         while let Some(draft) = self.open.pop() {
             let Target::Candidate(place, position) = self.drafts[draft].target else { continue };
             let by = self.world.package(place).id().clone();
             let mut dependencies = Vec::new();
-            for &ask in self.world.asks_of(place, position)?.iter() {
-                let dependency = self.follow(Asker::Package(by.clone()), ask)?;
+            for &need in self.world.packages.needs_of(place, position)?.iter() {
+                let dependency = self.follow(Asker::Package(by.clone()), need)?;
                 // It may ask for what it replaces.
-                if *self.id(dependency) != by || self.world.requirement(ask).id == by {
+                if *self.id(dependency) != by || self.world.requirement(need).id == by {
                     dependencies.push(dependency);
                 }
             }
-            let (provides, requires) = self.world.capabilities_of(place, position)?;
+            let (provides, requires) = self.world.packages.capabilities_of(place, position)?;
             for name in &requires {
                 let asker = Asker::Package(by.clone());
                 dependencies.extend(self.follow_capability(asker, &by, name));
             }
-            let replaces = self.world.declared_replaces(place, position)?;
+            let replaces = self.world.packages.declared_replaces(place, position)?;
             let Draft { target, requested, .. } = &mut self.drafts[draft];
             let (target, requested) = (target.clone(), std::mem::take(requested));
             self.drafts[draft] =
@@ -122,20 +122,20 @@ impl Gathering<'_, '_> {
     }
 
     /// Notes that `by` asks for something; gives the draft of what meets it.
-    fn follow(&mut self, by: Asker, ask: Ask) -> Result<usize, Unavailable> {
-        let Followed { draft, asked, reference } = match self.followed.get(&ask) {
+    fn follow(&mut self, by: Asker, need: Need) -> Result<usize, Unavailable> {
+        let Followed { draft, asked, reference } = match self.followed.get(&need) {
             Some(known) => known.clone(),
             None => {
-                let found = self.find(ask)?;
-                self.followed.insert(ask, found.clone());
+                let found = self.find(need)?;
+                self.followed.insert(need, found.clone());
                 found
             }
         };
         if matches!(self.drafts[draft].target, Target::Local(_)) {
-            self.check_local(&by, ask);
+            self.check_local(&by, need);
         }
         let demand = Demand { by, asked, reference };
-        let (by, id) = (self.id(draft), &self.world.requirement(ask).id);
+        let (by, id) = (self.id(draft), &self.world.requirement(need).id);
         if by == id {
             self.drafts[draft].requested.push(demand);
         } else {
@@ -147,9 +147,9 @@ impl Gathering<'_, '_> {
         Ok(draft)
     }
 
-    fn find(&mut self, ask: Ask) -> Result<Followed, Unavailable> {
-        let target = self.target(ask)?;
-        let requirement = self.world.requirement(ask);
+    fn find(&mut self, need: Need) -> Result<Followed, Unavailable> {
+        let target = self.target(need)?;
+        let requirement = self.world.requirement(need);
         let reference = match target {
             Target::Local(_) => None,
             Target::Candidate(place, _) => self.world.package(place).reference(requirement),
@@ -165,8 +165,8 @@ impl Gathering<'_, '_> {
     /// Notes that `by` asks for a capability; gives the draft of what provides it, unless that is `by` itself.
     fn follow_capability(&mut self, by: Asker, own: &PackageId, name: &str) -> Option<usize> {
         let target = match self.provider(name)? {
-            Ok((place, position)) => Target::Candidate(place, position),
-            Err(local) => Target::Local(local),
+            ChosenProvider::Package(place, position) => Target::Candidate(place, position),
+            ChosenProvider::Local(local) => Target::Local(local),
         };
         if own == id_of(self.world, &target) {
             return None;
@@ -178,8 +178,8 @@ impl Gathering<'_, '_> {
         Some(draft)
     }
 
-    fn provider(&self, name: &str) -> Option<Result<(usize, Position), PackageId>> {
-        self.world.chosen_provider(name, &|place, versions| {
+    fn provider(&self, name: &str) -> Option<ChosenProvider> {
+        self.world.packages.capabilities.chosen(name, &|place, versions| {
             let nodes = self.world.nodes_of(place);
             let mut chosen = nodes.filter_map(|node| (self.choices)(node));
             chosen.find(|position| versions.holds(*position))
@@ -206,9 +206,9 @@ impl Gathering<'_, '_> {
     }
 
     /// What meets a requirement.
-    fn target(&mut self, ask: Ask) -> Result<Target, Unavailable> {
-        let Some(edge) = self.world.edge_for(ask)? else {
-            let id = &self.world.requirement(ask).id;
+    fn target(&mut self, need: Need) -> Result<Target, Unavailable> {
+        let Some(edge) = self.world.edge_for(need)? else {
+            let id = &self.world.requirement(need).id;
             let own = self.world.request().own_package(id);
             return Ok(Target::Local(own.map_or(id, |(own, _)| own).clone()));
         };
@@ -219,8 +219,8 @@ impl Gathering<'_, '_> {
         Ok(Target::Candidate(place, position))
     }
 
-    fn check_local(&mut self, by: &Asker, ask: Ask) {
-        let requirement = self.world.requirement(ask);
+    fn check_local(&mut self, by: &Asker, need: Need) {
+        let requirement = self.world.requirement(need);
         let own = self.world.request().own_package(&requirement.id);
         let Some((id, local)) = own else { return };
         let satisfied = match (&requirement.spec, &local.version) {
@@ -271,7 +271,7 @@ impl Gathering<'_, '_> {
             chosen.replaces = draft.replaces;
             packages.push(chosen);
         }
-        Selection { packages, replaced, warnings, statistics: world.statistics() }
+        Selection { packages, replaced, warnings, statistics: world.packages.statistics() }
     }
 }
 

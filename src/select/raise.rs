@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::node::{Edge, Kind, Node};
+use crate::select::node::{Edge, Kind, Line, Node};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Answer, Choices, PATIENCE};
 use crate::select::world::World;
@@ -22,7 +22,7 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
     if !world.request().locked.is_empty() {
         return Ok(chosen);
     }
-    let limit = PATIENCE + 4 * world.steps();
+    let limit = PATIENCE + 4 * world.budget.steps();
     let roots = world.edges(Node::ROOT, 0)?;
     loop {
         let mut narrowed = Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
             if matches!(world.kind(*node), Kind::Met(_)) {
                 continue;
             }
-            if matches!(world.kind(*node), Kind::Capability(_)) {
+            if matches!(world.kind(*node), Kind::Provided(_)) {
                 // Who provides it may be known only later.
                 narrowed.push(Edge { node: *node, set: PositionSet::full() });
                 continue;
@@ -45,7 +45,7 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         let mut higher = Vec::new();
         for edge in &mut narrowed {
             edge.set = edge.set.intersection(&possible.of(edge.node));
-            if matches!(world.kind(edge.node), Kind::Capability(_) | Kind::Met(_)) {
+            if matches!(world.kind(edge.node), Kind::Provided(_) | Kind::Met(_)) {
                 continue;
             }
             let current = chosen.get(&edge.node).copied().unwrap_or_default();
@@ -86,7 +86,7 @@ fn met(
 fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -> PositionSet {
     let above = set.intersection(&PositionSet::between(current + 1, Position::MAX));
     match world.kind(node) {
-        Kind::Package(place) | Kind::Line(place, _) => {
+        Kind::Line(Line { place, .. }) => {
             let package = world.package(*place);
             let releases = PositionSet::between(0, package.releases().len());
             match package.revision(current) {

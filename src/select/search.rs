@@ -18,7 +18,7 @@ use thiserror::Error;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
-use crate::select::node::{Kind, Node};
+use crate::select::node::{Kind, Line, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{Request, Update};
@@ -48,9 +48,9 @@ pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unava
     // What was named before this search begins, it knows of.
     world.take_outdated();
     let ranks = Ranks::new(world.request());
-    let limit = world.steps().saturating_add(steps).min(world.most_steps());
+    let limit = world.budget.steps().saturating_add(steps).min(world.budget.most());
     loop {
-        world.begin_search();
+        world.budget.begin_search();
         let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };
         let error = match pubgrub::resolve(&search, Node::ROOT, 0u32) {
             Ok(choices) => return Ok(Answer::Chosen(choices)),
@@ -146,7 +146,7 @@ impl Ranks {
         if set.len() > 1 {
             match world.kind(node) {
                 Kind::Role(_) => return Turn::Idle,
-                Kind::Capability(_) | Kind::Wanted(_) => return Turn::Last,
+                Kind::Provided(_) | Kind::Requested(_) => return Turn::Last,
                 _ => {}
             }
         }
@@ -175,15 +175,15 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         Kind::Root
         | Kind::Named(..)
         | Kind::OneOf
-        | Kind::Wanted(_)
-        | Kind::Capability(_)
+        | Kind::Requested(_)
+        | Kind::Provided(_)
         | Kind::Role(_) => None,
-        Kind::Met(index) => {
+        Kind::Met(need) => {
             let package = world.package(world.place(node)?);
-            let is_kept = set.holds(0) && package.keeps(world.met(*index));
+            let is_kept = set.holds(0) && package.keeps(world.requirement(*need));
             is_kept.then_some(0)
         }
-        Kind::Package(place) | Kind::Line(place, _) => world.package(*place).kept(set),
+        Kind::Line(Line { place, .. }) => world.package(*place).kept(set),
         Kind::Majors(place, versions) => {
             let package = world.package(*place);
             let major = package.major(package.kept(versions)?);
@@ -197,13 +197,13 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
 /// The candidate of `node` within `set` that is tried first.
 fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     kept(world, node, set).or_else(|| match world.kind(node) {
-        Kind::Root | Kind::Majors(..) | Kind::Named(..) | Kind::OneOf | Kind::Wanted(_) => {
+        Kind::Root | Kind::Majors(..) | Kind::Named(..) | Kind::OneOf | Kind::Requested(_) => {
             set.last()
         }
-        Kind::Capability(capability) => world.preferred_provider(*capability, set),
-        Kind::Met(index) => world.preferred_way(*index, set),
+        Kind::Provided(capability) => world.packages.preferred_provider(*capability, set),
+        Kind::Met(need) => world.preferred_way(*need, set),
         Kind::Role(_) => set.first(),
-        Kind::Package(place) | Kind::Line(place, _) => world.package(*place).likely(set),
+        Kind::Line(Line { place, .. }) => world.package(*place).likely(set),
     })
 }
 
@@ -223,7 +223,7 @@ impl DependencyProvider for Search<'_, '_> {
     ) -> Self::Priority {
         let conflicts = conflicts.conflict_count();
         let mut world = self.world.borrow_mut();
-        world.note_conflicts(*node, conflicts);
+        world.budget.note_conflicts(*node, conflicts);
         let turn = self.ranks.turn(&world, *node, set);
         (turn, conflicts, Reverse(set.len()))
     }
@@ -234,7 +234,7 @@ impl DependencyProvider for Search<'_, '_> {
         set: &PositionSet,
     ) -> Result<Option<Position>, Interruption> {
         let mut world = self.world.borrow_mut();
-        if world.step() > self.limit {
+        if world.budget.step() > self.limit {
             return Err(Interruption::GivenUp);
         }
         Ok(preferred(&world, *node, set))

@@ -9,20 +9,20 @@ use crate::select::core::{Group, Link};
 use crate::select::fold::Versions;
 use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
-use crate::select::world::World;
+use crate::select::world::{World, is_taken};
 
 /// What a group says that begins at a way to meet a requirement, or ends at a role; `None` if it does neither.
 pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
     let Link { from, to, .. } = group[0];
     match (world.kind(from), world.kind(to)) {
-        (Kind::Met(_), Kind::Wanted(place)) => {
+        (Kind::Met(_), Kind::Requested(place)) => {
             let id = world.package(*place).id().clone();
             Some(vec![Fact::ReplacesWhereAsked { id }])
         }
         // Whoever asks for what it is about has told so.
         (Kind::Met(_), _) => Some(Vec::new()),
         (_, Kind::Role(role)) => {
-            let taking = group.iter().filter(|link| World::is_taken(&link.set));
+            let taking = group.iter().filter(|link| is_taken(&link.set));
             let versions =
                 taking.fold(PositionSet::empty(), |all, link| all.union(&link.positions));
             let by = world.place(from).filter(|_| !versions.is_empty());
@@ -30,7 +30,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
                 let package = world.package(by);
                 let versions = Versions::fold(package, &versions);
                 let by = Requirer::Package(package.id().clone(), versions);
-                Fact::Replaces { by, id: world.role(*role).clone() }
+                Fact::Replaces { by, id: world.packages.replacements.id(*role).clone() }
             });
             Some(facts.into_iter().collect())
         }
@@ -49,12 +49,13 @@ pub(super) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String
 pub(super) fn clash(world: &World<'_>, node: Node, groups: &[Group]) -> Option<ReplacementClash> {
     let Kind::Role(role) = world.kind(node) else { return None };
     let links = groups.iter().flatten().filter(|link| link.to == node);
-    let taking = links.filter(|link| World::is_taken(&link.set));
+    let taking = links.filter(|link| is_taken(&link.set));
     let mut by: Vec<&PackageId> = taking
         .filter(|link| !matches!(world.kind(link.from), Kind::Met(_)))
         .filter_map(|link| Some(world.package(world.place(link.from)?).id()))
         .collect();
     by.sort_unstable();
     by.dedup();
-    (by.len() > 1).then(|| ReplacementClash::Several { id: world.role(*role).clone() })
+    (by.len() > 1)
+        .then(|| ReplacementClash::Several { id: world.packages.replacements.id(*role).clone() })
 }

@@ -10,7 +10,7 @@ use crate::select::clash;
 use crate::select::conflict::{CapabilityClash, Fact, Requirer};
 use crate::select::core::{Group, Link};
 use crate::select::fold::Versions;
-use crate::select::node::{Kind, Node};
+use crate::select::node::{Capability, Kind, Node, Place};
 use crate::select::positions::PositionSet;
 use crate::select::world::{Provider, World};
 
@@ -27,19 +27,19 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
         Some(Requirer::Package(id, Versions::fold(package, positions)))
     };
     Ok(Some(match (world.kind(from), world.kind(to)) {
-        (Kind::Capability(_), Kind::Wanted(place)) => {
+        (Kind::Provided(_), Kind::Requested(place)) => {
             vec![Fact::OnlyWhereAsked { id: world.package(*place).id().clone() }]
         }
-        (Kind::Wanted(_), _) | (_, Kind::Wanted(_)) => Vec::new(),
-        (Kind::Capability(capability), _) => {
+        (Kind::Requested(_), _) | (_, Kind::Requested(_)) => Vec::new(),
+        (Kind::Provided(capability), _) => {
             let by = versions_of(to, &positions(&|link| link.set.clone()));
-            let capability = world.capability(*capability).to_owned();
+            let capability = world.packages.capabilities.name(*capability).to_owned();
             by.into_iter().map(|by| Fact::Provides { by, capability: capability.clone() }).collect()
         }
-        (Kind::Root, Kind::Capability(capability)) => {
+        (Kind::Root, Kind::Provided(capability)) => {
             vec![told_by_root(world, *capability, &group[0].set)]
         }
-        (_, Kind::Capability(capability)) => {
+        (_, Kind::Provided(capability)) => {
             let (mut providing, mut requiring) = (PositionSet::empty(), PositionSet::empty());
             let own = world.place(from);
             for link in group {
@@ -49,7 +49,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
                     if is_own && !link.set.is_empty() { &mut providing } else { &mut requiring };
                 *into = into.union(&link.positions);
             }
-            let name = world.capability(*capability).to_owned();
+            let name = world.packages.capabilities.name(*capability).to_owned();
             let mut facts = Vec::new();
             if !providing.is_empty() {
                 let by = versions_of(from, &providing).into_iter();
@@ -66,17 +66,22 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
     }))
 }
 
-fn is_provider(world: &World<'_>, capability: usize, index: u32, place: Option<usize>) -> bool {
-    match world.providers(capability).get(index as usize) {
+fn is_provider(
+    world: &World<'_>,
+    capability: Capability,
+    index: u32,
+    place: Option<Place>,
+) -> bool {
+    match world.packages.capabilities.providers(capability).get(index as usize) {
         Some(Provider::Package(own, _)) => Some(*own) == place,
         Some(Provider::Local(_)) | None => false,
     }
 }
 
 /// What a root says of a capability: that it is required, or that a package of the workspace provides it.
-fn told_by_root(world: &World<'_>, capability: usize, set: &PositionSet) -> Fact {
-    let name = world.capability(capability).to_owned();
-    let providers = world.providers(capability);
+fn told_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) -> Fact {
+    let name = world.packages.capabilities.name(capability).to_owned();
+    let providers = world.packages.capabilities.providers(capability);
     if let Some(Provider::Local(id)) = set.first().and_then(|index| providers.get(index as usize))
         && set.len() == 1
         && providers.len() > 1
@@ -93,9 +98,10 @@ fn told_by_root(world: &World<'_>, capability: usize, set: &PositionSet) -> Fact
 
 /// What there is to say of a capability of which no provider is left.
 pub(super) fn clash(world: &World<'_>, node: Node, left: &PositionSet) -> Option<CapabilityClash> {
-    let Kind::Capability(capability) = world.kind(node) else { return None };
-    let is_provided = !world.providers(*capability).is_empty();
-    left.is_empty().then(|| describe(world, world.capability(*capability), is_provided))
+    let Kind::Provided(capability) = world.kind(node) else { return None };
+    let is_provided = !world.packages.capabilities.providers(*capability).is_empty();
+    left.is_empty()
+        .then(|| describe(world, world.packages.capabilities.name(*capability), is_provided))
 }
 
 /// Describes a capability, with who would provide it if no rule took it out.
@@ -105,7 +111,7 @@ pub(super) fn describe(world: &World<'_>, capability: &str, is_provided: bool) -
         details.is_some_and(|details| details.provides.iter().any(|one| one == capability))
     };
     let mut rejected = Vec::new();
-    for package in world.packages().iter().filter(|_| !is_provided) {
+    for package in world.packages.all().iter().filter(|_| !is_provided) {
         let all = PositionSet::between(0, package.count()).without(package.allowed());
         let barred = all.iter().filter(|&position| provides(package, position)).collect();
         for (rejection, versions) in clash::rejections(world, package, &barred) {

@@ -7,8 +7,9 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::ahead;
 use crate::select::diagnose;
-use crate::select::minimal::build::{BuildList, line};
+use crate::select::minimal::build::BuildList;
 use crate::select::minimal::{check, providers, replaced, smallest};
+use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Answer, Choices, PATIENCE, Proof};
 use crate::select::world::World;
@@ -40,7 +41,7 @@ impl<'a> Trial<'a> {
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
         let mut world = World::new(universe, request);
         let steps = PATIENCE + 2 * cost;
-        world.limit_steps(steps);
+        world.budget.limit(steps);
         Self { world, steps, is_minimal: false }
     }
 
@@ -48,7 +49,7 @@ impl<'a> Trial<'a> {
     pub(super) fn minimal(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
         let mut world = World::new(universe, request).without_narrowing_upgrades();
         let steps = PATIENCE + 2 * cost;
-        world.limit_steps(steps);
+        world.budget.limit(steps);
         Self { world, steps, is_minimal: true }
     }
 
@@ -56,7 +57,7 @@ impl<'a> Trial<'a> {
     pub(super) fn search(
         &mut self,
         roots: Vec<Root>,
-        sets: &[(usize, PositionSet)],
+        sets: &[(Place, PositionSet)],
     ) -> Result<Outcome, Unavailable> {
         let world = &mut self.world;
         world.ask(roots);
@@ -66,9 +67,9 @@ impl<'a> Trial<'a> {
             edges.extend(sets.iter().map(|(place, set)| world.edge_to(*place, set.clone())));
             world.narrow_root(edges);
         }
-        let before = world.steps();
+        let before = world.budget.steps();
         let answer = search::solve(world, self.steps / SHARE)?;
-        self.steps = self.steps.saturating_sub(world.steps() - before);
+        self.steps = self.steps.saturating_sub(world.budget.steps() - before);
         Ok(match answer {
             Answer::Chosen(choices) => Outcome::Holds(choices),
             Answer::Refuted(proof) => Outcome::Fails(proof),
@@ -123,7 +124,7 @@ impl<'a> Trial<'a> {
         &mut self,
         choices: &Choices,
         requirement: &Requirement,
-    ) -> Result<Option<(usize, Position)>, Unavailable> {
+    ) -> Result<Option<(Place, Position)>, Unavailable> {
         let Some(edge) = self.world.edge(requirement)? else { return Ok(None) };
         self.world.reached(edge, &|node| choices.get(&node).copied())
     }
@@ -132,7 +133,7 @@ impl<'a> Trial<'a> {
     pub(super) fn chosen_in(
         &mut self,
         choices: &Choices,
-        place: usize,
+        place: Place,
         set: &PositionSet,
     ) -> Result<Option<Position>, Unavailable> {
         let edge = self.world.edge_to(place, set.clone());
@@ -143,18 +144,18 @@ impl<'a> Trial<'a> {
     /// The version that a build list has of a package, the highest if there are several.
     pub(super) fn built_of(&self, list: &BuildList, id: &PackageId) -> Option<String> {
         let mut chosen = list.positions().into_iter().rev();
-        let (line, position) = chosen.find(|(line, _)| self.world.package(line.0).id() == id)?;
-        Some(self.world.package(line.0).label(position))
+        let (line, position) =
+            chosen.find(|(line, _)| self.world.package(line.place).id() == id)?;
+        Some(self.world.package(line.place).label(position))
     }
 
     /// The version that a build list has of what `position` of the package at `place` is a candidate of.
     pub(super) fn built(
         &self,
         list: &BuildList,
-        place: usize,
+        place: Place,
         position: Position,
     ) -> Option<Position> {
-        let package = self.world.package(place);
-        list.position(line(package, &self.world.request().settings, place, position))
+        list.position(self.world.line(place, position))
     }
 }

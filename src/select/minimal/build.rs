@@ -12,14 +12,19 @@ use rustc_hash::FxHashMap;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
+use crate::select::Settings;
 use crate::select::candidates::Candidates;
 use crate::select::conflict::Fact;
 use crate::select::filters::Rejection;
-use crate::select::world::{Ask, AskSet, World};
-use crate::select::{Majors, Settings};
+use crate::select::node::{Capability, Line, Need, Place};
+use crate::select::world::{NeedSet, Packages, World};
 
-/// Of which at most one version is chosen: the place of a package, and a major if there may be several.
-pub(in crate::select) type Line = (usize, u64);
+/// A version of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::select) struct Pick {
+    pub(in crate::select) line: Line,
+    pub(in crate::select) position: Position,
+}
 
 /// Who asked for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,17 +35,23 @@ pub(in crate::select) enum By {
     Visit(usize),
     /// The command itself, which wants a version.
     Command,
-    /// Whatever requires a capability, by the capability's place.
-    Capability(usize),
+    /// Whatever requires a capability.
+    Capability(Capability),
 }
 
-/// A version that is wanted though no requirement asks for it: a package's place, the position, and by whom.
-pub(in crate::select) type Wanted = (usize, Position, By);
+/// A version that is visited though no requirement asks for it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::select) struct Addition {
+    pub(in crate::select) place: Place,
+    pub(in crate::select) position: Position,
+    /// On whose account.
+    pub(in crate::select) by: By,
+}
 
 /// A version that some requirement needs at least.
 #[derive(Debug, Clone)]
 pub(in crate::select) struct Visit {
-    pub(in crate::select) place: usize,
+    pub(in crate::select) place: Place,
     pub(in crate::select) position: Position,
     /// Who asked for it first, and how.
     pub(in crate::select) by: By,
@@ -54,31 +65,32 @@ pub(in crate::select) struct BuildList {
     pub(in crate::select) chosen: BTreeMap<Line, usize>,
     /// Of packages that something stands in for, how that came to be.
     pub(in crate::select) told: BTreeMap<PackageId, Vec<Fact>>,
-    visited: FxHashMap<(usize, Position), usize>,
+    visited: FxHashMap<(Place, Position), usize>,
 }
 
 impl BuildList {
-    /// Visits everything that is reachable from the roots and from `wanted` versions, a level of the graph at a time. What
+    /// Visits everything that is reachable from the roots and from `additions`, a level of the graph at a time. What
     /// replaces other packages is visited in their place as far as the world was told so.
-    pub(super) fn walk(world: &mut World<'_>, wanted: &[Wanted]) -> Result<Self, Unavailable> {
+    pub(super) fn walk(world: &mut World<'_>, additions: &[Addition]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
-        let mut met = AskSet::default();
-        let mut wave: Vec<(By, Ask)> = Vec::new();
+        let mut met = NeedSet::default();
+        let mut wave: Vec<(By, Need)> = Vec::new();
         for (index, root) in world.roots().to_vec().iter().enumerate() {
-            let asks = root.requirements.iter().map(|one| (By::Root(index), world.ask_for(one)));
-            wave.extend(asks);
+            let needs =
+                root.requirements.iter().map(|one| (By::Root(index), world.packages.need_for(one)));
+            wave.extend(needs);
         }
         // What the roots lead to, and what was wanted before, is told to come from there, whatever else leads there.
         list.follow(world, wave, &mut met)?;
-        for &(place, position, by) in wanted {
+        for &Addition { place, position, by } in additions {
             let package = world.package(place);
             let label = package.label(position);
             let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
             let requirement = Requirement::new(package.id().clone(), spec);
             let requirement = Arc::new(requirement);
             if let Some(visit) = list.note(world, by, requirement, place, position) {
-                let asks = world.asks_of(place, position)?;
-                let wave = asks.iter().map(|&ask| (By::Visit(visit), ask)).collect();
+                let needs = world.packages.needs_of(place, position)?;
+                let wave = needs.iter().map(|&need| (By::Visit(visit), need)).collect();
                 list.follow(world, wave, &mut met)?;
             }
         }
@@ -89,26 +101,26 @@ impl BuildList {
     fn follow(
         &mut self,
         world: &mut World<'_>,
-        mut wave: Vec<(By, Ask)>,
-        met: &mut AskSet,
+        mut wave: Vec<(By, Need)>,
+        met: &mut NeedSet,
     ) -> Result<(), Unavailable> {
         while !wave.is_empty() {
             // Who asks for the same again, and later, adds nothing.
-            wave.retain(|&(_, ask)| !world.is_own(ask) && met.insert(ask));
-            world.expect(wave.iter().map(|&(_, ask)| &world.requirement(ask).id));
+            wave.retain(|&(_, need)| !world.packages.is_own(need) && met.insert(need));
+            world.packages.expect(wave.iter().map(|&(_, need)| &world.requirement(need).id));
             let mut fresh = Vec::new();
-            for (by, ask) in wave {
-                fresh.extend(self.visit(world, by, ask)?);
+            for (by, need) in wave {
+                fresh.extend(self.visit(world, by, need)?);
             }
             let candidates: Vec<_> = fresh
                 .iter()
                 .map(|&visit| (self.visits[visit].place, self.visits[visit].position))
                 .collect();
-            world.expect_requirements(&candidates);
+            world.packages.expect_requirements(&candidates);
             wave = Vec::new();
             for (visit, (place, position)) in fresh.into_iter().zip(candidates) {
-                let asks = world.asks_of(place, position)?;
-                wave.extend(asks.iter().map(|&ask| (By::Visit(visit), ask)));
+                let needs = world.packages.needs_of(place, position)?;
+                wave.extend(needs.iter().map(|&need| (By::Visit(visit), need)));
             }
         }
         Ok(())
@@ -119,13 +131,13 @@ impl BuildList {
         &mut self,
         world: &mut World<'_>,
         by: By,
-        ask: Ask,
+        need: Need,
     ) -> Result<Option<usize>, Unavailable> {
-        let Some((place, position)) = least(world, ask)? else { return Ok(None) };
+        let Some((place, position)) = least(world, need)? else { return Ok(None) };
         if self.visited.contains_key(&(place, position)) {
             return Ok(None);
         }
-        let requirement = Arc::clone(world.requirement(ask));
+        let requirement = Arc::clone(world.requirement(need));
         Ok(self.note(world, by, requirement, place, position))
     }
 
@@ -134,7 +146,7 @@ impl BuildList {
         world: &World<'_>,
         by: By,
         requirement: Arc<Requirement>,
-        place: usize,
+        place: Place,
         position: Position,
     ) -> Option<usize> {
         if self.visited.contains_key(&(place, position)) {
@@ -144,7 +156,7 @@ impl BuildList {
         self.visits.push(Visit { place, position, by, requirement });
         self.visited.insert((place, position), visit);
         let package = world.package(place);
-        let line = line(package, &world.request().settings, place, position);
+        let line = world.line(place, position);
         let chosen = self.chosen.entry(line).or_insert(visit);
         if is_higher(package, position, self.visits[*chosen].position) {
             *chosen = visit;
@@ -169,32 +181,32 @@ impl BuildList {
 pub(in crate::select) fn lowest(
     world: &mut World<'_>,
     requirement: &Requirement,
-) -> Result<Option<(usize, Position)>, Unavailable> {
-    let ask = world.ask_for(requirement);
-    least(world, ask)
+) -> Result<Option<(Place, Position)>, Unavailable> {
+    let need = world.packages.need_for(requirement);
+    least(world, need)
 }
 
-/// The same of a requirement that has a number.
+/// The lowest candidate that a requirement with a number accepts; none if there is no such candidate.
 pub(in crate::select) fn least(
     world: &mut World<'_>,
-    ask: Ask,
-) -> Result<Option<(usize, Position)>, Unavailable> {
-    let (place, least) = world.least(ask, find_lowest)?;
+    need: Need,
+) -> Result<Option<(Place, Position)>, Unavailable> {
+    let (place, least) = world.packages.least(need, find_lowest)?;
     Ok(least.map(|least| (place, least)))
 }
 
 fn find_lowest(
-    world: &mut World<'_>,
+    packages: &mut Packages<'_>,
     requirement: &Requirement,
-    place: usize,
+    place: Place,
 ) -> Result<Option<Position>, Unavailable> {
-    let (_, set) = world.accepted(requirement)?;
+    let (_, set) = packages.accepted(requirement)?;
     let lowest = set.first();
-    let package = world.package(place);
+    let package = packages.get(place);
     if package.allowed().len() < package.count() as usize {
-        let matching = world.matching(place, requirement)?;
-        let package = world.package(place);
-        let settings = &world.request().settings;
+        let matching = packages.matching(place, requirement)?;
+        let package = packages.get(place);
+        let settings = &packages.request.settings;
         let mut below = matching.iter().take_while(|&at| lowest.is_none_or(|lowest| at < lowest));
         let is_pin = |&at: &Position| is_yanked_pin(package, settings, requirement, at);
         if let Some(yanked) = below.find(is_pin) {
@@ -213,19 +225,6 @@ pub(in crate::select) fn is_yanked_pin(
 ) -> bool {
     matches!(package.rejection(settings, position), Some(Rejection::Yanked(_)))
         && package.version(position).is_some_and(|version| requirement.spec.begins_at(&version))
-}
-
-/// The line of a candidate.
-pub(in crate::select) fn line(
-    package: &Candidates,
-    settings: &Settings,
-    place: usize,
-    position: Position,
-) -> Line {
-    match settings.majors {
-        Majors::One => (place, 0),
-        Majors::Many => (place, package.major(position)),
-    }
 }
 
 /// Whether one candidate comes after another. A revision stands where its version would, behind the release of that

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
-use crate::select::minimal::build::{Line, line, lowest};
+use crate::select::minimal::build::{Pick, lowest};
 use crate::select::minimal::requirements::{at_least, indirect, needed};
 use crate::select::minimal::select::select;
+use crate::select::node::Line;
 use crate::select::plan::rewritten;
 use crate::select::world::World;
 use crate::select::{Change, Failure, Lowered, Request, Root};
@@ -76,7 +77,7 @@ pub(super) fn draft(
         let needed = needed(world, &chosen, &from)?;
         let is_named = matches!(idle, Idle::GoesBut(_));
         for (line, position) in chosen.extract_if(.., |line, _| !needed.contains(line)) {
-            let package = world.package(line.0);
+            let package = world.package(line.place);
             may_go_on = true;
             if is_named && !lowered.iter().any(|one| one.id == *package.id()) {
                 let (id, from) = (package.id().clone(), package.label(position));
@@ -86,8 +87,8 @@ pub(super) fn draft(
     }
     let indirect = indirect(world, &chosen, &implied)?
         .into_iter()
-        .map(|(line, position)| {
-            let package = world.package(line.0);
+        .map(|Pick { line, position }| {
+            let package = world.package(line.place);
             Requirement::new(package.id().clone(), at_least(package, position, None))
         })
         .collect::<BTreeSet<Requirement>>();
@@ -129,7 +130,7 @@ fn moved(
         return Ok((Some(Moved { requirement, is_at_chosen: true }), None));
     }
     let Some((place, least)) = lowest(world, &requirement)? else { return Ok((None, None)) };
-    let line = line(world.package(place), &world.request().settings, place, least);
+    let line = world.line(place, least);
     let Some(&position) = chosen.get(&line) else { return Ok((None, None)) };
     let mut is_at_chosen = true;
     if position != least {

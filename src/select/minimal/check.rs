@@ -8,11 +8,12 @@ use crate::select::clash;
 use crate::select::conflict::Conflict;
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
-use crate::select::minimal::build::{BuildList, By, Line, is_yanked_pin, least, line};
+use crate::select::minimal::build::{BuildList, By, is_yanked_pin, least};
 use crate::select::minimal::{facts, replaced};
+use crate::select::node::{Line, Need, Place};
 use crate::select::positions::PositionSet;
 use crate::select::stand_ins;
-use crate::select::world::{Ask, World};
+use crate::select::world::World;
 
 /// What is wrong with a build list.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,11 +51,11 @@ pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Fla
     chosen.sort_unstable();
     askers.extend(chosen.into_iter().map(By::Visit));
     for by in askers {
-        let mut asks = required(world, list, by)?;
+        let mut needs = required(world, list, by)?;
         // Their order matters only where one of them is not kept.
-        if first_flaw(world, list, by, &asks)?.is_some() {
-            asks.sort_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
-            return first_flaw(world, list, by, &asks);
+        if first_flaw(world, list, by, &needs)?.is_some() {
+            needs.sort_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
+            return first_flaw(world, list, by, &needs);
         }
     }
     Ok(None)
@@ -65,22 +66,22 @@ fn first_flaw(
     world: &mut World<'_>,
     list: &BuildList,
     by: By,
-    asks: &[Ask],
+    needs: &[Need],
 ) -> Result<Option<Flaw>, Unavailable> {
-    for &ask in asks.iter() {
-        if world.is_own(ask) {
+    for &need in needs.iter() {
+        if world.packages.is_own(need) {
             continue;
         }
-        let Some((place, least)) = least(world, ask)? else {
-            return Ok(Some(Flaw::Unmet(by, (**world.requirement(ask)).clone())));
+        let Some((place, least)) = least(world, need)? else {
+            return Ok(Some(Flaw::Unmet(by, (**world.requirement(need)).clone())));
         };
-        let line = line(world.package(place), &world.request().settings, place, least);
+        let line = world.line(place, least);
         let chosen = list.position(line).unwrap_or(least);
         if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {
             return Ok(Some(Flaw::Refused(line, refusal)));
         }
-        if !world.answer(ask)?.1.holds(chosen) {
-            let requirement = Arc::clone(world.requirement(ask));
+        if !world.packages.meaning(need)?.1.holds(chosen) {
+            let requirement = Arc::clone(world.requirement(need));
             if !is_kept(world, &requirement, chosen)? {
                 return Ok(Some(Flaw::Broken(by, (*requirement).clone(), line)));
             }
@@ -89,16 +90,16 @@ fn first_flaw(
     Ok(None)
 }
 
-fn required(world: &mut World<'_>, list: &BuildList, by: By) -> Result<Vec<Ask>, Unavailable> {
+fn required(world: &mut World<'_>, list: &BuildList, by: By) -> Result<Vec<Need>, Unavailable> {
     Ok(match by {
         By::Root(index) => {
             let requirements = world.roots()[index].requirements.clone();
-            requirements.iter().map(|requirement| world.ask_for(requirement)).collect()
+            requirements.iter().map(|requirement| world.packages.need_for(requirement)).collect()
         }
         By::Command | By::Capability(_) => Vec::new(),
         By::Visit(visit) => {
             let visit = &list.visits[visit];
-            world.asks_of(visit.place, visit.position)?.to_vec()
+            world.packages.needs_of(visit.place, visit.position)?.to_vec()
         }
     })
 }
@@ -115,7 +116,7 @@ fn is_kept(
     let is_yanked = world.package(place).yanked(chosen).is_some();
     Ok(set.holds(chosen)
         || is_yanked_pin(world.package(place), settings, requirement, chosen)
-        || (is_yanked && world.matching(place, requirement)?.holds(chosen)))
+        || (is_yanked && world.packages.matching(place, requirement)?.holds(chosen)))
 }
 
 /// The conflict of something that the command wants and that does not exist.
@@ -131,7 +132,7 @@ fn unmet(
     requirement: &Requirement,
 ) -> Result<Conflict, Unavailable> {
     let (place, _) = world.accepted(requirement)?;
-    let wanted = world.matching(place, requirement)?;
+    let wanted = world.packages.matching(place, requirement)?;
     let mut conflict = facts::begin(world);
     conflict.facts = facts::chain(world, list, by, requirement);
     facts::add(&mut conflict, list.told.get(&requirement.id).cloned().unwrap_or_default());
@@ -153,15 +154,15 @@ fn broken(
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);
     facts::add(&mut conflict, facts::chain(world, list, by, requirement));
     facts::add(&mut conflict, list.told.get(&requirement.id).cloned().unwrap_or_default());
-    let asked = vec![vec![asked(world, line.0, requirement)]];
-    let mut clash = clash::describe(world, line.0, asked, &PositionSet::default());
-    clash.needed = Some(world.package(line.0).label(forced.position));
+    let asked = vec![vec![asked(world, line.place, requirement)]];
+    let mut clash = clash::describe(world, line.place, asked, &PositionSet::default());
+    clash.needed = Some(world.package(line.place).label(forced.position));
     conflict.clashes = vec![clash];
     Ok(conflict)
 }
 
 /// What a requirement asks of the package at `place`, which may stand in for the one that it names.
-fn asked(world: &World<'_>, place: usize, requirement: &Requirement) -> String {
+fn asked(world: &World<'_>, place: Place, requirement: &Requirement) -> String {
     let asked = requirement.to_string();
     if *world.package(place).id() == requirement.id {
         return asked;
@@ -174,8 +175,8 @@ fn refused(world: &World<'_>, list: &BuildList, line: Line, refusal: Rejection) 
     let mut conflict = facts::begin(world);
     let forced = &list.visits[list.chosen[&line]];
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);
-    let package = world.package(line.0);
-    let mut clash = clash::describe(world, line.0, Vec::new(), &PositionSet::default());
+    let package = world.package(line.place);
+    let mut clash = clash::describe(world, line.place, Vec::new(), &PositionSet::default());
     clash.needed = Some(package.label(forced.position));
     let version = std::iter::once(forced.position).collect();
     clash.rejected = vec![(refusal, Versions::fold(package, &version))];

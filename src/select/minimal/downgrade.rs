@@ -13,11 +13,12 @@ use crate::index::releases::Position;
 use crate::index::{Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::minimal::build::{BuildList, By, Line, is_higher};
+use crate::select::minimal::build::{BuildList, By, Pick, is_higher};
 use crate::select::minimal::change::{Idle, draft};
 use crate::select::minimal::check::{self, Flaw};
-use crate::select::minimal::requirements::{Module, required};
+use crate::select::minimal::requirements::required;
 use crate::select::minimal::{providers, replaced};
+use crate::select::node::Line;
 use crate::select::world::World;
 use crate::select::{
     Asker, Because, CAPABILITY, Change, Chosen, Failure, Lowered, Origin, Selection,
@@ -32,13 +33,13 @@ pub(super) fn downgrade(
     universe: &dyn Universe,
     world: &mut World<'_>,
     list: &BTreeMap<Line, Position>,
-    target: Module,
+    target: Pick,
 ) -> Result<Change, Failure> {
-    let mut search = Search::new(world, list, target)?;
+    let mut search = Downgrade::new(world, list, target)?;
     loop {
         let kept = search.lower_all(world)?;
         let lowered = search.lowered(world, &kept);
-        let draft = draft(world, kept, lowered, Idle::GoesBut(target.0))?;
+        let draft = draft(world, kept, lowered, Idle::GoesBut(target.line))?;
         world.ask(draft.roots.clone());
         let built = replaced::build(world, &[])?;
         if let Some(flaw) = check::flaw(world, &built)?
@@ -61,19 +62,19 @@ pub(super) fn downgrade(
 /// Why a version is excluded.
 #[derive(Debug, Clone)]
 enum Reason {
-    Needs(Module),
+    Needs(Pick),
     Told(Because),
 }
 
 #[derive(Debug)]
-struct Search<'l> {
+struct Downgrade<'l> {
     list: &'l BTreeMap<Line, Position>,
     /// Of each package, the version that nothing may be above.
     most: BTreeMap<Line, Position>,
-    added: FxHashSet<Module>,
-    excluded: FxHashSet<Module>,
-    dependents: FxHashMap<Module, Vec<Module>>,
-    because: FxHashMap<Module, Reason>,
+    added: FxHashSet<Pick>,
+    excluded: FxHashSet<Pick>,
+    dependents: FxHashMap<Pick, Vec<Pick>>,
+    because: FxHashMap<Pick, Reason>,
     target: Line,
     /// The target and what it brings along: of those there are no other versions.
     fixed: FxHashSet<Line>,
@@ -81,27 +82,28 @@ struct Search<'l> {
     before: Option<BTreeMap<Line, Position>>,
 }
 
-impl<'l> Search<'l> {
+impl<'l> Downgrade<'l> {
     fn new(
         world: &mut World<'_>,
         list: &'l BTreeMap<Line, Position>,
-        target: Module,
+        target: Pick,
     ) -> Result<Self, Failure> {
         let before = providers::completed(world, &[])?.map(|list| list.positions());
         let mut most = list.clone();
-        most.insert(target.0, target.1);
-        let mut fixed = FxHashSet::from_iter([target.0]);
+        most.insert(target.line, target.position);
+        let mut fixed = FxHashSet::from_iter([target.line]);
         // What is moved to brings along what it needs; nothing else may bring anything.
         let mut open = vec![target];
-        while let Some(module) = open.pop() {
-            for (line, least) in required(world, module)? {
-                let package = world.package(line.0);
+        while let Some(pick) = open.pop() {
+            for least in required(world, pick)? {
+                let Pick { line, position } = least;
+                let package = world.package(line.place);
                 let is_new = !list.contains_key(&line)
-                    && most.get(&line).is_none_or(|&most| is_higher(package, least, most));
+                    && most.get(&line).is_none_or(|&most| is_higher(package, position, most));
                 if is_new {
-                    most.insert(line, least);
+                    most.insert(line, position);
                     fixed.insert(line);
-                    open.push((line, least));
+                    open.push(least);
                 }
             }
         }
@@ -112,7 +114,7 @@ impl<'l> Search<'l> {
             excluded: FxHashSet::default(),
             dependents: FxHashMap::default(),
             because: FxHashMap::default(),
-            target: target.0,
+            target: target.line,
             fixed,
             before,
         })
@@ -125,43 +127,43 @@ impl<'l> Search<'l> {
     ) -> Result<BTreeMap<Line, Position>, Unavailable> {
         let mut kept = BTreeMap::new();
         for (&line, &chosen) in self.list {
-            let mut module = (line, chosen);
-            self.add(world, module)?;
-            while self.excluded.contains(&module) {
-                let Some(lower) = self.lower(world, module) else { break };
-                module = (line, lower);
-                self.add(world, module)?;
+            let mut pick = Pick { line, position: chosen };
+            self.add(world, pick)?;
+            while self.excluded.contains(&pick) {
+                let Some(lower) = self.lower(world, pick) else { break };
+                pick.position = lower;
+                self.add(world, pick)?;
             }
-            if !self.excluded.contains(&module) {
-                kept.insert(line, module.1);
+            if !self.excluded.contains(&pick) {
+                kept.insert(line, pick.position);
             }
         }
         Ok(kept)
     }
 
     /// Looks at a version and at all that it needs, and excludes what cannot stay.
-    fn add(&mut self, world: &mut World<'_>, module: Module) -> Result<(), Unavailable> {
-        let mut open = vec![module];
-        while let Some(module) = open.pop() {
-            if !self.added.insert(module) {
+    fn add(&mut self, world: &mut World<'_>, pick: Pick) -> Result<(), Unavailable> {
+        let mut open = vec![pick];
+        while let Some(pick) = open.pop() {
+            if !self.added.insert(pick) {
                 continue;
             }
-            let (line, position) = module;
+            let Pick { line, position } = pick;
             let most = self.most.get(&line);
-            if most.is_none_or(|&most| is_higher(world.package(line.0), position, most)) {
-                self.exclude(module);
+            if most.is_none_or(|&most| is_higher(world.package(line.place), position, most)) {
+                self.exclude(pick);
                 continue;
             }
-            let required = required(world, module)?;
-            if world.package(line.0).is_refused(position) {
-                self.exclude(module);
+            let required = required(world, pick)?;
+            if world.package(line.place).is_refused(position) {
+                self.exclude(pick);
                 continue;
             }
             for needed in required {
-                self.dependents.entry(needed).or_default().push(module);
+                self.dependents.entry(needed).or_default().push(pick);
                 if self.excluded.contains(&needed) {
-                    self.because.entry(module).or_insert(Reason::Needs(needed));
-                    self.exclude(module);
+                    self.because.entry(pick).or_insert(Reason::Needs(needed));
+                    self.exclude(pick);
                 }
                 open.push(needed);
             }
@@ -169,33 +171,33 @@ impl<'l> Search<'l> {
         Ok(())
     }
 
-    fn exclude(&mut self, module: Module) {
-        let mut open = vec![module];
-        while let Some(module) = open.pop() {
-            if !self.excluded.insert(module) {
+    fn exclude(&mut self, pick: Pick) {
+        let mut open = vec![pick];
+        while let Some(pick) = open.pop() {
+            if !self.excluded.insert(pick) {
                 continue;
             }
-            for &dependent in self.dependents.get(&module).into_iter().flatten() {
-                self.because.entry(dependent).or_insert(Reason::Needs(module));
+            for &dependent in self.dependents.get(&pick).into_iter().flatten() {
+                self.because.entry(dependent).or_insert(Reason::Needs(pick));
                 open.push(dependent);
             }
         }
     }
 
     /// The next lower candidate that is a release; not above what is allowed.
-    fn lower(&self, world: &World<'_>, module: Module) -> Option<Position> {
-        let ((place, _), position) = module;
+    fn lower(&self, world: &World<'_>, pick: Pick) -> Option<Position> {
+        let Pick { line: Line { place, .. }, position } = pick;
         let package = world.package(place);
-        let limit = match self.most.get(&module.0) {
+        let limit = match self.most.get(&pick.line) {
             // What the command names may be yanked.
-            Some(&most) if module.0 == self.target && is_higher(package, position, most) => {
+            Some(&most) if pick.line == self.target && is_higher(package, position, most) => {
                 return Some(most);
             }
             Some(&most) if is_higher(package, position, most) => most + 1,
             _ => position.min(package.releases().len()),
         };
         let lower = package.allowed().last_below(limit)?;
-        let is_same_line = module.0.1 == 0 || package.major(lower) == module.0.1;
+        let is_same_line = pick.line.major == 0 || package.major(lower) == pick.line.major;
         is_same_line.then_some(lower)
     }
 
@@ -209,17 +211,18 @@ impl<'l> Search<'l> {
             // There is no lower version that could be upgraded to.
             Flaw::Refused(..) => return false,
         };
-        let of = of.and_then(|line| Some((line, built.position(line)?)));
+        let of = of.and_then(|line| Some(Pick { line, position: built.position(line)? }));
         let (asker, name) = match by {
             By::Visit(visit) => {
                 let line = built.chosen.iter().find(|&(_, &chosen)| chosen == visit);
-                let asker = line.map(|(&line, _)| (line, built.visits[visit].position));
+                let asker =
+                    line.map(|(&line, _)| Pick { line, position: built.visits[visit].position });
                 (asker, asker.map(|asker| name(world, asker)))
             }
             By::Root(root) => (None, Some(world.roots()[root].by.clone())),
             By::Command | By::Capability(_) => (None, None),
         };
-        if !asker.into_iter().chain(of).any(|module| self.is_suspect(module)) {
+        if !asker.into_iter().chain(of).any(|pick| self.is_suspect(pick)) {
             return false;
         }
         match (asker, of) {
@@ -260,8 +263,9 @@ impl<'l> Search<'l> {
         most.extend(&self.most);
         let is_above = |chosen: &Chosen| {
             let Origin::Release(position) = chosen.origin else { return false };
-            let mut own = most.iter().filter(|(line, _)| *world.package(line.0).id() == chosen.id);
-            own.all(|(line, &most)| is_higher(world.package(line.0), position, most))
+            let mut own =
+                most.iter().filter(|(line, _)| *world.package(line.place).id() == chosen.id);
+            own.all(|(line, &most)| is_higher(world.package(line.place), position, most))
         };
         for chosen in selection.packages.iter().filter(|chosen| is_above(chosen)) {
             for demand in &chosen.requested {
@@ -284,57 +288,59 @@ impl<'l> Search<'l> {
         ids: impl Iterator<Item = &'i PackageId>,
         capability: &str,
     ) -> bool {
-        let modules = ids.filter_map(|id| {
-            let is_it = |line: &Line| world.package(line.0).id() == id;
+        let picks = ids.filter_map(|id| {
+            let is_it = |line: &Line| world.package(line.place).id() == id;
             let (&line, _) = built.chosen.iter().find(|(line, _)| is_it(line))?;
-            Some((line, built.position(line)?))
+            Some(Pick { line, position: built.position(line)? })
         });
-        let mut modules: Vec<Module> =
-            modules.filter(|&one| self.may_go(one) && self.is_suspect(one)).collect();
-        modules.sort_by_key(|&module| !self.is_moved(module));
-        let Some(&module) = modules.first() else { return false };
-        self.drop(module, Because::Capability(capability.to_owned()));
+        let mut picks: Vec<Pick> =
+            picks.filter(|&one| self.may_go(one) && self.is_suspect(one)).collect();
+        picks.sort_by_key(|&pick| !self.is_moved(pick));
+        let Some(&pick) = picks.first() else { return false };
+        self.drop(pick, Because::Capability(capability.to_owned()));
         true
     }
 
     /// Whether a version of the list may go to make room.
-    fn may_go(&self, module: Module) -> bool {
-        !self.fixed.contains(&module.0) && !self.excluded.contains(&module)
+    fn may_go(&self, pick: Pick) -> bool {
+        !self.fixed.contains(&pick.line) && !self.excluded.contains(&pick)
     }
 
-    fn is_moved(&self, (line, position): Module) -> bool {
-        self.list.get(&line) != Some(&position)
+    fn is_moved(&self, pick: Pick) -> bool {
+        self.list.get(&pick.line) != Some(&pick.position)
     }
 
     /// Whether a flaw can be this downgrade's, and was not there before.
-    fn is_suspect(&self, module: Module) -> bool {
-        self.before.is_some() || self.is_moved(module)
+    fn is_suspect(&self, pick: Pick) -> bool {
+        self.before.is_some() || self.is_moved(pick)
     }
 
-    fn drop(&mut self, module: Module, because: Because) {
-        self.because.entry(module).or_insert(Reason::Told(because));
-        self.exclude(module);
+    fn drop(&mut self, pick: Pick, because: Because) {
+        self.because.entry(pick).or_insert(Reason::Told(because));
+        self.exclude(pick);
     }
 
     /// What is lowered or dropped, but for the target.
     fn lowered(&self, world: &World<'_>, kept: &BTreeMap<Line, Position>) -> Vec<Lowered> {
-        let label = |(line, at): Module| world.package(line.0).label(at);
+        let label = |line: Line, at| world.package(line.place).label(at);
         let mut lowered = Vec::new();
         for (&line, &from) in self.list {
             let to = kept.get(&line);
             if line == self.target || to == Some(&from) {
                 continue;
             }
-            let because = self.because.get(&(line, from)).map(|reason| match reason {
-                Reason::Told(because) => because.clone(),
-                Reason::Needs(needed) => {
-                    Because::Needs(world.package(needed.0.0).id().clone(), label(*needed))
-                }
-            });
+            let because =
+                self.because.get(&Pick { line, position: from }).map(|reason| match reason {
+                    Reason::Told(because) => because.clone(),
+                    Reason::Needs(needed) => Because::Needs(
+                        world.package(needed.line.place).id().clone(),
+                        label(needed.line, needed.position),
+                    ),
+                });
             lowered.push(Lowered {
-                id: world.package(line.0).id().clone(),
-                from: label((line, from)),
-                to: to.map(|&to| label((line, to))),
+                id: world.package(line.place).id().clone(),
+                from: label(line, from),
+                to: to.map(|&to| label(line, to)),
                 because,
             });
         }
@@ -343,7 +349,7 @@ impl<'l> Search<'l> {
 }
 
 /// A version, for people.
-fn name(world: &World<'_>, (line, position): Module) -> String {
-    let package = world.package(line.0);
-    format!("{} {}", package.id(), package.label(position))
+fn name(world: &World<'_>, pick: Pick) -> String {
+    let package = world.package(pick.line.place);
+    format!("{} {}", package.id(), package.label(pick.position))
 }

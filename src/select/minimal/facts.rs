@@ -7,6 +7,7 @@ use crate::reference::PackageId;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::fold::Versions;
 use crate::select::minimal::build::{BuildList, By, Visit};
+use crate::select::node::Capability;
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
@@ -16,7 +17,7 @@ pub const COMMAND: &str = "this command";
 /// A conflict of which nothing is told yet.
 pub(super) fn begin(world: &World<'_>) -> Conflict {
     let base = world.request().settings.base.clone();
-    Conflict { statistics: world.statistics(), base, ..Conflict::default() }
+    Conflict { statistics: world.packages.statistics(), base, ..Conflict::default() }
 }
 
 /// How a requirement came to be, from a root down to it.
@@ -80,13 +81,13 @@ pub(super) fn add(conflict: &mut Conflict, facts: Vec<Fact>) {
 pub(super) fn provides(
     world: &World<'_>,
     list: &BuildList,
-    capability: usize,
+    capability: Capability,
     id: &PackageId,
 ) -> Option<Fact> {
     let visit = list.visits.iter().find(|visit| {
         visit.by == By::Capability(capability) && world.package(visit.place).id() == id
     })?;
-    let capability = world.capability(capability).to_owned();
+    let capability = world.packages.capabilities.name(capability).to_owned();
     Some(Fact::Provides { by: requirer(world, visit), capability })
 }
 
@@ -94,9 +95,9 @@ pub(super) fn provides(
 pub(super) fn required(
     world: &World<'_>,
     list: &BuildList,
-    capability: usize,
+    capability: Capability,
 ) -> (Fact, Option<usize>) {
-    let name = world.capability(capability);
+    let name = world.packages.capabilities.name(capability);
     let asker = list.visits.iter().position(|visit| {
         let details = world.package(visit.place).details(visit.position);
         details.is_some_and(|details| details.requires.iter().any(|one| one == name))

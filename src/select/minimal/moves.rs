@@ -8,12 +8,12 @@ use pubgrub::VersionSet;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::minimal::build::{BuildList, By, Line, Wanted, line, lowest};
+use crate::select::minimal::build::{Addition, BuildList, By, Pick, lowest};
 use crate::select::minimal::change::{Idle, finish};
 use crate::select::minimal::requirements::compatible;
 use crate::select::minimal::select::without_lock;
 use crate::select::minimal::{check, downgrade, providers, replaced};
-use crate::select::node::{Edge, Kind};
+use crate::select::node::{Edge, Kind, Line, Place};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Answer};
 use crate::select::world::World;
@@ -79,11 +79,11 @@ pub(super) fn beginning(
     let releases = world.package(place).releases().len();
     let releases = accepted.intersection(&PositionSet::between(0, releases));
     for position in releases.iter().rev() {
-        if providers::completed(&mut world, &[(place, position, By::Command)])?.is_some() {
+        if providers::completed(&mut world, &[commanded(place, position)])?.is_some() {
             return Ok(Some(compatible(world.package(place), position)));
         }
     }
-    providers::complete(&mut world, &[(place, newest, By::Command)])?;
+    providers::complete(&mut world, &[commanded(place, newest)])?;
     Ok(None)
 }
 
@@ -122,14 +122,19 @@ fn one(
     let Some((place, position)) = lowest(&mut world, &wish)? else {
         return Err(Failure::Conflict(Box::new(check::nothing(&mut world, &wish)?)));
     };
-    let line = line(world.package(place), &request.settings, place, position);
+    let line = world.line(place, position);
     let current = list.position(line);
     if current.is_none_or(|current| current <= position) {
-        let list = providers::complete(&mut world, &[(place, position, By::Command)])?;
+        let list = providers::complete(&mut world, &[commanded(place, position)])?;
         return finish(universe, &mut world, list.positions(), Idle::GoesBut(line));
     }
-    let target = (line, position);
+    let target = Pick { line, position };
     downgrade::downgrade(universe, &mut world, &list.positions(), target)
+}
+
+/// A version that the command wants.
+fn commanded(place: Place, position: Position) -> Addition {
+    Addition { place, position, by: By::Command }
 }
 
 /// Moves every package to its newest version within what is asked for.
@@ -141,7 +146,7 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
     let change = loop {
         let count = list.chosen.len();
         let Some(newest) = newest(&mut world, &list)? else { break None };
-        let wanted: Vec<_> = newest.iter().map(|(line, &at)| (line.0, at, By::Command)).collect();
+        let wanted: Vec<_> = newest.iter().map(|(line, &at)| commanded(line.place, at)).collect();
         // What some visited version needs may stand in the way of all at once.
         let Some(brought) = providers::completed(&mut world, &wanted)? else { break None };
         list = brought;
@@ -169,14 +174,14 @@ fn raise(
 ) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
     let mut list = providers::complete(&mut world, &[])?;
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut wanted: Vec<Addition> = Vec::new();
     // Who is raised may let go of what stood in the way of others.
     let mut is_raised = true;
     while std::mem::take(&mut is_raised) {
         let ids = only.map_or_else(|| ids(&world, &list), <[PackageId]>::to_vec);
         for id in &ids {
             let before = list.positions();
-            let own = before.iter().filter(|(line, _)| world.package(line.0).id() == id);
+            let own = before.iter().filter(|(line, _)| world.package(line.place).id() == id);
             for (&line, &current) in own.collect::<Vec<_>>() {
                 if let Some(higher) = higher(&mut world, &list, &mut wanted, line, current)? {
                     list = higher;
@@ -190,7 +195,7 @@ fn raise(
 
 fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
     let mut ids: Vec<PackageId> =
-        list.chosen.keys().map(|line| world.package(line.0).id().clone()).collect();
+        list.chosen.keys().map(|line| world.package(line.place).id().clone()).collect();
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -200,15 +205,15 @@ fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
 fn higher(
     world: &mut World<'_>,
     list: &BuildList,
-    wanted: &mut Vec<Wanted>,
+    wanted: &mut Vec<Addition>,
     line: Line,
     current: Position,
 ) -> Result<Option<BuildList>, Failure> {
-    let releases = world.package(line.0).releases().len();
+    let releases = world.package(line.place).releases().len();
     let newer = bounds(world, list, line)?;
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
     for position in newer.iter().rev() {
-        wanted.push((line.0, position, By::Command));
+        wanted.push(commanded(line.place, position));
         if let Some(tried) = providers::completed(world, wanted)? {
             return Ok(Some(tried));
         }
@@ -224,15 +229,15 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
     let mut all: Vec<Arc<Requirement>> = of_roots.map(Arc::new).collect();
     for &visit in list.chosen.values() {
         let visit = &list.visits[visit];
-        all.extend(world.requirements(visit.place, visit.position)?);
+        all.extend(world.packages.requirements(visit.place, visit.position)?);
     }
-    let mut bounds = world.package(line.0).allowed().clone();
-    let id = world.package(line.0).id().clone();
+    let mut bounds = world.package(line.place).allowed().clone();
+    let id = world.package(line.place).id().clone();
     for requirement in all.iter().filter(|one| one.id == id) {
         let (_, set) = world.accepted(requirement)?;
         bounds = bounds.intersection(&set);
     }
-    if let Some(providing) = providers::providing(world, list)?.get(&line.0) {
+    if let Some(providing) = providers::providing(world, list)?.get(&line.place) {
         bounds = bounds.intersection(providing);
     }
     Ok(bounds)
@@ -247,21 +252,21 @@ fn newest(
     let mut edges = world.root_edges()?;
     let providing = providers::providing(world, list)?;
     let list = list.positions();
-    for (&(place, major), &position) in &list {
-        let kind = world.line(place, major);
+    for (&line, &position) in &list {
+        let place = line.place;
         let package = world.package(place);
-        let same = |at: &Position| kind == Kind::Package(place) || package.major(*at) == major;
+        let same = |at: &Position| world.line(place, *at) == line;
         let provides =
             |at: &Position| providing.get(&place).is_none_or(|providing| providing.holds(*at));
         let above = package.allowed().iter().filter(|at| *at >= position && provides(at));
         let above = above.filter(same);
         let set = above.collect::<PositionSet>().union(&PositionSet::singleton(position));
-        edges.push(Edge { node: world.node(kind), set });
+        edges.push(Edge { node: world.node(Kind::Line(line)), set });
     }
     world.narrow_root(edges);
     let Answer::Chosen(chosen) = search::solve(world, usize::MAX)? else { return Ok(None) };
     let newest = list.iter().map(|(&line, &position)| {
-        let node = world.line_node(line.0, line.1);
+        let node = world.node(Kind::Line(line));
         (line, chosen.get(&node).copied().unwrap_or(position))
     });
     Ok(Some(newest.collect()))

@@ -12,12 +12,12 @@ use crate::index::releases::Position;
 use crate::reference::PackageId;
 use crate::select::Failure;
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::minimal::build::{BuildList, By, Line, Wanted, is_higher, line};
+use crate::select::minimal::build::{Addition, BuildList, By, Pick, is_higher};
 use crate::select::minimal::provision::{self, Missing};
-use crate::select::minimal::requirements::Module;
 use crate::select::minimal::{check, replaced};
+use crate::select::node::{Capability, Line, Place};
 use crate::select::positions::PositionSet;
-use crate::select::world::{Provider, World};
+use crate::select::world::{ChosenProvider, Provider, World, unfinished};
 
 /// The build list in which everything that is required is provided.
 ///
@@ -28,9 +28,9 @@ use crate::select::world::{Provider, World};
 /// A provider that is listed only because others need one gives way to another one: the world asks for it no more then.
 pub(in crate::select) fn complete(
     world: &mut World<'_>,
-    wanted: &[Wanted],
+    additions: &[Addition],
 ) -> Result<BuildList, Failure> {
-    let mut conflict = match attempt(world, wanted) {
+    let mut conflict = match attempt(world, additions) {
         Err(Failure::Conflict(conflict)) => conflict,
         result => return result,
     };
@@ -42,7 +42,7 @@ pub(in crate::select) fn complete(
             root.requirements.retain(|one| one.id != id || !world.request().lists(by, one));
         }
         world.ask(roots);
-        match complete(world, wanted) {
+        match complete(world, additions) {
             // What speaks against it even then is what counts.
             Err(Failure::Conflict(other)) => conflict = other,
             result => return result,
@@ -55,9 +55,9 @@ pub(in crate::select) fn complete(
 /// The same, with nothing where there is none.
 pub(in crate::select) fn completed(
     world: &mut World<'_>,
-    wanted: &[Wanted],
+    additions: &[Addition],
 ) -> Result<Option<BuildList>, Failure> {
-    match complete(world, wanted) {
+    match complete(world, additions) {
         Ok(list) => Ok(Some(list)),
         Err(Failure::Conflict(_)) => Ok(None),
         Err(failure) => Err(failure),
@@ -81,7 +81,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
                     if by == id && *capability == doubled.capability)
             })
         };
-        let ranked = world.ranked_providers(&doubled.capability).into_iter().rev();
+        let ranked = world.packages.ranked_providers(&doubled.capability).into_iter().rev();
         let ranked = ranked.filter_map(|(provider, _)| match provider {
             Provider::Package(place, _) => Some(world.package(*place).id()),
             Provider::Local(_) => None,
@@ -96,8 +96,8 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
 }
 
 /// One way after the other to provide what is missing; if none leads on, what stood in the way of each.
-fn attempt(world: &mut World<'_>, wanted: &[Wanted]) -> Result<BuildList, Failure> {
-    let list = replaced::build(world, wanted)?;
+fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, Failure> {
+    let list = replaced::build(world, additions)?;
     if let Some(conflict) = check::conflict(world, &list)? {
         return Err(Failure::Conflict(Box::new(conflict)));
     }
@@ -110,7 +110,7 @@ fn attempt(world: &mut World<'_>, wanted: &[Wanted]) -> Result<BuildList, Failur
     let mut all: Option<Box<Conflict>> = None;
     let candidates = candidates(world, &list, missing.capability);
     for &provider in &candidates {
-        let wanted: Vec<Wanted> = wanted.iter().copied().chain([provider]).collect();
+        let wanted: Vec<Addition> = additions.iter().copied().chain([provider]).collect();
         match attempt(world, &wanted) {
             Err(Failure::Conflict(other)) => match &mut all {
                 Some(all) => join(all, *other),
@@ -118,8 +118,8 @@ fn attempt(world: &mut World<'_>, wanted: &[Wanted]) -> Result<BuildList, Failur
             },
             result => return result,
         }
-        if !world.spend(list.visits.len(), provider.0) {
-            return Err(Failure::Unfinished(Box::new(world.unfinished())));
+        if !world.budget.spend(list.visits.len(), provider.place) {
+            return Err(Failure::Unfinished(Box::new(unfinished(world))));
         }
     }
     let mut all = all.unwrap_or_else(|| Box::new(provision::unprovided(world, &list, &missing)));
@@ -160,7 +160,7 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
     for visit in chosen {
         let (place, position) = (list.visits[visit].place, list.visits[visit].position);
         let near = world.package(place).releases().id().clone();
-        for name in world.capabilities_of(place, position)?.1 {
+        for name in world.packages.capabilities_of(place, position)?.1 {
             required.push((name, near.clone(), By::Visit(visit)));
         }
     }
@@ -179,44 +179,50 @@ pub(super) fn among(
     world: &World<'_>,
     chosen: &BTreeMap<Line, Position>,
     name: &str,
-) -> Option<Module> {
-    let in_line = |place: usize, versions: &PositionSet| {
-        let mut lines = chosen.range((place, 0)..=(place, u64::MAX)).map(|(_, &position)| position);
+) -> Option<Pick> {
+    let in_line = |place: Place, versions: &PositionSet| {
+        let mut lines = chosen.range(Line::all_of(place)).map(|(_, &position)| position);
         lines.find(|&position| versions.holds(position))
     };
-    let (place, position) = world.chosen_provider(name, &in_line)?.ok()?;
-    Some((line(world.package(place), &world.request().settings, place, position), position))
+    let ChosenProvider::Package(place, position) =
+        world.packages.capabilities.chosen(name, &in_line)?
+    else {
+        return None;
+    };
+    Some(Pick { line: world.line(place, position), position })
 }
 
 /// Of packages that nothing asks for, and that are there for what they provide, the versions that provide it.
 pub(super) fn providing(
     world: &mut World<'_>,
     list: &BuildList,
-) -> Result<BTreeMap<usize, PositionSet>, Unavailable> {
+) -> Result<BTreeMap<Place, PositionSet>, Unavailable> {
     let mut providing = BTreeMap::new();
-    if !world.requires_capabilities() {
+    if !world.packages.capabilities.is_any_required() {
         return Ok(providing);
     }
     let positions = list.positions();
     let mut required: BTreeSet<String> = world.own_requires().keys().cloned().collect();
-    for (&(place, _), &position) in &positions {
-        required.extend(world.capabilities_of(place, position)?.1);
+    for (&Line { place, .. }, &position) in &positions {
+        required.extend(world.packages.capabilities_of(place, position)?.1);
     }
     let request = world.request();
     let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
     let own = own.iter().flat_map(|root| &root.requirements);
     let mut asked: BTreeSet<PackageId> = own.map(|requirement| requirement.id.clone()).collect();
     for visit in &list.visits {
-        for &ask in world.asks_of(visit.place, visit.position)?.iter() {
-            asked.insert(world.requirement(ask).id.clone());
+        for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
+            asked.insert(world.requirement(need).id.clone());
         }
     }
     for name in &required {
-        let Some(((place, _), _)) = among(world, &positions, name) else { continue };
+        let Some(Pick { line: Line { place, .. }, .. }) = among(world, &positions, name) else {
+            continue;
+        };
         if asked.contains(world.package(place).id()) {
             continue;
         }
-        let all = world.ranked_providers(name).into_iter();
+        let all = world.packages.ranked_providers(name).into_iter();
         let versions = all.filter_map(|(provider, _)| match provider {
             Provider::Package(own, versions) if *own == place => Some(versions),
             _ => None,
@@ -230,20 +236,24 @@ pub(super) fn providing(
 
 /// What provides a capability, if something does.
 fn provider(world: &World<'_>, list: &BuildList, name: &str) -> Option<()> {
-    world.chosen_provider(name, &|place, versions| chosen(list, place, versions)).map(|_| ())
+    world
+        .packages
+        .capabilities
+        .chosen(name, &|place, versions| chosen(list, place, versions))
+        .map(|_| ())
 }
 
 /// The chosen version of the package at `place` within `versions`.
-fn chosen(list: &BuildList, place: usize, versions: &PositionSet) -> Option<Position> {
-    let lines = list.chosen.range((place, 0)..=(place, u64::MAX));
+fn chosen(list: &BuildList, place: Place, versions: &PositionSet) -> Option<Position> {
+    let lines = list.chosen.range(Line::all_of(place));
     let mut positions = lines.filter_map(|(&line, _)| list.position(line));
     positions.find(|&position| versions.holds(position))
 }
 
 /// Who could provide a capability besides, the preferred first: each at its lowest version that does and is not below what is
 /// chosen. What no registry lists and nothing asks for could not.
-fn candidates(world: &World<'_>, list: &BuildList, capability: usize) -> Vec<Wanted> {
-    let ranked = world.ranked_providers(world.capability(capability));
+fn candidates(world: &World<'_>, list: &BuildList, capability: Capability) -> Vec<Addition> {
+    let ranked = world.packages.ranked_providers(world.packages.capabilities.name(capability));
     let candidates = ranked.into_iter().filter_map(|(provider, is_listed)| {
         let Provider::Package(place, versions) = provider else { return None };
         let package = world.package(*place);
@@ -251,11 +261,12 @@ fn candidates(world: &World<'_>, list: &BuildList, capability: usize) -> Vec<Wan
         let lowest = versions.iter().find(|&position| {
             let version = package.version(position);
             let is_stable = settings.prereleases || version.is_some_and(|one| !one.is_prerelease());
-            let current = list.position(line(package, settings, *place, position));
+            let current = list.position(world.line(*place, position));
             is_stable && current.is_none_or(|current| is_higher(package, position, current))
         })?;
-        let is_asked = list.chosen.range((*place, 0)..=(*place, u64::MAX)).next().is_some();
-        (is_listed || is_asked).then_some((*place, lowest, By::Capability(capability)))
+        let is_asked = list.chosen.range(Line::all_of(*place)).next().is_some();
+        let by = By::Capability(capability);
+        (is_listed || is_asked).then_some(Addition { place: *place, position: lowest, by })
     });
     candidates.collect()
 }

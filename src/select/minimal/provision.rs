@@ -5,21 +5,22 @@ use std::collections::BTreeSet;
 use crate::index::Unavailable;
 use crate::select::clash;
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::minimal::build::{BuildList, By, Wanted};
+use crate::select::minimal::build::{Addition, BuildList, By};
 use crate::select::minimal::facts;
+use crate::select::node::{Capability, Line, Place};
 use crate::select::positions::PositionSet;
 use crate::select::supply;
 use crate::select::world::{Provider, World};
 
 /// A capability that nothing chosen provides.
 pub(super) struct Missing {
-    pub(super) capability: usize,
+    pub(super) capability: Capability,
     pub(super) by: By,
 }
 
 /// The conflict of a capability that nothing can provide.
 pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflict {
-    let capability = world.capability(missing.capability).to_owned();
+    let capability = world.packages.capabilities.name(missing.capability).to_owned();
     let mut conflict = facts::begin(world);
     let by = match missing.by {
         By::Visit(visit) => {
@@ -42,20 +43,21 @@ pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing)
 pub(super) fn add_passed(
     world: &World<'_>,
     list: &BuildList,
-    capability: usize,
-    tried: &[Wanted],
+    capability: Capability,
+    tried: &[Addition],
     conflict: &mut Conflict,
 ) {
-    let ranked = world.ranked_providers(world.capability(capability)).into_iter();
-    let places: BTreeSet<usize> = ranked
+    let ranked =
+        world.packages.ranked_providers(world.packages.capabilities.name(capability)).into_iter();
+    let places: BTreeSet<Place> = ranked
         .filter_map(|(provider, _)| match provider {
             Provider::Package(place, _) => Some(*place),
             Provider::Local(_) => None,
         })
-        .filter(|place| tried.iter().all(|wanted| wanted.0 != *place))
+        .filter(|place| tried.iter().all(|addition| addition.place != *place))
         .collect();
     for place in places {
-        for (_, &visit) in list.chosen.range((place, 0)..=(place, u64::MAX)) {
+        for (_, &visit) in list.chosen.range(Line::all_of(place)) {
             let visit = &list.visits[visit];
             facts::add(conflict, facts::chain(world, list, visit.by, &visit.requirement));
             let mut clash = clash::describe(world, place, Vec::new(), &PositionSet::default());
@@ -72,7 +74,7 @@ pub(super) fn doubled(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
-    let mut providers: Vec<(String, Option<usize>, Fact, Vec<Fact>)> = Vec::new();
+    let mut providers: Vec<(String, Option<Place>, Fact, Vec<Fact>)> = Vec::new();
     let local = &world.request().local;
     for (name, by) in &world.request().own.provides {
         for id in by.iter().filter(|id| local.contains_key(id)) {
@@ -85,7 +87,7 @@ pub(super) fn doubled(
     chosen.sort_unstable();
     for visit in chosen {
         let visit = &list.visits[visit];
-        for name in world.capabilities_of(visit.place, visit.position)?.0 {
+        for name in world.packages.capabilities_of(visit.place, visit.position)?.0 {
             let fact =
                 Fact::Provides { by: facts::requirer(world, visit), capability: name.clone() };
             let chain = facts::chain(world, list, visit.by, &visit.requirement);

@@ -10,7 +10,7 @@ use crate::index::{Requirement, Unavailable};
 use crate::reference::PackageId;
 use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::fold::Versions;
-use crate::select::minimal::build::{BuildList, By, Wanted};
+use crate::select::minimal::build::{Addition, BuildList, By};
 use crate::select::minimal::facts;
 use crate::select::world::World;
 
@@ -23,14 +23,14 @@ type Replacers = BTreeMap<PackageId, Vec<usize>>;
 /// what was tried before; [`conflict`] then tells what does not hold together.
 pub(in crate::select) fn build(
     world: &mut World<'_>,
-    wanted: &[Wanted],
+    additions: &[Addition],
 ) -> Result<BuildList, Unavailable> {
     let mut tried: Vec<StandIns> = vec![StandIns::new()];
     let mut told = BTreeMap::new();
-    world.replace(StandIns::new());
+    world.packages.replace(StandIns::new());
     loop {
         world.take_outdated();
-        let mut list = BuildList::walk(world, wanted)?;
+        let mut list = BuildList::walk(world, additions)?;
         if world.take_outdated() {
             continue;
         }
@@ -39,7 +39,7 @@ pub(in crate::select) fn build(
             list.told = told;
             return Ok(list);
         }
-        world.replace(stand_ins.clone());
+        world.packages.replace(stand_ins.clone());
         tried.push(stand_ins);
     }
 }
@@ -76,7 +76,7 @@ fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unava
     let mut replacers = Replacers::new();
     for &visit in list.chosen.values() {
         let (place, position) = (list.visits[visit].place, list.visits[visit].position);
-        for id in world.replaced_by(place, position)? {
+        for id in world.packages.replaced_by(place, position)? {
             replacers.entry(id).or_default().push(visit);
         }
     }
@@ -87,7 +87,7 @@ fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unava
     each(world, list, &mut |_, requirement| {
         asked.insert(requirement.id.clone());
     })?;
-    asked.extend(list.chosen.keys().map(|line| world.package(line.0).id().clone()));
+    asked.extend(list.chosen.keys().map(|line| world.package(line.place).id().clone()));
     replacers.retain(|id, _| asked.contains(id));
     for visits in replacers.values_mut() {
         visits.sort_unstable();
@@ -105,7 +105,7 @@ fn each(
         root.requirements.iter().for_each(|one| show(By::Root(index), one));
     }
     for (index, visit) in list.visits.iter().enumerate() {
-        let required = world.requirements(visit.place, visit.position)?;
+        let required = world.packages.requirements(visit.place, visit.position)?;
         required.iter().for_each(|one| show(By::Visit(index), one));
     }
     Ok(())
@@ -122,7 +122,12 @@ pub(super) fn conflict(
             by.iter().map(|&visit| world.package(list.visits[visit].place).id()).collect();
         let clash = if names.len() > 1 {
             ReplacementClash::Several { id: id.clone() }
-        } else if world.stand_ins().is_some_and(|known| !known.contains_key(id)) {
+        } else if world
+            .packages
+            .replacements
+            .stand_ins()
+            .is_some_and(|known| !known.contains_key(id))
+        {
             // Whatever is replaced by something that stays was found to be.
             ReplacementClash::Circle { ids: circle(world, list, &replacers) }
         } else {
@@ -134,7 +139,7 @@ pub(super) fn conflict(
         };
         return told(world, list, id, &visits, clash).map(Some);
     }
-    let mut stand_ins = world.stand_ins().cloned().unwrap_or_default();
+    let mut stand_ins = world.packages.replacements.stand_ins().cloned().unwrap_or_default();
     stand_ins.retain(|id, by| {
         let mut still = replacers.get(id).into_iter().flatten();
         !still.any(|&visit| world.package(list.visits[visit].place).id() == by)
@@ -211,7 +216,7 @@ fn replaces(
     of: &BTreeSet<PackageId>,
 ) -> Result<Vec<Fact>, Unavailable> {
     let (place, position) = (list.visits[visit].place, list.visits[visit].position);
-    let replaced = world.replaced_by(place, position)?;
+    let replaced = world.packages.replaced_by(place, position)?;
     let package = world.package(place);
     let versions = Versions::fold(package, &std::iter::once(position).collect());
     let by = Requirer::Package(package.id().clone(), versions);

@@ -11,39 +11,37 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::{Version, VersionSpec};
 use crate::select::candidates::Candidates;
-use crate::select::minimal::build::{Line, is_higher, least, line};
+use crate::select::minimal::build::{Pick, is_higher, least};
 use crate::select::minimal::providers;
+use crate::select::node::Line;
 use crate::select::world::World;
-
-/// A version of a line.
-pub(super) type Module = (Line, Position);
 
 /// The lines besides `direct` that must be listed, so that the build list comes out as `chosen`.
 pub(super) fn indirect(
     world: &mut World<'_>,
     chosen: &BTreeMap<Line, Position>,
     direct: &[Line],
-) -> Result<Vec<Module>, Unavailable> {
+) -> Result<Vec<Pick>, Unavailable> {
     let mut order = Vec::new();
     let mut seen = FxHashSet::default();
     for line in direct.iter().chain(chosen.keys()) {
         if let Some(&position) = chosen.get(line) {
-            post_order(world, (*line, position), &mut seen, &mut order)?;
+            post_order(world, Pick { line: *line, position }, &mut seen, &mut order)?;
         }
     }
     let mut implied: FxHashMap<Line, Position> = FxHashMap::default();
     let mut walked = FxHashSet::default();
     for line in direct {
         if let Some(&position) = chosen.get(line) {
-            imply(world, (*line, position), &mut walked, &mut implied)?;
+            imply(world, Pick { line: *line, position }, &mut walked, &mut implied)?;
         }
     }
     let mut listed = Vec::new();
-    for module in order.into_iter().rev() {
-        let (line, position) = module;
+    for pick in order.into_iter().rev() {
+        let Pick { line, position } = pick;
         if chosen.get(&line) == Some(&position) && implied.get(&line) != Some(&position) {
-            imply(world, module, &mut walked, &mut implied)?;
-            listed.push(module);
+            imply(world, pick, &mut walked, &mut implied)?;
+            listed.push(pick);
         }
     }
     listed.sort_unstable();
@@ -59,41 +57,41 @@ pub(super) fn needed(
 ) -> Result<FxHashSet<Line>, Unavailable> {
     let mut lines: FxHashSet<Line> = direct.iter().copied().collect();
     let mut walked = FxHashSet::default();
-    let mut open: Vec<Module> =
-        direct.iter().filter_map(|line| Some((*line, *chosen.get(line)?))).collect();
+    let chosen_of = |line: Line| Some(Pick { line, position: *chosen.get(&line)? });
+    let mut open: Vec<Pick> = direct.iter().filter_map(|line| chosen_of(*line)).collect();
     let own: Vec<String> = world.own_requires().keys().cloned().collect();
     open.extend(own.iter().filter_map(|name| providers::among(world, chosen, name)));
-    while let Some(module) = open.pop() {
-        if !walked.insert(module) {
+    while let Some(pick) = open.pop() {
+        if !walked.insert(pick) {
             continue;
         }
-        lines.insert(module.0);
-        if world.requires_capabilities() && chosen.get(&module.0) == Some(&module.1) {
-            let (_, capabilities) = world.capabilities_of(module.0.0, module.1)?;
+        lines.insert(pick.line);
+        if world.packages.capabilities.is_any_required() && chosen_of(pick.line) == Some(pick) {
+            let (_, capabilities) =
+                world.packages.capabilities_of(pick.line.place, pick.position)?;
             open.extend(
                 capabilities.iter().filter_map(|name| providers::among(world, chosen, name)),
             );
         }
-        for (line, least) in required(world, module)? {
-            lines.insert(line);
-            open.push((line, least));
-            open.extend(chosen.get(&line).map(|&position| (line, position)));
+        for least in required(world, pick)? {
+            lines.insert(least.line);
+            open.push(least);
+            open.extend(chosen_of(least.line));
         }
     }
     Ok(lines)
 }
 
 /// What a version needs at least.
-pub(super) fn required(world: &mut World<'_>, module: Module) -> Result<Vec<Module>, Unavailable> {
-    let ((place, _), position) = module;
+pub(super) fn required(world: &mut World<'_>, pick: Pick) -> Result<Vec<Pick>, Unavailable> {
+    let Pick { line: Line { place, .. }, position } = pick;
     let mut required = Vec::new();
-    for &ask in world.asks_of(place, position)?.iter() {
-        if world.is_own(ask) {
+    for &need in world.packages.needs_of(place, position)?.iter() {
+        if world.packages.is_own(need) {
             continue;
         }
-        if let Some((place, least)) = least(world, ask)? {
-            let package = world.package(place);
-            required.push((line(package, &world.request().settings, place, least), least));
+        if let Some((place, position)) = least(world, need)? {
+            required.push(Pick { line: world.line(place, position), position });
         }
     }
     Ok(required)
@@ -102,16 +100,16 @@ pub(super) fn required(world: &mut World<'_>, module: Module) -> Result<Vec<Modu
 /// Lists everything that is reachable from a version, each behind what it needs.
 fn post_order(
     world: &mut World<'_>,
-    module: Module,
-    seen: &mut FxHashSet<Module>,
-    order: &mut Vec<Module>,
+    pick: Pick,
+    seen: &mut FxHashSet<Pick>,
+    order: &mut Vec<Pick>,
 ) -> Result<(), Unavailable> {
-    let mut open = vec![(module, None)];
-    while let Some((module, rest)) = open.pop() {
-        let mut rest: Vec<Module> = match rest {
+    let mut open = vec![(pick, None)];
+    while let Some((pick, rest)) = open.pop() {
+        let mut rest: Vec<Pick> = match rest {
             Some(rest) => rest,
-            None if seen.insert(module) => {
-                let mut required = required(world, module)?;
+            None if seen.insert(pick) => {
+                let mut required = required(world, pick)?;
                 required.sort_unstable();
                 required.reverse();
                 required
@@ -119,8 +117,8 @@ fn post_order(
             None => continue,
         };
         match rest.pop() {
-            Some(next) => open.extend([(module, Some(rest)), (next, None)]),
-            None => order.push(module),
+            Some(next) => open.extend([(pick, Some(rest)), (next, None)]),
+            None => order.push(pick),
         }
     }
     Ok(())
@@ -129,21 +127,21 @@ fn post_order(
 /// Notes what a version leads to: the highest of each line.
 fn imply(
     world: &mut World<'_>,
-    module: Module,
-    walked: &mut FxHashSet<Module>,
+    pick: Pick,
+    walked: &mut FxHashSet<Pick>,
     implied: &mut FxHashMap<Line, Position>,
 ) -> Result<(), Unavailable> {
-    let mut open = vec![module];
-    while let Some(module) = open.pop() {
-        if !walked.insert(module) {
+    let mut open = vec![pick];
+    while let Some(pick) = open.pop() {
+        if !walked.insert(pick) {
             continue;
         }
-        let (line, position) = module;
+        let Pick { line, position } = pick;
         let known = implied.entry(line).or_insert(position);
-        if is_higher(world.package(line.0), position, *known) {
+        if is_higher(world.package(line.place), position, *known) {
             *known = position;
         }
-        open.extend(required(world, module)?);
+        open.extend(required(world, pick)?);
     }
     Ok(())
 }

@@ -6,9 +6,9 @@ use crate::index::releases::Position;
 use crate::index::{Unavailable, Universe};
 use crate::select::minimal::build::{self, BuildList};
 use crate::select::minimal::{providers, smallest};
-use crate::select::node::{Kind, Node};
+use crate::select::node::{Kind, Need, Node};
 use crate::select::outcome::{self, Asked};
-use crate::select::world::{Ask, World};
+use crate::select::world::World;
 use crate::select::{Asker, Failure, Majors, Request, Selection};
 
 /// The least versions that everything reachable asks for; fails with the smallest conflict.
@@ -42,11 +42,11 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
     list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
     let mut besides: Vec<Asked> = Vec::new();
     for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
-        for &ask in world.asks_of(visit.place, visit.position)?.iter() {
+        for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
             // What an older version asks for and nothing meets binds nobody.
-            if world.is_own(ask) || build::least(world, ask)?.is_some() {
+            if world.packages.is_own(need) || build::least(world, need)?.is_some() {
                 let id = world.package(visit.place).id().clone();
-                besides.push((Asker::Package(id), ask));
+                besides.push((Asker::Package(id), need));
             }
         }
     }
@@ -60,8 +60,8 @@ fn choices(
     list: &BuildList,
 ) -> Result<FxHashMap<Node, Position>, Unavailable> {
     let mut choices = FxHashMap::default();
-    for (&(place, major), &visit) in &list.chosen {
-        let node = world.line_node(place, major);
+    for (&line, &visit) in &list.chosen {
+        let node = world.node(Kind::Line(line));
         choices.insert(node, list.visits[visit].position);
     }
     if world.request().settings.majors == Majors::One {
@@ -69,12 +69,13 @@ fn choices(
     }
     let roots = world.roots().to_vec();
     let roots = roots.iter().flat_map(|root| &root.requirements);
-    let mut required: Vec<Ask> = roots.map(|requirement| world.ask_for(requirement)).collect();
+    let mut required: Vec<Need> =
+        roots.map(|requirement| world.packages.need_for(requirement)).collect();
     for visit in &list.visits {
-        required.extend_from_slice(&world.asks_of(visit.place, visit.position)?);
+        required.extend_from_slice(&world.packages.needs_of(visit.place, visit.position)?);
     }
-    for ask in required {
-        let Some(edge) = world.edge_for(ask)? else { continue };
+    for need in required {
+        let Some(edge) = world.edge_for(need)? else { continue };
         if let Kind::Majors(..) = world.kind(edge.node) {
             // Of several majors the lowest is meant.
             choices.insert(edge.node, 0);

@@ -6,6 +6,7 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::VersionSpec;
 use crate::select::minimal::requirements::at_least;
+use crate::select::node::Place;
 use crate::select::way_out::Ask;
 use crate::select::ways_out::Finder;
 use crate::select::{Request, Root};
@@ -16,7 +17,7 @@ impl Finder<'_> {
     pub(super) fn asks(
         &mut self,
         wish: &Requirement,
-        place: usize,
+        place: Place,
         position: Position,
     ) -> Result<Option<Vec<Ask>>, Unavailable> {
         let mut asks = Vec::new();
@@ -44,7 +45,7 @@ impl Finder<'_> {
         &mut self,
         now: &Requirement,
         wish: &Requirement,
-        place: usize,
+        place: Place,
         position: Position,
     ) -> Result<Requirement, Unavailable> {
         let package = self.trial.world.package(place);

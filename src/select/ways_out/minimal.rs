@@ -10,6 +10,7 @@ use crate::select::Request;
 use crate::select::conflict::{Fact, Requirer};
 use crate::select::minimal::build::{BuildList, lowest};
 use crate::select::minimal::requirements::at_least;
+use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::way_out::{Ask, WayOut};
@@ -126,7 +127,7 @@ impl Finder<'_> {
         &mut self,
         id: &PackageId,
         wish: Option<&Requirement>,
-        place: usize,
+        place: Place,
         position: Position,
     ) -> Result<Vec<Ask>, Unavailable> {
         let version = self.trial.world.package(place).label(position);

@@ -20,7 +20,7 @@ use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::select::without_lock;
-use crate::select::node::Node;
+use crate::select::node::{Node, Place};
 use crate::select::positions::PositionSet;
 use crate::select::trial::{Outcome, Trial};
 use crate::select::way_out::{Ask, WayOut};
@@ -209,7 +209,7 @@ impl<'a> Finder<'a> {
     fn open(
         &mut self,
         wish: &Requirement,
-    ) -> Result<(usize, PositionSet, PositionSet), Unavailable> {
+    ) -> Result<(Place, PositionSet, PositionSet), Unavailable> {
         let any = Requirement { spec: VersionSpec::Latest, ..wish.clone() };
         let (place, now) = self.trial.world.accepted(wish)?;
         let (_, all) = self.trial.world.accepted(&any)?;
@@ -263,7 +263,7 @@ impl<'a> Finder<'a> {
     fn above(
         &mut self,
         wish: &Requirement,
-    ) -> Result<(usize, PositionSet, PositionSet), Unavailable> {
+    ) -> Result<(Place, PositionSet, PositionSet), Unavailable> {
         let (place, all, now) = self.open(wish)?;
         let end = self.end(wish, place, &now);
         let releases = self.trial.world.package(place).releases().len();
@@ -280,7 +280,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The position behind everything that is asked for, though nothing there may be what is asked for.
-    fn end(&self, wish: &Requirement, place: usize, now: &PositionSet) -> Position {
+    fn end(&self, wish: &Requirement, place: Place, now: &PositionSet) -> Position {
         if let Some(last) = now.last() {
             return last + 1;
         }
@@ -291,7 +291,7 @@ impl<'a> Finder<'a> {
     fn try_asking(
         &mut self,
         wish: &Requirement,
-        place: usize,
+        place: Place,
         set: &PositionSet,
     ) -> Result<bool, Unavailable> {
         let Some(position) = self.try_set(wish, place, set)? else { return Ok(false) };
@@ -306,7 +306,7 @@ impl<'a> Finder<'a> {
     fn try_set(
         &mut self,
         wish: &Requirement,
-        place: usize,
+        place: Place,
         set: &PositionSet,
     ) -> Result<Option<Position>, Unavailable> {
         let mut roots = self.request.roots.clone();
@@ -345,7 +345,8 @@ impl<'a> Finder<'a> {
         }
         let way_out = WayOut::Ask(asks);
         // Whoever met a provider in an earlier trial would not come across it again.
-        let may_have_met = !self.trial.is_minimal && self.trial.world.requires_capabilities();
+        let may_have_met =
+            !self.trial.is_minimal && self.trial.world.packages.capabilities.is_any_required();
         if may_have_met && !self.holds(&taking(self.request, &way_out))? {
             return Ok(false);
         }
@@ -398,9 +399,9 @@ impl<'a> Finder<'a> {
         &mut self,
         open: &[Requirement],
         roots: Vec<Root>,
-        sets: &[(usize, PositionSet, PositionSet)],
+        sets: &[(Place, PositionSet, PositionSet)],
     ) -> Result<(), Unavailable> {
-        let mut sets: Vec<(usize, PositionSet, PositionSet)> = sets.to_vec();
+        let mut sets: Vec<(Place, PositionSet, PositionSet)> = sets.to_vec();
         for index in 0..sets.len() {
             let mut tried = sets.clone();
             tried[index].1 = tried[index].2.clone();

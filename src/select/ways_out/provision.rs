@@ -9,6 +9,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::Root;
 use crate::select::conflict::{Fact, Requirer};
 use crate::select::minimal::requirements::compatible;
+use crate::select::node::Place;
 use crate::select::trial::Outcome;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::Finder;
@@ -65,7 +66,7 @@ impl Finder<'_> {
         &mut self,
         roots: Vec<Root>,
         requirement: &Requirement,
-    ) -> Result<Option<(usize, Position)>, Unavailable> {
+    ) -> Result<Option<(Place, Position)>, Unavailable> {
         match self.trial.search(roots, &[])? {
             Outcome::Holds(choices) => self.trial.chosen(&choices, requirement),
             Outcome::Fails(_) | Outcome::TooMuch => Ok(None),

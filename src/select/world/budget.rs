@@ -3,12 +3,26 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::World;
-use crate::reference::PackageId;
-use crate::select::node::Node;
-use crate::select::unfinished::{NAMED, Unfinished};
+use rustc_hash::FxHashMap;
 
-impl World<'_> {
+use crate::select::effort::Effort;
+use crate::select::node::{Node, Place};
+
+/// The steps that searches took, and how many they may take.
+#[derive(Debug)]
+pub(in crate::select) struct Budget {
+    effort: Effort,
+    most: usize,
+    /// How often something was tried in vain because of a package.
+    tried: FxHashMap<Place, usize>,
+}
+
+impl Budget {
+    /// Allows this many steps.
+    pub(super) fn new(most: usize) -> Self {
+        Self { effort: Effort::default(), most, tried: FxHashMap::default() }
+    }
+
     /// Begins a search, which has learned nothing.
     pub(in crate::select) fn begin_search(&mut self) {
         self.effort.begin();
@@ -25,11 +39,11 @@ impl World<'_> {
         self.effort.steps()
     }
 
-    /// Counts the steps of what was tried in vain because of the package at a place; says whether more may be tried.
-    pub(in crate::select) fn spend(&mut self, steps: usize, place: usize) -> bool {
+    /// Counts the steps of what was tried in vain because of a package; says whether more may be tried.
+    pub(in crate::select) fn spend(&mut self, steps: usize, place: Place) -> bool {
         self.effort.spend(steps);
         *self.tried.entry(place).or_default() += 1;
-        self.steps() <= self.most_steps
+        self.steps() <= self.most
     }
 
     /// How many steps searches took so far.
@@ -38,33 +52,27 @@ impl World<'_> {
     }
 
     /// How many steps they may take in all.
-    pub(in crate::select) fn most_steps(&self) -> usize {
-        self.most_steps
+    pub(in crate::select) fn most(&self) -> usize {
+        self.most
     }
 
-    /// Allows no more than this many steps, and no more than the settings do.
-    pub(in crate::select) fn limit_steps(&mut self, steps: usize) {
-        self.most_steps = self.most_steps.min(steps);
+    /// Allows no more than this many steps, and no more than was allowed before.
+    pub(in crate::select) fn limit(&mut self, steps: usize) {
+        self.most = self.most.min(steps);
     }
 
-    /// What there is to say when there were too many steps.
-    pub(in crate::select) fn unfinished(&self) -> Unfinished {
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        for (node, count) in self.effort.conflicts() {
-            if let Some(place) = self.place(node) {
-                *counts.entry(place).or_default() += count;
-            }
-        }
-        for (&place, &count) in &self.tried {
+    /// The packages that searches came back to, and how often: those that were in conflicts, or tried in vain.
+    pub(super) fn returns(
+        &self,
+        place: impl Fn(Node) -> Option<Place>,
+    ) -> Vec<(Reverse<usize>, Place)> {
+        let mut counts: BTreeMap<Place, usize> = BTreeMap::new();
+        let in_conflicts = self.effort.conflicts();
+        let in_conflicts = in_conflicts.filter_map(|(node, count)| Some((place(node)?, count)));
+        let tried = self.tried.iter().map(|(&place, &count)| (place, count));
+        for (place, count) in in_conflicts.chain(tried) {
             *counts.entry(place).or_default() += count;
         }
-        let counts = counts.into_iter();
-        let mut packages: Vec<(Reverse<usize>, &PackageId)> =
-            counts.map(|(place, count)| (Reverse(count), self.packages[place].id())).collect();
-        packages.sort_unstable();
-        let others = packages.len().saturating_sub(NAMED);
-        let packages = packages.into_iter().take(NAMED).map(|(_, id)| id.clone()).collect();
-        let base = self.request.settings.base.clone();
-        Unfinished { steps: self.most_steps, packages, others, base }
+        counts.into_iter().map(|(place, count)| (Reverse(count), place)).collect()
     }
 }

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::World;
+use super::Packages;
 use crate::index::releases::Position;
 use crate::index::{Candidate, Level};
 use crate::reference::PackageId;
+use crate::select::node::Place;
 
-impl World<'_> {
+impl Packages<'_> {
     /// Hints to the universe which packages come next, in the order in which they will be wanted.
     pub(in crate::select) fn expect<'r>(&self, ids: impl Iterator<Item = &'r PackageId>) {
         let overrides = &self.request.settings.overrides;
-        let places = ids.filter(|&id| !self.places.contains_key(id));
+        let places = ids.filter(|&id| self.place(id).is_none());
         let actual = places.map(|id| overrides.get(id).map_or(id, |instead| &instead.id));
         let mut met = FxHashSet::default();
         let ids: Vec<PackageId> = actual.filter(|&id| met.insert(id)).cloned().collect();
@@ -23,9 +24,9 @@ impl World<'_> {
     }
 
     /// Hints to the universe which requirements come next.
-    pub(in crate::select) fn expect_requirements(&self, candidates: &[(usize, Position)]) {
+    pub(in crate::select) fn expect_requirements(&self, candidates: &[(Place, Position)]) {
         let releases = candidates.iter().filter_map(|&(place, position)| {
-            let package = &self.packages[place];
+            let package = self.get(place);
             matches!(package.candidate(position), Candidate::Release(_))
                 .then(|| (Arc::clone(package.releases()), position))
         });

@@ -8,48 +8,42 @@ use rustc_hash::FxHashSet;
 use super::World;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::node::Node;
+use crate::select::node::{Kind, Node, Place};
 
 /// How many versions are looked at in vain at most.
 const MOST: usize = 20_000;
 
-impl World<'_> {
-    /// Looks at every version of every package that can be reached, once; says whether that may change an answer. Does
-    /// nothing where no capability is required, and nothing is or says that it should be replaced of what is among
-    /// `nodes`, to which a refutation leads.
-    pub(in crate::select) fn explore(
-        &mut self,
-        nodes: &FxHashSet<Node>,
-    ) -> Result<bool, Unavailable> {
-        if self.is_explored {
-            return Ok(false);
-        }
-        let is_of_use = self.requires_capabilities()
-            || nodes.iter().any(|&node| self.may_have_replacements(node));
-        if !is_of_use {
-            return Ok(false);
-        }
-        self.is_explored = true;
-        self.notes_askers = true;
-        self.edges.clear();
-        let mut place = 0;
-        while place < self.packages.len() && self.versions_read() < MOST {
-            // Manifests of a repository would have to be fetched one by one.
-            let package = &self.packages[place];
-            let known =
-                if package.releases().is_repository() { 0 } else { package.releases().len() };
-            let versions: Vec<(Position, u64)> = package
-                .allowed()
-                .iter()
-                .take_while(|position| *position < known)
-                .map(|position| (position, package.major(position)))
-                .collect();
-            for (position, major) in versions {
-                let node = self.line_node(place, major);
-                self.edges(node, position)?;
-            }
-            place += 1;
-        }
-        Ok(true)
+/// Looks at every version of every package that can be reached, once; says whether that may change an answer. Does
+/// nothing where no capability is required, and nothing is or says that it should be replaced of what is among
+/// `nodes`, to which a refutation leads.
+pub(in crate::select) fn explore(
+    world: &mut World<'_>,
+    nodes: &FxHashSet<Node>,
+) -> Result<bool, Unavailable> {
+    if world.is_explored {
+        return Ok(false);
     }
+    let is_of_use = world.packages.capabilities.is_any_required()
+        || nodes.iter().any(|&node| world.may_have_replacements(node));
+    if !is_of_use {
+        return Ok(false);
+    }
+    world.is_explored = true;
+    world.notes_askers = true;
+    world.edges.clear();
+    let mut next = 0;
+    while next < world.packages.all().len() && world.packages.statistics().versions_read < MOST {
+        let place = Place(next);
+        // Manifests of a repository would have to be fetched one by one.
+        let package = world.package(place);
+        let known = if package.releases().is_repository() { 0 } else { package.releases().len() };
+        let allowed = package.allowed().iter();
+        let versions: Vec<Position> = allowed.take_while(|at| *at < known).collect();
+        for position in versions {
+            let node = world.node(Kind::Line(world.line(place, position)));
+            world.edges(node, position)?;
+        }
+        next += 1;
+    }
+    Ok(true)
 }

@@ -2,109 +2,88 @@
 //!
 //! Grows as it is asked; whatever was found out stays, so that a second search over the same world reads nothing.
 //! Nodes that stand for no package (the root, one major of a package, the choice among majors, a capability) make every
-//! rule an edge from a candidate to a set of candidates; a strategy needs to know of no rule.
+//! rule an edge from a candidate to a set of candidates; a strategy needs to know of no rule. What is known of packages,
+//! whoever walks the graph, is [`Packages`].
 
-mod asked;
 mod budget;
 mod capabilities;
 mod expect;
 mod explore;
+mod needs;
+mod nodes;
+mod packages;
+mod providing;
 mod replacements;
+mod root;
+mod stand_ins;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
-use crate::reference::{PackageId, Version};
-use crate::select::candidates::{Candidates, Inquiry};
-use crate::select::effort::{Effort, STEPS};
-use crate::select::namers::{Namers, Topic, Way};
-use crate::select::node::{Edge, Kind, Node};
+use crate::reference::PackageId;
+use crate::select::candidates::Candidates;
+use crate::select::effort::STEPS;
+use crate::select::namers::{Namer, Namers, Topic};
+use crate::select::node::{Edge, Kind, Line, Need, Node, Place};
 use crate::select::positions::PositionSet;
-use crate::select::{Locked, Majors, Request, Root, Statistics};
+use crate::select::unfinished::{NAMED, Unfinished};
+use crate::select::{Majors, Request, Root};
 
-use self::asked::Asked;
-pub(super) use self::asked::{Ask, AskSet};
-use self::capabilities::Capabilities;
-pub(super) use self::capabilities::Provider;
+pub(super) use self::budget::Budget;
+pub(super) use self::capabilities::{ChosenProvider, Provider};
+pub(super) use self::explore::explore;
+pub(super) use self::needs::NeedSet;
+use self::nodes::Nodes;
+pub(super) use self::packages::Packages;
 use self::replacements::Replacements;
+pub(super) use self::stand_ins::is_taken;
 
 /// Capability → who requires it: the name for people, and the id.
 pub(super) type OwnRequires = BTreeMap<String, BTreeMap<String, PackageId>>;
 
 /// The graph, as far as it was walked.
 pub(super) struct World<'a> {
-    universe: &'a dyn Universe,
-    request: &'a Request,
-    roots: Cow<'a, [Root]>,
-    own_requires: Cow<'a, OwnRequires>,
-    locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
-    direct: BTreeSet<&'a PackageId>,
-    kinds: Vec<Kind>,
-    nodes: FxHashMap<Kind, Node>,
-    /// The nodes of each package that candidates are chosen at.
-    lines: FxHashMap<usize, Vec<Node>>,
-    packages: Vec<Candidates>,
-    places: FxHashMap<PackageId, usize>,
-    asked: Asked,
+    pub(super) packages: Packages<'a>,
+    pub(super) budget: Budget,
+    nodes: Nodes,
+    /// What candidates need, as far as it does not change while the world is searched.
     edges: FxHashMap<(Node, Position), Rc<[Edge]>>,
     namers: Namers,
     /// Whether it is noted of every package who asks for it; most searches never need to know.
     notes_askers: bool,
-    capabilities: Capabilities,
-    replacements: Replacements,
     is_explored: bool,
-    is_outdated: bool,
-    narrows_upgrades: bool,
-    effort: Effort,
-    most_steps: usize,
-    /// How often something was tried in vain because of the package at a place.
-    tried: FxHashMap<usize, usize>,
+    roots: Cow<'a, [Root]>,
+    own_requires: Cow<'a, OwnRequires>,
+    /// What is asked for from outside, by whatever roots.
+    direct: BTreeSet<&'a PackageId>,
     /// If given, all that the root needs.
     narrowed_root: Option<Vec<Edge>>,
     /// The edges of which one is followed, if the root needs that.
     one_of: Vec<Edge>,
-    /// The same by node.
+    /// The sets of those edges, by the node that they lead to.
     raised: FxHashMap<Node, PositionSet>,
 }
 
 impl<'a> World<'a> {
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
-        let mut locked: BTreeMap<&PackageId, Vec<&Locked>> = BTreeMap::new();
-        for entry in &request.locked {
-            locked.entry(&entry.id).or_default().push(entry);
-        }
         let required = request.roots.iter().flat_map(|root| &root.requirements);
         Self {
-            universe,
-            request,
-            roots: Cow::Borrowed(&request.roots),
-            own_requires: Cow::Borrowed(&request.own.requires),
-            locked,
-            direct: required.map(|requirement| &requirement.id).collect(),
-            kinds: vec![Kind::Root],
-            nodes: FxHashMap::from_iter([(Kind::Root, Node::ROOT)]),
-            lines: FxHashMap::default(),
-            packages: Vec::new(),
-            places: FxHashMap::default(),
-            asked: Asked::default(),
+            packages: Packages::new(universe, request),
+            budget: Budget::new(request.settings.patience.unwrap_or(STEPS)),
+            nodes: Nodes::new(),
             edges: FxHashMap::default(),
             namers: Namers::default(),
             notes_askers: false,
-            capabilities: Capabilities::default(),
-            replacements: Replacements::default(),
             is_explored: false,
-            is_outdated: false,
-            narrows_upgrades: true,
-            effort: Effort::default(),
-            tried: FxHashMap::default(),
-            most_steps: request.settings.patience.unwrap_or(STEPS),
+            roots: Cow::Borrowed(&request.roots),
+            own_requires: Cow::Borrowed(&request.own.requires),
+            direct: required.map(|requirement| &requirement.id).collect(),
             narrowed_root: None,
             one_of: Vec::new(),
             raised: FxHashMap::default(),
@@ -113,82 +92,61 @@ impl<'a> World<'a> {
 
     /// Leaves versions in that cannot be upgraded to, and what is replaced, for a strategy that looks at that at the end.
     pub(super) fn without_narrowing_upgrades(mut self) -> Self {
-        self.narrows_upgrades = false;
-        self.replacements = Replacements::fixed();
+        self.packages.narrows_upgrades = false;
+        self.packages.replacements = Replacements::fixed();
         self
     }
 
     pub(super) fn universe(&self) -> &'a dyn Universe {
-        self.universe
+        self.packages.universe
     }
 
     pub(super) fn request(&self) -> &'a Request {
-        self.request
+        self.packages.request
     }
 
-    /// Who asks for what from outside.
-    pub(super) fn roots(&self) -> &[Root] {
-        &self.roots
+    /// The candidates of a package.
+    pub(super) fn package(&self, place: Place) -> &Candidates {
+        self.packages.get(place)
     }
 
-    /// Which capabilities the workspace's own packages require, and who does.
-    pub(super) fn own_requires(&self) -> &OwnRequires {
-        &self.own_requires
+    /// The requirement with a number.
+    pub(super) fn requirement(&self, need: Need) -> &Arc<Requirement> {
+        self.packages.needs.requirement(need)
     }
 
-    /// Makes the workspace's own packages require other capabilities.
-    pub(super) fn require_of_own(&mut self, required: OwnRequires) {
-        self.own_requires = Cow::Owned(required);
-    }
-
-    /// Makes other things be asked for from outside; all that was found out stays.
-    pub(super) fn ask(&mut self, roots: Vec<Root>) {
-        if self.namers.forget(Node::ROOT) {
-            self.edges.clear();
-        }
-        self.roots = Cow::Owned(roots);
-        self.narrowed_root = None;
-        self.raised.clear();
-    }
-
-    fn inquiry(&self) -> Inquiry<'a> {
-        Inquiry { universe: self.universe, settings: &self.request.settings }
+    /// The package that a requirement asks for, or what stands for it, and the candidates that it accepts.
+    pub(super) fn accepted(
+        &mut self,
+        requirement: &Requirement,
+    ) -> Result<(Place, PositionSet), Unavailable> {
+        self.packages.accepted(requirement)
     }
 
     pub(super) fn kind(&self, node: Node) -> &Kind {
-        &self.kinds[node.0 as usize]
+        self.nodes.kind(node)
     }
 
-    /// The candidates at a place that a [`Kind`] names.
-    pub(super) fn package(&self, place: usize) -> &Candidates {
-        &self.packages[place]
+    /// The node that stands for something.
+    pub(super) fn node(&mut self, kind: Kind) -> Node {
+        self.nodes.node(kind)
     }
 
-    /// All packages that were read.
-    pub(super) fn packages(&self) -> &[Candidates] {
-        &self.packages
+    /// The nodes of a package that candidates of it are chosen at.
+    pub(super) fn nodes_of(&self, place: Place) -> impl Iterator<Item = Node> {
+        self.nodes.of_package(place)
     }
 
-    /// The place of the package that `node` is about; the root is about none.
-    pub(super) fn place(&self, node: Node) -> Option<usize> {
+    /// The package that a node is about; the root is about none.
+    pub(super) fn place(&self, node: Node) -> Option<Place> {
         match self.kind(node) {
-            Kind::Root | Kind::OneOf | Kind::Capability(_) | Kind::Role(_) => None,
-            Kind::Met(index) => self.place_of_met(*index),
-            Kind::Package(place)
-            | Kind::Line(place, _)
+            Kind::Root | Kind::OneOf | Kind::Provided(_) | Kind::Role(_) => None,
+            Kind::Met(need) => self.packages.place(&self.requirement(*need).id),
+            Kind::Line(Line { place, .. })
             | Kind::Majors(place, _)
             | Kind::Named(place, _)
-            | Kind::Wanted(place) => Some(*place),
+            | Kind::Requested(place) => Some(*place),
         }
-    }
-
-    /// Whether something outside the graph asks for the package that `node` is about.
-    pub(super) fn is_direct(&self, node: Node) -> bool {
-        self.place(node).is_some_and(|place| self.direct.contains(self.packages[place].id()))
-    }
-
-    pub(super) fn statistics(&self) -> Statistics {
-        Statistics { packages_read: self.packages.len(), versions_read: self.versions_read() }
     }
 
     /// What the candidate at `position` of `node` needs, by node.
@@ -201,33 +159,22 @@ impl<'a> World<'a> {
             return Ok(Rc::clone(edges));
         }
         let edges: Rc<[Edge]> = self.find_edges(node, position)?.into();
-        if matches!(self.kind(node), Kind::Package(_) | Kind::Line(..) | Kind::Majors(..)) {
+        if matches!(self.kind(node), Kind::Line(_) | Kind::Majors(..)) {
             self.edges.insert((node, position), Rc::clone(&edges));
         }
         Ok(edges)
     }
 
-    /// All edges that were found so far, but for those from the root.
+    /// All edges that were found so far, except those from the root.
     pub(super) fn known_edges(&self) -> impl Iterator<Item = (Node, Position, &[Edge])> {
         self.edges.iter().map(|(&(node, position), edges)| (node, position, &**edges))
     }
 
     fn find_edges(&mut self, node: Node, position: Position) -> Result<Vec<Edge>, Unavailable> {
         match self.kind(node).clone() {
-            Kind::Root => {
-                if let Some(edges) = self.narrowed_root.clone() {
-                    self.note_asked_by_root(&edges);
-                    return Ok(edges);
-                }
-                let roots = self.roots.clone();
-                let required = roots.iter().flat_map(|root| &root.requirements);
-                let required = required.map(|requirement| self.ask_for(requirement)).collect();
-                let mut edges = self.edges_of(required, node, position)?;
-                edges.extend(self.edges_of_own()?);
-                Ok(edges)
-            }
-            Kind::Package(place) | Kind::Line(place, _) => {
-                let required = self.asks_of(place, position)?.to_vec();
+            Kind::Root => self.edges_of_root(),
+            Kind::Line(Line { place, .. }) => {
+                let required = self.packages.needs_of(place, position)?.to_vec();
                 let mut edges = self.edges_of(required, node, position)?;
                 edges.extend(self.naming_edge(place, position));
                 edges.extend(self.edges_of_capabilities(place, node, position)?);
@@ -237,153 +184,51 @@ impl<'a> World<'a> {
             Kind::Majors(place, set) => Ok(vec![self.choice_edge(place, &set, position)]),
             Kind::Named(place, revision) => {
                 let topic = Topic::Revision(place, revision);
-                Ok(self
-                    .namers
-                    .edge_to_namer(topic, position)
-                    .map(|found| found.0)
-                    .into_iter()
-                    .collect())
+                let found = self.namers.edge_to_namer(topic, position);
+                Ok(found.map(|(edge, _)| edge).into_iter().collect())
             }
-            Kind::Wanted(place) => Ok(self.edges_of_asker(place, position)),
-            Kind::Capability(capability) => Ok(self.edges_of_provider(capability, position)),
-            Kind::Met(index) => self.edges_of_way(node, index, position),
+            Kind::Requested(place) => Ok(self.edges_of_asker(place, position)),
+            Kind::Provided(capability) => Ok(self.edges_of_provider(capability, position)),
+            Kind::Met(need) => self.edges_of_way(node, need, position),
             Kind::Role(_) => Ok(Vec::new()),
             Kind::OneOf => Ok(vec![self.one_of[position as usize].clone()]),
         }
     }
 
-    /// What the root needs, narrowed or not.
-    pub(super) fn root_edges(&mut self) -> Result<Vec<Edge>, Unavailable> {
-        self.narrowed_root = None;
-        self.find_edges(Node::ROOT, 0)
-    }
-
-    /// Makes the root need some of what it needs, and nothing else.
-    pub(super) fn narrow_root(&mut self, edges: Vec<Edge>) {
-        let places = edges.iter().filter_map(|edge| self.place(edge.node)).collect();
-        if self.namers.forget_packages_but(Node::ROOT, &places) {
-            self.edges.clear();
-        }
-        self.narrowed_root = Some(edges);
-    }
-
-    /// Notes that nobody else has to ask for what the root was narrowed to.
-    fn note_asked_by_root(&mut self, edges: &[Edge]) {
-        if !self.notes_askers {
-            return;
-        }
-        for edge in edges {
-            if let Some(place) = self.place(edge.node) {
-                let way = (Node::ROOT, None);
-                self.is_outdated |= self.namers.note(Topic::Package(place), way, 0);
-            }
-        }
-    }
-
-    /// Makes the root need one of several edges, besides what it was narrowed to.
-    pub(super) fn demand_one_of(&mut self, edges: Vec<Edge>) {
-        let set = PositionSet::between(0, edges.len() as Position);
-        let node = self.node(Kind::OneOf);
-        self.raised = edges.iter().map(|edge| (edge.node, edge.set.clone())).collect();
-        self.one_of = edges;
-        self.narrowed_root.get_or_insert_default().push(Edge { node, set });
-    }
-
-    /// Whether `set` is what one of the edges that the root demands leaves of `node`, or the choice among them.
-    pub(super) fn is_raised(&self, node: Node, set: &PositionSet) -> bool {
-        *self.kind(node) == Kind::OneOf
-            || self.raised.get(&node).is_some_and(|raised| set.subset_of(raised))
-    }
-
     /// A revision is there only if something that is chosen names it; nothing more is needed if the root does.
-    fn naming_edge(&mut self, place: usize, position: Position) -> Option<Edge> {
-        self.packages[place].revision(position)?;
+    fn naming_edge(&mut self, place: Place, position: Position) -> Option<Edge> {
+        self.package(place).revision(position)?;
         let set = self.namers.of(Topic::Revision(place, position))?;
         Some(Edge { node: self.node(Kind::Named(place, position)), set })
-    }
-
-    /// Asks the universe what a candidate requires, and what else its manifest says.
-    fn read_requirements(
-        &mut self,
-        place: usize,
-        position: Position,
-    ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
-        let package = &mut self.packages[place];
-        let (releases, candidate) = (package.releases(), package.candidate(position));
-        let required = self.universe.requirements(releases, candidate)?;
-        if releases.is_told() {
-            return Ok(required);
-        }
-        let declared = self.universe.declared(releases, candidate)?;
-        if let Some(details) = declared
-            && package.declare(&self.request.settings, position, details)
-        {
-            self.is_outdated = true;
-            self.asked.forget_answers();
-        }
-        Ok(required)
-    }
-
-    /// All that is required at a node, as it was written.
-    pub(super) fn required_by(
-        &mut self,
-        node: Node,
-        position: Position,
-    ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
-        Ok(match *self.kind(node) {
-            Kind::Package(place) | Kind::Line(place, _) => self.requirements(place, position)?,
-            Kind::Majors(..)
-            | Kind::Named(..)
-            | Kind::Wanted(_)
-            | Kind::Capability(_)
-            | Kind::Role(_) => Vec::new(),
-            Kind::Met(index) => vec![Arc::new(self.met(index).clone())],
-            Kind::Root | Kind::OneOf => {
-                let requirements = self.roots.iter().flat_map(|root| &root.requirements);
-                requirements.cloned().map(Arc::new).collect()
-            }
-        })
-    }
-
-    /// The candidates that match a requirement, with those that the filters took out.
-    pub(super) fn matching(
-        &mut self,
-        place: usize,
-        requirement: &Requirement,
-    ) -> Result<PositionSet, Unavailable> {
-        let inquiry = self.inquiry();
-        let matching = self.packages[place].matching(inquiry, requirement)?;
-        self.note_outdated(place);
-        Ok(matching)
     }
 
     /// Edges in an order that does not depend on the order in which requirements are written.
     fn edges_of(
         &mut self,
-        mut required: Vec<Ask>,
+        mut required: Vec<Need>,
         by: Node,
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
         required.sort_unstable_by(|&one, &two| self.requirement(one).cmp(self.requirement(two)));
-        self.expect(required.iter().map(|&ask| &self.requirement(ask).id));
-        let (mut edges, request) = (Vec::with_capacity(required.len()), self.request);
-        for ask in required {
-            if self.is_own(ask) {
-                let own = request.own_package(&self.requirement(ask).id);
+        self.packages.expect(required.iter().map(|&need| &self.requirement(need).id));
+        let (mut edges, request) = (Vec::with_capacity(required.len()), self.request());
+        for need in required {
+            if self.packages.is_own(need) {
+                let own = request.own_package(&self.requirement(need).id);
                 edges.extend(own.into_iter().flat_map(|(own, _)| self.edges_of_local(own)));
                 continue;
             }
-            let (place, set) = self.answer(ask)?;
+            let (place, set) = self.packages.meaning(need)?;
             let set = set.clone();
             if self.notes_askers && self.place(by) != Some(place) {
-                self.is_outdated |= self.namers.note(Topic::Package(place), (by, None), position);
+                self.note_namer(Topic::Package(place), Namer::by_name(by), position);
             }
-            if let Some(edge) = self.edge_to_ways_for(ask) {
+            if let Some(edge) = self.edge_to_ways(need) {
                 edges.push(edge);
                 continue;
             }
-            if self.packages[place].is_named_by(self.requirement(ask)) {
-                self.note_named(place, &set, (by, None), position);
+            if self.package(place).is_named_by(self.requirement(need)) {
+                self.note_named(place, &set, Namer::by_name(by), position);
             }
             let mut edge = self.edge_to(place, set);
             // A package may need itself; another version of itself it can never have.
@@ -400,52 +245,49 @@ impl<'a> World<'a> {
         Ok(edges)
     }
 
-    /// Notes that `by` names the revisions in `set`.
-    fn note_named(&mut self, place: usize, set: &PositionSet, by: Way, position: Position) {
-        let package = &self.packages[place];
-        for revision in set.iter().filter(|&named| package.revision(named).is_some()) {
-            self.is_outdated |= self.namers.note(Topic::Revision(place, revision), by, position);
-        }
+    /// Notes that a candidate of `by` names something.
+    fn note_namer(&mut self, topic: Topic, by: Namer, candidate: Position) {
+        self.packages.is_outdated |= self.namers.note(topic, by, candidate);
     }
 
-    /// The place of the package that a requirement asks for, or of what stands for it, and the candidates that it accepts.
-    pub(super) fn accepted(
-        &mut self,
-        requirement: &Requirement,
-    ) -> Result<(usize, PositionSet), Unavailable> {
-        let ask = self.ask_for(requirement);
-        let (place, set) = self.answer(ask)?;
-        Ok((place, set.clone()))
+    /// Notes that a candidate of `by` names the revisions in `set`.
+    fn note_named(&mut self, place: Place, set: &PositionSet, by: Namer, candidate: Position) {
+        let package = self.packages.get(place);
+        let mut is_late = false;
+        for revision in set.iter().filter(|&named| package.revision(named).is_some()) {
+            is_late |= self.namers.note(Topic::Revision(place, revision), by, candidate);
+        }
+        self.packages.is_outdated |= is_late;
     }
 
     /// The edge that a requirement becomes; none if the workspace itself has the package.
     pub(super) fn edge(&mut self, requirement: &Requirement) -> Result<Option<Edge>, Unavailable> {
-        let ask = self.ask_for(requirement);
-        self.edge_for(ask)
+        let need = self.packages.need_for(requirement);
+        self.edge_for(need)
     }
 
-    /// The same of a requirement that has a number.
-    pub(super) fn edge_for(&mut self, ask: Ask) -> Result<Option<Edge>, Unavailable> {
-        if self.is_own(ask) {
+    /// The edge that a requirement with a number becomes; none if the workspace itself has the package.
+    pub(super) fn edge_for(&mut self, need: Need) -> Result<Option<Edge>, Unavailable> {
+        if self.packages.is_own(need) {
             return Ok(None);
         }
-        let (place, set) = self.answer(ask)?;
+        let (place, set) = self.packages.meaning(need)?;
         let set = set.clone();
-        Ok(Some(match self.edge_to_ways_for(ask) {
+        Ok(Some(match self.edge_to_ways(need) {
             Some(edge) => edge,
             None => self.edge_to(place, set),
         }))
     }
 
     /// The edge to some candidates of a package.
-    pub(super) fn edge_to(&mut self, place: usize, set: PositionSet) -> Edge {
-        if self.request.settings.majors == Majors::One {
-            return Edge { node: self.node(Kind::Package(place)), set };
+    pub(super) fn edge_to(&mut self, place: Place, set: PositionSet) -> Edge {
+        if self.request().settings.majors == Majors::One {
+            return Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set };
         }
         let majors = self.majors(place, &set);
         match majors.as_slice() {
-            [] => Edge { node: self.node(Kind::Line(place, 0)), set },
-            [major] => Edge { node: self.node(Kind::Line(place, *major)), set },
+            [] => Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set },
+            [major] => Edge { node: self.node(Kind::Line(Line { place, major: *major })), set },
             several => {
                 let all = PositionSet::between(0, several.len() as Position);
                 Edge { node: self.node(Kind::Majors(place, set)), set: all }
@@ -456,27 +298,27 @@ impl<'a> World<'a> {
     /// The candidates that an edge ends at: those of one major, if it goes by way of a choice among majors.
     pub(super) fn choice_edge(
         &mut self,
-        place: usize,
+        place: Place,
         set: &PositionSet,
         choice: Position,
     ) -> Edge {
         let major = self.majors(place, set)[choice as usize];
-        let package = &self.packages[place];
+        let package = self.package(place);
         let set = set.iter().filter(|&position| package.major(position) == major).collect();
-        Edge { node: self.node(Kind::Line(place, major)), set }
+        Edge { node: self.node(Kind::Line(Line { place, major })), set }
     }
 
-    /// The candidate that an edge leads to by `choices`: its package's place, and its position.
+    /// The candidate that an edge leads to by `choices`.
     pub(super) fn reached(
         &mut self,
         mut edge: Edge,
         choices: &dyn Fn(Node) -> Option<Position>,
-    ) -> Result<Option<(usize, Position)>, Unavailable> {
+    ) -> Result<Option<(Place, Position)>, Unavailable> {
         loop {
             let choice = choices(edge.node);
-            if let Kind::Met(index) = *self.kind(edge.node) {
+            if let Kind::Met(need) = *self.kind(edge.node) {
                 // What was met only after the choice was made replaces nothing in it.
-                edge = self.edge_of_way(index, choice.unwrap_or(0))?;
+                edge = self.edge_of_way(need, choice.unwrap_or(0))?;
                 continue;
             }
             let Some(choice) = choice else { return Ok(None) };
@@ -488,76 +330,39 @@ impl<'a> World<'a> {
     }
 
     /// The majors of the candidates in `set`, ascending.
-    pub(super) fn majors(&self, place: usize, set: &PositionSet) -> Vec<u64> {
-        let package = &self.packages[place];
+    pub(super) fn majors(&self, place: Place, set: &PositionSet) -> Vec<u64> {
+        let package = self.package(place);
         let majors: BTreeSet<u64> = set.iter().map(|position| package.major(position)).collect();
         majors.into_iter().collect()
     }
 
-    /// The place of a package, whose releases are read if they were not yet.
-    fn find(&mut self, id: &PackageId) -> Result<usize, Unavailable> {
-        if let Some(&place) = self.places.get(id) {
-            return Ok(place);
+    /// The line that a candidate of a package is in.
+    pub(super) fn line(&self, place: Place, position: Position) -> Line {
+        match self.request().settings.majors {
+            Majors::One => Line { place, major: 0 },
+            Majors::Many => Line { place, major: self.package(place).major(position) },
         }
-        let request = self.request;
-        let locked = self.locked.get(id).map(Vec::as_slice).unwrap_or_default();
-        let installed: Vec<&Version> = match request.installed.get(id) {
-            Some(version) => vec![version],
-            None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
-        };
-        let kept: Vec<&Locked> =
-            locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
-        let mut package = Candidates::gather(self.inquiry(), id, &kept, &installed)?;
-        if self.narrows_upgrades {
-            package.narrow_upgrades();
-        }
-        let place = self.packages.len();
-        self.packages.push(package);
-        self.places.insert(id.clone(), place);
-        self.note_provided(place);
-        self.note_replaced(place);
-        Ok(place)
-    }
-
-    /// What the node of a package stands for, of which there may be one for each major.
-    pub(super) fn line(&self, place: usize, major: u64) -> Kind {
-        match self.request.settings.majors {
-            Majors::One => Kind::Package(place),
-            Majors::Many => Kind::Line(place, major),
-        }
-    }
-
-    /// That node.
-    pub(super) fn line_node(&mut self, place: usize, major: u64) -> Node {
-        self.node(self.line(place, major))
-    }
-
-    /// The nodes of a package that candidates of it are chosen at.
-    pub(super) fn nodes_of(&self, place: usize) -> impl Iterator<Item = Node> {
-        self.lines.get(&place).into_iter().flatten().copied()
-    }
-
-    /// The node that stands for something.
-    pub(super) fn node(&mut self, kind: Kind) -> Node {
-        if let Some(&node) = self.nodes.get(&kind) {
-            return node;
-        }
-        let node = Node(u32::try_from(self.kinds.len()).expect("nobody has so many packages"));
-        if let Kind::Package(place) | Kind::Line(place, _) = kind {
-            self.lines.entry(place).or_default().push(node);
-        }
-        self.kinds.push(kind.clone());
-        self.nodes.insert(kind, node);
-        node
     }
 
     /// Whether edges that were handed out miss a revision, or who names it. Asking forgets it.
     pub(super) fn take_outdated(&mut self) -> bool {
-        let is_outdated = std::mem::take(&mut self.is_outdated);
+        let is_outdated = std::mem::take(&mut self.packages.is_outdated);
         if is_outdated {
             self.namers.forget_what_was_handed_out();
             self.edges.clear();
         }
         is_outdated
     }
+}
+
+/// What there is to say of a search that took too many steps.
+pub(super) fn unfinished(world: &World<'_>) -> Unfinished {
+    let returns = world.budget.returns(|node| world.place(node)).into_iter();
+    let mut packages: Vec<_> =
+        returns.map(|(count, place)| (count, world.package(place).id())).collect();
+    packages.sort_unstable();
+    let others = packages.len().saturating_sub(NAMED);
+    let packages = packages.into_iter().take(NAMED).map(|(_, id)| id.clone()).collect();
+    let base = world.request().settings.base.clone();
+    Unfinished { steps: world.budget.most(), packages, others, base }
 }

@@ -1,0 +1,125 @@
+//! Requirements as they are met: each has a number, and what it accepts is found out once.
+//!
+//! The same few requirements are met again and again, and comparing them means comparing texts; whoever walks the graph
+//! keeps numbers.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::index::Requirement;
+use crate::index::releases::Position;
+use crate::select::node::{Need, Place};
+use crate::select::positions::PositionSet;
+
+/// A set of requirements.
+#[derive(Debug, Default)]
+pub(in crate::select) struct NeedSet(Vec<bool>);
+
+impl NeedSet {
+    /// Puts a requirement in; says whether it was not there.
+    pub(in crate::select) fn insert(&mut self, Need(number): Need) -> bool {
+        if self.0.len() <= number {
+            self.0.resize(number + 1, false);
+        }
+        !std::mem::replace(&mut self.0[number], true)
+    }
+}
+
+/// All requirements that were met, and which version has which.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    numbers: FxHashMap<Arc<Requirement>, Need>,
+    /// The numbers by where requirements are in memory; most are shared by everyone who asks for the same.
+    by_address: FxHashMap<usize, Need>,
+    met: Vec<Met>,
+    by_version: FxHashMap<(Place, Position), Rc<[Need]>>,
+}
+
+/// A requirement, and what is known of it.
+#[derive(Debug)]
+struct Met {
+    requirement: Arc<Requirement>,
+    /// Whether the workspace itself has the package.
+    is_own: bool,
+    meaning: Option<Meaning>,
+}
+
+/// What a requirement means in the world as it is known.
+#[derive(Debug)]
+pub(super) struct Meaning {
+    pub(super) place: Place,
+    pub(super) accepted: PositionSet,
+    /// The candidate that the minimal strategy takes it for, if that was asked.
+    pub(super) least: Option<Option<Position>>,
+}
+
+impl Needs {
+    /// The number of a requirement, if it was met before.
+    pub(super) fn find(&self, requirement: &Requirement) -> Option<Need> {
+        self.numbers.get(requirement).copied()
+    }
+
+    /// The number of a requirement that may be shared, if it was met before.
+    pub(super) fn find_shared(&self, requirement: &Arc<Requirement>) -> Option<Need> {
+        let address = Arc::as_ptr(requirement).addr();
+        self.by_address.get(&address).copied().or_else(|| self.find(requirement))
+    }
+
+    /// Gives a requirement that was not met before its number; `is_own` says whether the workspace itself has the package.
+    pub(super) fn add(&mut self, requirement: Arc<Requirement>, is_own: bool) -> Need {
+        let need = Need(self.met.len());
+        self.numbers.insert(Arc::clone(&requirement), need);
+        self.by_address.insert(Arc::as_ptr(&requirement).addr(), need);
+        self.met.push(Met { requirement, is_own, meaning: None });
+        need
+    }
+
+    /// The requirement with a number.
+    pub(super) fn requirement(&self, need: Need) -> &Arc<Requirement> {
+        &self.met[need.0].requirement
+    }
+
+    /// Whether the workspace itself has the package.
+    pub(super) fn is_own(&self, need: Need) -> bool {
+        self.met[need.0].is_own
+    }
+
+    /// What a requirement means, if that was found out.
+    pub(super) fn meaning(&self, need: Need) -> Option<&Meaning> {
+        self.met[need.0].meaning.as_ref()
+    }
+
+    /// Remembers what a requirement means.
+    pub(super) fn learn(&mut self, need: Need, meaning: Meaning) {
+        self.met[need.0].meaning = Some(meaning);
+    }
+
+    /// Remembers the candidate that the minimal strategy takes a requirement for.
+    pub(super) fn learn_least(&mut self, need: Need, least: Option<Position>) {
+        if let Some(meaning) = &mut self.met[need.0].meaning {
+            meaning.least = Some(least);
+        }
+    }
+
+    /// Forgets what requirements mean, because there are other candidates since.
+    pub(super) fn forget_meanings(&mut self) {
+        self.met.iter_mut().for_each(|met| met.meaning = None);
+    }
+
+    /// What a version requires, if that was read.
+    pub(super) fn of(&self, place: Place, position: Position) -> Option<&Rc<[Need]>> {
+        self.by_version.get(&(place, position))
+    }
+
+    /// Remembers what a version requires.
+    pub(super) fn set_of(&mut self, place: Place, position: Position, needs: Rc<[Need]>) {
+        self.by_version.insert((place, position), needs);
+    }
+
+    /// How many versions were looked at for what they require.
+    pub(super) fn versions_read(&self) -> usize {
+        self.by_version.len()
+    }
+}

@@ -1,0 +1,329 @@
+//! What is known of packages: their candidates, what their versions require, provide and replace.
+//!
+//! Whatever was found out stays. New knowledge may contradict what was said before, such as who can provide a capability;
+//! then [`Packages::is_outdated`] says so, and whoever relied on it begins again.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::capabilities::Capabilities;
+use super::needs::{Meaning, Needs};
+use super::replacements::Replacements;
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable, Universe};
+use crate::reference::{PackageId, Version};
+use crate::select::candidates::{Candidates, Inquiry};
+use crate::select::node::{Need, Place};
+use crate::select::positions::PositionSet;
+use crate::select::{Locked, Request, Statistics};
+
+/// The packages that were met.
+pub(in crate::select) struct Packages<'a> {
+    pub(super) universe: &'a dyn Universe,
+    pub(in crate::select) request: &'a Request,
+    locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
+    /// Whether versions are taken out that cannot be upgraded to.
+    pub(super) narrows_upgrades: bool,
+    known: Vec<Candidates>,
+    places: FxHashMap<PackageId, Place>,
+    pub(super) needs: Needs,
+    pub(in crate::select) capabilities: Capabilities,
+    pub(in crate::select) replacements: Replacements,
+    /// Whether something that was handed out is not true any more.
+    pub(super) is_outdated: bool,
+}
+
+impl<'a> Packages<'a> {
+    pub(super) fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
+        let mut locked: BTreeMap<&PackageId, Vec<&Locked>> = BTreeMap::new();
+        for entry in &request.locked {
+            locked.entry(&entry.id).or_default().push(entry);
+        }
+        Self {
+            universe,
+            request,
+            locked,
+            narrows_upgrades: true,
+            known: Vec::new(),
+            places: FxHashMap::default(),
+            needs: Needs::default(),
+            capabilities: Capabilities::default(),
+            replacements: Replacements::default(),
+            is_outdated: false,
+        }
+    }
+
+    /// The candidates of a package.
+    pub(in crate::select) fn get(&self, Place(index): Place) -> &Candidates {
+        &self.known[index]
+    }
+
+    /// All packages that were read.
+    pub(in crate::select) fn all(&self) -> &[Candidates] {
+        &self.known
+    }
+
+    /// The place of a package, if it was read.
+    pub(in crate::select) fn place(&self, id: &PackageId) -> Option<Place> {
+        self.places.get(id).copied()
+    }
+
+    /// How much was read.
+    pub(in crate::select) fn statistics(&self) -> Statistics {
+        let versions_read = self.needs.versions_read();
+        Statistics { packages_read: self.known.len(), versions_read }
+    }
+
+    fn inquiry(&self) -> Inquiry<'a> {
+        Inquiry { universe: self.universe, settings: &self.request.settings }
+    }
+
+    /// The place of a package, whose releases are read if they were not yet.
+    pub(super) fn find(&mut self, id: &PackageId) -> Result<Place, Unavailable> {
+        if let Some(&place) = self.places.get(id) {
+            return Ok(place);
+        }
+        let request = self.request;
+        let locked = self.locked.get(id).map(Vec::as_slice).unwrap_or_default();
+        let installed: Vec<&Version> = match request.installed.get(id) {
+            Some(version) => vec![version],
+            None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
+        };
+        let kept: Vec<&Locked> =
+            locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
+        let mut package = Candidates::gather(self.inquiry(), id, &kept, &installed)?;
+        if self.narrows_upgrades {
+            package.narrow_upgrades();
+        }
+        let place = Place(self.known.len());
+        self.places.insert(id.clone(), place);
+        for (name, versions, preferred) in package.provided() {
+            for versions in preferred.into_iter().chain([versions]) {
+                self.is_outdated |=
+                    self.capabilities.add_provider(&request.own, &name, place, versions);
+            }
+        }
+        if !self.replacements.are_fixed() {
+            for (replaced, versions) in package.replaced() {
+                if may_replace(request, id, &replaced) {
+                    self.note_replacer(&replaced, place, versions);
+                }
+            }
+        }
+        self.known.push(package);
+        Ok(place)
+    }
+
+    /// Notes that some versions of a package replace another package.
+    pub(super) fn note_replacer(&mut self, id: &PackageId, place: Place, versions: PositionSet) {
+        let is_new = self.replacements.add(id, place, versions);
+        // Whoever asked for it before took it for a package like any other.
+        self.is_outdated |= is_new && self.places.contains_key(id);
+    }
+
+    /// The number of a requirement.
+    pub(in crate::select) fn need_for(&mut self, requirement: &Requirement) -> Need {
+        match self.needs.find(requirement) {
+            Some(known) => known,
+            None => self.add_need(Arc::new(requirement.clone())),
+        }
+    }
+
+    fn add_need(&mut self, requirement: Arc<Requirement>) -> Need {
+        let is_own = self.request.is_own(&requirement.id);
+        self.needs.add(requirement, is_own)
+    }
+
+    /// The requirement with a number.
+    pub(in crate::select) fn requirement(&self, need: Need) -> &Arc<Requirement> {
+        self.needs.requirement(need)
+    }
+
+    /// Whether the workspace itself has what is used for the package that is asked for.
+    pub(in crate::select) fn is_own(&self, need: Need) -> bool {
+        self.needs.is_own(need)
+    }
+
+    /// The numbers of what a version requires.
+    pub(in crate::select) fn needs_of(
+        &mut self,
+        place: Place,
+        position: Position,
+    ) -> Result<Rc<[Need]>, Unavailable> {
+        if let Some(known) = self.needs.of(place, position) {
+            return Ok(Rc::clone(known));
+        }
+        let requirements = self.read_requirements(place, position)?;
+        let needs = requirements.iter().map(|requirement| {
+            let known = self.needs.find_shared(requirement);
+            known.unwrap_or_else(|| self.add_need(Arc::clone(requirement)))
+        });
+        let needs: Rc<[Need]> = needs.collect();
+        self.needs.set_of(place, position, Rc::clone(&needs));
+        Ok(needs)
+    }
+
+    /// What a version requires.
+    pub(in crate::select) fn requirements(
+        &mut self,
+        place: Place,
+        position: Position,
+    ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
+        let needs = self.needs_of(place, position)?;
+        Ok(needs.iter().map(|&need| Arc::clone(self.requirement(need))).collect())
+    }
+
+    /// Asks the universe what a version requires, and what else its manifest says.
+    fn read_requirements(
+        &mut self,
+        Place(index): Place,
+        position: Position,
+    ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
+        let package = &mut self.known[index];
+        let (releases, candidate) = (package.releases(), package.candidate(position));
+        let required = self.universe.requirements(releases, candidate)?;
+        if releases.is_told() {
+            return Ok(required);
+        }
+        let declared = self.universe.declared(releases, candidate)?;
+        if let Some(details) = declared
+            && package.declare(&self.request.settings, position, details)
+        {
+            self.is_outdated = true;
+            self.needs.forget_meanings();
+        }
+        Ok(required)
+    }
+
+    /// The package that a requirement asks for, or what stands for it, and the candidates that it accepts.
+    pub(in crate::select) fn meaning(
+        &mut self,
+        need: Need,
+    ) -> Result<(Place, &PositionSet), Unavailable> {
+        if self.needs.meaning(need).is_none() {
+            let requirement = Arc::clone(self.needs.requirement(need));
+            let requirement =
+                self.replacements.instead(&requirement).map(Arc::new).unwrap_or(requirement);
+            let place = self.find(&requirement.id)?;
+            let inquiry = self.inquiry();
+            let accepted = self.known[place.0].accepted(inquiry, &requirement)?;
+            self.note_named(place);
+            self.needs.learn(need, Meaning { place, accepted, least: None });
+        }
+        let meaning = self.needs.meaning(need).expect("was just found out");
+        Ok((meaning.place, &meaning.accepted))
+    }
+
+    /// The same as [`Self::meaning`], for a requirement that may have no number yet.
+    pub(in crate::select) fn accepted(
+        &mut self,
+        requirement: &Requirement,
+    ) -> Result<(Place, PositionSet), Unavailable> {
+        let need = self.need_for(requirement);
+        let (place, set) = self.meaning(need)?;
+        Ok((place, set.clone()))
+    }
+
+    /// The package that a requirement asks for, and the candidate that it means at least; `find` is asked once.
+    pub(in crate::select) fn least(
+        &mut self,
+        need: Need,
+        find: impl FnOnce(&mut Self, &Requirement, Place) -> Result<Option<Position>, Unavailable>,
+    ) -> Result<(Place, Option<Position>), Unavailable> {
+        let (place, _) = self.meaning(need)?;
+        if let Some(known) = self.needs.meaning(need).and_then(|meaning| meaning.least) {
+            return Ok((place, known));
+        }
+        let requirement = Arc::clone(self.requirement(need));
+        let least = find(self, &requirement, place)?;
+        self.needs.learn_least(need, least);
+        Ok((place, least))
+    }
+
+    /// The candidates that match a requirement, with those that the filters took out.
+    pub(in crate::select) fn matching(
+        &mut self,
+        place: Place,
+        requirement: &Requirement,
+    ) -> Result<PositionSet, Unavailable> {
+        let inquiry = self.inquiry();
+        let matching = self.known[place.0].matching(inquiry, requirement)?;
+        self.note_named(place);
+        Ok(matching)
+    }
+
+    /// Looks whether a revision of a package was named that sets which were handed out miss.
+    fn note_named(&mut self, Place(index): Place) {
+        if self.known[index].take_outdated() {
+            self.is_outdated = true;
+            self.needs.forget_meanings();
+        }
+    }
+
+    /// The capabilities that a version provides, and those that it requires.
+    pub(in crate::select) fn capabilities_of(
+        &mut self,
+        place: Place,
+        position: Position,
+    ) -> Result<(Vec<String>, Vec<String>), Unavailable> {
+        let package = self.get(place);
+        if let Some(details) = package.details(position) {
+            return Ok((details.provides.clone(), details.requires.clone()));
+        }
+        let releases = package.releases();
+        let declared = self.universe.declared(releases, package.candidate(position))?;
+        let Some(declared) = declared else { return Ok((Vec::new(), Vec::new())) };
+        let own = &self.request.own;
+        for name in &declared.provides {
+            self.is_outdated |= self.capabilities.note_provided(own, name, place, position);
+        }
+        Ok((declared.provides.clone(), declared.requires.clone()))
+    }
+
+    /// Says what stands for what, for a strategy that does not search.
+    pub(in crate::select) fn replace(&mut self, stand_ins: BTreeMap<PackageId, PackageId>) {
+        if self.replacements.fix(stand_ins) {
+            self.needs.forget_meanings();
+        }
+    }
+
+    /// The packages that a version says it replaces.
+    pub(in crate::select) fn declared_replaces(
+        &self,
+        place: Place,
+        position: Position,
+    ) -> Result<Vec<PackageId>, Unavailable> {
+        let package = self.get(place);
+        if let Some(details) = package.details(position) {
+            return Ok(details.replaces.clone());
+        }
+        if !package.releases().is_repository() {
+            return Ok(Vec::new());
+        }
+        let declared = self.universe.declared(package.releases(), package.candidate(position))?;
+        Ok(declared.map(|declared| declared.replaces.clone()).unwrap_or_default())
+    }
+
+    /// The packages that a version replaces.
+    pub(in crate::select) fn replaced_by(
+        &self,
+        place: Place,
+        position: Position,
+    ) -> Result<Vec<PackageId>, Unavailable> {
+        let mut replaced = self.declared_replaces(place, position)?;
+        replaced.retain(|id| may_replace(self.request, self.get(place).id(), id));
+        Ok(replaced)
+    }
+}
+
+/// Whether `by` can stand for `id` at all: not for the workspace's own packages, nor where the settings say otherwise.
+fn may_replace(request: &Request, by: &PackageId, id: &PackageId) -> bool {
+    let settings = &request.settings;
+    by != id
+        && !request.is_own(id)
+        && !settings.overrides.contains_key(id)
+        && settings.replacements.get(id).is_none_or(|only| only == by)
+}

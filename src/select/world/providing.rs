@@ -1,0 +1,155 @@
+//! Capabilities in the graph: a node for each, whose candidates are those who can provide it.
+//!
+//! Whoever requires a capability needs some candidate of its node, whoever provides it needs the candidate that it is itself,
+//! and the candidate needs the versions that provide it: so there is a provider, and never a second one.
+
+use super::World;
+use super::capabilities::Provider;
+use crate::index::Unavailable;
+use crate::index::releases::Position;
+use crate::reference::PackageId;
+use crate::select::namers::{Namer, Topic};
+use crate::select::node::{Capability, Edge, Kind, Node, Place};
+
+impl World<'_> {
+    /// Finds who can provide a capability that `near` requires, with those that the registry of `near` lists.
+    pub(in crate::select) fn require(
+        &mut self,
+        name: &str,
+        near: &PackageId,
+    ) -> Result<(Capability, Vec<Place>), Unavailable> {
+        let listed = self.universe().providing(name, near)?;
+        let request = self.request();
+        let listed: Vec<PackageId> =
+            listed.iter().filter(|id| !request.is_own(id)).cloned().collect();
+        self.packages.expect(listed.iter());
+        let mut places = Vec::with_capacity(listed.len());
+        for id in &listed {
+            places.push(self.packages.find(id)?);
+        }
+        let capability = self.packages.capabilities.find_or_add(&request.own, name);
+        let is_new = self.packages.capabilities.require(capability, listed);
+        // Edges to its providers did not say yet that something must ask for them.
+        self.packages.is_outdated |= is_new && !self.edges.is_empty();
+        Ok((capability, places))
+    }
+
+    /// What the root needs besides its requirements: what the workspace's packages require.
+    pub(super) fn edges_of_own(&mut self) -> Result<Vec<Edge>, Unavailable> {
+        let required = self.own_requires.clone();
+        let mut edges = Vec::new();
+        for (name, by) in required.iter() {
+            for near in by.values() {
+                edges.push(self.edge_to_provider(name, near, Node::ROOT, 0)?);
+            }
+        }
+        edges.dedup();
+        Ok(edges)
+    }
+
+    fn edge_to_provider(
+        &mut self,
+        name: &str,
+        near: &PackageId,
+        by: Node,
+        position: Position,
+    ) -> Result<Edge, Unavailable> {
+        let (capability, listed) = self.require(name, near)?;
+        let own = self.place(by);
+        for place in listed.into_iter().filter(|place| Some(*place) != own) {
+            self.note_namer(Topic::Package(place), Namer::by_capability(by, capability), position);
+        }
+        let set = self.packages.capabilities.hand_out(capability);
+        Ok(Edge { node: self.node(Kind::Provided(capability)), set })
+    }
+
+    /// The edge to those providers of a capability that `is_meant` says.
+    fn edge_to_some(
+        &mut self,
+        capability: Capability,
+        is_meant: impl Fn(&Provider) -> bool,
+    ) -> Edge {
+        let set = self.packages.capabilities.positions(capability, is_meant);
+        Edge { node: self.node(Kind::Provided(capability)), set }
+    }
+
+    /// What the candidate at `position` needs for what it provides and requires.
+    pub(super) fn edges_of_capabilities(
+        &mut self,
+        place: Place,
+        by: Node,
+        position: Position,
+    ) -> Result<Vec<Edge>, Unavailable> {
+        let (provides, requires) = self.packages.capabilities_of(place, position)?;
+        let request = self.request();
+        let mut edges = Vec::new();
+        for name in &provides {
+            let capability = self.packages.capabilities.find_or_add(&request.own, name);
+            edges.push(self.edge_to_some(capability, |provider| {
+                let package = provider.package();
+                package.is_some_and(|(own, versions)| own == place && versions.holds(position))
+            }));
+        }
+        let near = self.package(place).releases().id().clone();
+        for name in &requires {
+            edges.push(self.edge_to_provider(name, &near, by, position)?);
+        }
+        Ok(edges)
+    }
+
+    /// What asking for a package of the workspace means: it is the one that provides what it provides.
+    pub(super) fn edges_of_local(&mut self, id: &PackageId) -> Vec<Edge> {
+        let own = &self.request().own;
+        let provided = own.provides.iter().filter(|(_, by)| by.contains(id));
+        let mut edges = Vec::new();
+        for (name, _) in provided {
+            let capability = self.packages.capabilities.find_or_add(own, name);
+            edges.push(self.edge_to_some(
+                capability,
+                |provider| matches!(provider, Provider::Local(own) if own == id),
+            ));
+        }
+        edges
+    }
+
+    /// What a candidate of a capability needs: one of the versions that provide it, and that something asks for them.
+    pub(super) fn edges_of_provider(
+        &mut self,
+        capability: Capability,
+        provider: Position,
+    ) -> Vec<Edge> {
+        let provider = self.packages.capabilities.providers(capability)[provider as usize].clone();
+        let Provider::Package(place, versions) = provider else { return Vec::new() };
+        let mut edges = vec![self.edge_to(place, versions)];
+        if self.packages.capabilities.is_required(capability) {
+            edges.extend(self.edge_to_requested(place));
+        }
+        edges
+    }
+
+    /// The edge that says that something asks for a package; none if the root does.
+    pub(super) fn edge_to_requested(&mut self, place: Place) -> Option<Edge> {
+        if !self.notes_askers {
+            self.notes_askers = true;
+            self.packages.is_outdated = true;
+        }
+        let set = self.namers.of(Topic::Package(place))?;
+        Some(Edge { node: self.node(Kind::Requested(place)), set })
+    }
+
+    /// What it means that one of those who ask for a package does so: it is chosen, and something asks for it in turn.
+    pub(super) fn edges_of_asker(&mut self, place: Place, asker: Position) -> Vec<Edge> {
+        let Some((edge, way)) = self.namers.edge_to_namer(Topic::Package(place), asker) else {
+            return Vec::new();
+        };
+        let above = self.place(edge.node);
+        let mut edges = vec![edge];
+        if let Some(capability) = way {
+            edges.push(self.edge_to_some(capability, |provider| {
+                provider.package().is_some_and(|(own, _)| own == place)
+            }));
+        }
+        edges.extend(above.and_then(|above| self.edge_to_requested(above)));
+        edges
+    }
+}

@@ -1,0 +1,101 @@
+//! What is asked for from outside, and how a search is told to ask for less, or for something else besides.
+
+use std::borrow::Cow;
+
+use pubgrub::VersionSet;
+
+use super::{OwnRequires, World};
+use crate::index::Unavailable;
+use crate::index::releases::Position;
+use crate::select::Root;
+use crate::select::namers::{Namer, Topic};
+use crate::select::node::{Edge, Kind, Node};
+use crate::select::positions::PositionSet;
+
+impl World<'_> {
+    /// Who asks for what from outside.
+    pub(in crate::select) fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// Which capabilities the workspace's own packages require, and who does.
+    pub(in crate::select) fn own_requires(&self) -> &OwnRequires {
+        &self.own_requires
+    }
+
+    /// Makes the workspace's own packages require other capabilities.
+    pub(in crate::select) fn require_of_own(&mut self, required: OwnRequires) {
+        self.own_requires = Cow::Owned(required);
+    }
+
+    /// Makes other things be asked for from outside; all that was found out stays.
+    pub(in crate::select) fn ask(&mut self, roots: Vec<Root>) {
+        if self.namers.forget(Node::ROOT) {
+            self.edges.clear();
+        }
+        self.roots = Cow::Owned(roots);
+        self.narrowed_root = None;
+        self.raised.clear();
+    }
+
+    /// Whether something outside the graph asks for the package that `node` is about.
+    pub(in crate::select) fn is_direct(&self, node: Node) -> bool {
+        self.place(node).is_some_and(|place| self.direct.contains(self.package(place).id()))
+    }
+
+    /// What the root needs, narrowed or not.
+    pub(super) fn edges_of_root(&mut self) -> Result<Vec<Edge>, Unavailable> {
+        if let Some(edges) = self.narrowed_root.clone() {
+            self.note_asked_by_root(&edges);
+            return Ok(edges);
+        }
+        let roots = self.roots.clone();
+        let required = roots.iter().flat_map(|root| &root.requirements);
+        let required = required.map(|requirement| self.packages.need_for(requirement)).collect();
+        let mut edges = self.edges_of(required, Node::ROOT, 0)?;
+        edges.extend(self.edges_of_own()?);
+        Ok(edges)
+    }
+
+    /// All that the root needs; whatever it was narrowed to is forgotten.
+    pub(in crate::select) fn root_edges(&mut self) -> Result<Vec<Edge>, Unavailable> {
+        self.narrowed_root = None;
+        self.edges_of_root()
+    }
+
+    /// Makes the root need some of what it needs, and nothing else.
+    pub(in crate::select) fn narrow_root(&mut self, edges: Vec<Edge>) {
+        let places = edges.iter().filter_map(|edge| self.place(edge.node)).collect();
+        if self.namers.forget_packages_but(Node::ROOT, &places) {
+            self.edges.clear();
+        }
+        self.narrowed_root = Some(edges);
+    }
+
+    /// Notes that nobody else has to ask for what the root was narrowed to.
+    fn note_asked_by_root(&mut self, edges: &[Edge]) {
+        if !self.notes_askers {
+            return;
+        }
+        for edge in edges {
+            if let Some(place) = self.place(edge.node) {
+                self.note_namer(Topic::Package(place), Namer::by_name(Node::ROOT), 0);
+            }
+        }
+    }
+
+    /// Makes the root need one of several edges, besides what it was narrowed to.
+    pub(in crate::select) fn demand_one_of(&mut self, edges: Vec<Edge>) {
+        let set = PositionSet::between(0, edges.len() as Position);
+        let node = self.node(Kind::OneOf);
+        self.raised = edges.iter().map(|edge| (edge.node, edge.set.clone())).collect();
+        self.one_of = edges;
+        self.narrowed_root.get_or_insert_default().push(Edge { node, set });
+    }
+
+    /// Whether `set` is what one of the edges that the root demands leaves of `node`, or the choice among them.
+    pub(in crate::select) fn is_raised(&self, node: Node, set: &PositionSet) -> bool {
+        *self.kind(node) == Kind::OneOf
+            || self.raised.get(&node).is_some_and(|raised| set.subset_of(raised))
+    }
+}

@@ -1,0 +1,131 @@
+//! Packages that replace others, in the graph.
+//!
+//! A requirement on a package that something replaces leads to a node of its own ([`Kind::Met`]), which is met by the
+//! package itself, or by a version that replaces it and is what was asked for. A second node ([`Kind::Role`]) says who has
+//! the package's place: so it is never used beside what replaces it, and never has two that do.
+
+use pubgrub::VersionSet;
+
+use super::World;
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::select::namers::Namer;
+use crate::select::node::{Edge, Kind, Line, Need, Node, Place};
+use crate::select::positions::PositionSet;
+
+/// The candidate of a role that the package itself has.
+const ITSELF: Position = 0;
+/// The candidate of a role that nobody has.
+const NOBODY: Position = 1;
+
+/// Whether a set of candidates of a role leaves it to something that replaces the package.
+pub(in crate::select) fn is_taken(set: &PositionSet) -> bool {
+    !set.holds(ITSELF) && !set.is_empty()
+}
+
+impl World<'_> {
+    /// Whether a node is about a package that something replaces, or that says that it has moved.
+    pub(super) fn may_have_replacements(&self, node: Node) -> bool {
+        match self.kind(node) {
+            Kind::Met(_) | Kind::Role(_) => true,
+            Kind::Line(Line { place, .. }) | Kind::Majors(place, _) => {
+                let package = self.package(*place);
+                self.packages.replacements.role(package.id()).is_some() || package.has_moved()
+            }
+            _ => false,
+        }
+    }
+
+    /// What it means that a candidate is chosen: that it has its own place, and that of what it replaces.
+    pub(super) fn edges_of_roles(
+        &mut self,
+        place: Place,
+        position: Position,
+    ) -> Result<Vec<Edge>, Unavailable> {
+        if self.packages.replacements.are_fixed() {
+            return Ok(Vec::new());
+        }
+        let mut edges = Vec::new();
+        for id in self.packages.replaced_by(place, position)? {
+            // Manifests of a repository are read one by one.
+            self.packages.note_replacer(&id, place, PositionSet::singleton(position));
+            let Some(role) = self.packages.replacements.role(&id) else { continue };
+            let mut by = self.packages.replacements.replacers(role).iter();
+            let index = by.position(|replacer| replacer.place == place);
+            let own = NOBODY + 1 + index.unwrap_or_default() as Position;
+            let set = PositionSet::singleton(NOBODY).union(&PositionSet::singleton(own));
+            edges.push(Edge { node: self.node(Kind::Role(role)), set });
+        }
+        if let Some(role) = self.packages.replacements.role(self.package(place).id()) {
+            let set = PositionSet::singleton(ITSELF);
+            edges.push(Edge { node: self.node(Kind::Role(role)), set });
+        }
+        Ok(edges)
+    }
+
+    /// The edge to the ways to meet a requirement on a package that something replaces; none if nothing does.
+    pub(super) fn edge_to_ways(&mut self, need: Need) -> Option<Edge> {
+        if self.packages.replacements.is_empty() {
+            return None;
+        }
+        let role = self.packages.replacements.role(&self.requirement(need).id)?;
+        let ways = 1 + self.packages.replacements.replacers(role).len();
+        let set = PositionSet::between(0, ways as Position);
+        Some(Edge { node: self.node(Kind::Met(need)), set })
+    }
+
+    /// The edge from one way to meet a requirement to the package that does, in the versions that do.
+    pub(in crate::select) fn edge_of_way(
+        &mut self,
+        need: Need,
+        way: Position,
+    ) -> Result<Edge, Unavailable> {
+        let Some(index) = way.checked_sub(1) else {
+            let (place, set) = self.packages.meaning(need)?;
+            let set = set.clone();
+            return Ok(self.edge_to(place, set));
+        };
+        let requirement = self.requirement(need).clone();
+        let role = self.packages.replacements.role(&requirement.id);
+        let role = role.expect("there is a way only where something replaces it");
+        let replacer = &self.packages.replacements.replacers(role)[index as usize];
+        let (place, versions) = (replacer.place, replacer.versions.clone());
+        let id = self.package(place).id().clone();
+        let (_, set) = self.accepted(&Requirement { id, ..(*requirement).clone() })?;
+        Ok(self.edge_to(place, set.intersection(&versions)))
+    }
+
+    /// What one way to meet a requirement needs.
+    pub(super) fn edges_of_way(
+        &mut self,
+        node: Node,
+        need: Need,
+        way: Position,
+    ) -> Result<Vec<Edge>, Unavailable> {
+        let edge = self.edge_of_way(need, way)?;
+        let Some(place) = self.place(edge.node) else { return Ok(vec![edge]) };
+        self.note_named(place, &edge.set, Namer::by_name(node), way);
+        let mut edges = vec![edge];
+        let role = self.packages.replacements.role(&self.requirement(need).id);
+        if let Some(role) = role.filter(|_| way > 0) {
+            let set = PositionSet::singleton(NOBODY + way);
+            edges.push(Edge { node: self.node(Kind::Role(role)), set });
+            edges.extend(self.edge_to_requested(place));
+        }
+        Ok(edges)
+    }
+
+    /// The way to meet a requirement that is tried first: the package itself, else what comes first by its id.
+    pub(in crate::select) fn preferred_way(
+        &self,
+        need: Need,
+        set: &PositionSet,
+    ) -> Option<Position> {
+        let role = self.packages.replacements.role(&self.requirement(need).id)?;
+        let by = self.packages.replacements.replacers(role);
+        set.iter().take_while(|&way| way as usize <= by.len()).min_by_key(|&way| {
+            let replacer = way.checked_sub(1).map(|index| &by[index as usize]);
+            replacer.map(|replacer| self.package(replacer.place).id())
+        })
+    }
+}
