@@ -6,18 +6,15 @@ use std::path::Path;
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::element::find_package;
-use crate::ops::apply::least::{
-    self, Idle, Plan, carry_out, conclude, update_everything, with_newest,
-};
-use crate::ops::requirements::editing::Editing;
+use crate::ops::apply::plan::{self, Adding, Plan};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra, without};
 use crate::ops::session::member;
 use crate::ops::session::source::relative;
-use crate::ops::solve::resolve::resolve;
+use crate::ops::solve::planning::{beginning, wish};
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
-use crate::reference::{PackageId, Reference, VersionSpec};
-use crate::select::Update;
+use crate::reference::Reference;
+use crate::select::{Move, Update};
 
 /// What `get` is asked to do.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +65,6 @@ fn get_noting(
 ) -> Result<Outcome, CommandError> {
     let previous = session.lockfile()?.unwrap_or_default();
     let mut extra = previous.extra.clone();
-    let mut editing = Editing::default();
     let mut dependencies = Vec::new();
     let target = match &request.save {
         Some(save) => {
@@ -106,35 +102,44 @@ fn get_noting(
         );
         extra = without(session, &extra, &id);
     }
-    // The least version of a requirement that names none would be the oldest there is.
-    if target.is_some() || least::is_in_force(session) {
-        let by = target.map(|target| Requester::of(&session.workspace.members[target]));
-        let by = by.unwrap_or(Requester::CommandLine);
-        dependencies = with_versions(session, &extra, dependencies, &by)?;
+    let by = target.map(|target| Requester::of(&session.workspace.members[target]));
+    let by = by.unwrap_or(Requester::CommandLine);
+    let requirements = Requirements::collect(session, extra.clone())?;
+    let (mut ready, mut open) = (Vec::new(), Vec::new());
+    for dependency in dependencies {
+        let is_open = dependency.reference.version().is_none()
+            && dependency.reference.local().is_none()
+            && session.places.member_of(&session.id_of(&dependency.reference)).is_none();
+        if !is_open {
+            ready.push(dependency);
+            continue;
+        }
+        match beginning(session, &requirements, &dependency, &by)? {
+            Some(begun) => ready.push(begun),
+            None => open.push(dependency),
+        }
     }
+    let mut plan = Plan::default();
     match request.save.as_ref().zip(target) {
-        None => extra.extend(dependencies.iter().map(print_extra)),
-        Some((save, target)) => {
+        None => extra.extend(ready.iter().chain(&open).map(print_extra)),
+        Some((save, member)) => {
             let section = if save.dev { Section::DevDependencies } else { Section::Dependencies };
-            for mut dependency in dependencies {
-                if let Some(known) = known_as(session, target, &dependency.reference) {
-                    let version = dependency.reference.version().cloned();
-                    dependency.reference = known.with_version(version);
-                }
-                editing.change(session, target, |editor| editor.add(section, &dependency))?;
+            for dependency in ready {
+                plan::add(session, &mut plan.editing, member, section, dependency)?;
             }
+            // Which version is written is known when one was chosen.
+            plan.once = open.iter().map(|open| wish(session, open, &by)).collect();
+            plan.adding = Some(Adding { member, section, dependencies: open });
         }
     }
     extra.sort();
     extra.dedup();
-    let mut plan = Plan { editing, extra, ..Plan::default() };
+    plan.extra = extra;
     if !request.update {
-        return carry_out(session, plan, Update::Nothing, Idle::Stay, request.dry_run);
+        return plan.carry_out(session, Move::Tidy, request.dry_run);
     }
-    if least::is_in_force(session) {
-        update_everything(session, &mut plan)?;
-    }
-    conclude(session, plan, Update::Everything, request.dry_run)
+    plan.move_everything(session)?;
+    plan.conclude(session, Update::Everything, request.dry_run)
 }
 
 /// A local folder of the command line as it is seen from `from`, where its reference will stand.
@@ -157,78 +162,6 @@ fn seen_from(
     let prefix = if relative.starts_with('.') { "" } else { "./" };
     let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();
     Ok(Reference::parse(&format!("{prefix}{relative}{version}"))?)
-}
-
-/// How a package's manifest names the package of a new reference already.
-fn known_as(session: &Session, target: usize, new: &Reference) -> Option<Reference> {
-    let member = &session.workspace.members[target];
-    let (places, workspace, defaults) = (&session.places, &session.workspace, session.defaults());
-    let id = |reference| places.id_of(reference, &defaults, &member.folder, workspace);
-    let new = id(new);
-    let manifest = &member.manifest;
-    let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
-    all.map(|known| &known.reference).find(|known| id(known) == new).cloned()
-}
-
-/// References that were written without a version get the newest that fits, as the least they accept. `by` is the package
-/// that will depend on them.
-fn with_versions(
-    session: &Session,
-    extra: &[String],
-    dependencies: Vec<manifest::Requirement>,
-    by: &Requester,
-) -> Result<Vec<manifest::Requirement>, CommandError> {
-    let needs = |dependency: &manifest::Requirement| {
-        dependency.reference.version().is_none()
-            && dependency.reference.local().is_none()
-            && session.places.member_of(&session.id_of(&dependency.reference)).is_none()
-    };
-    if !dependencies.iter().any(needs) {
-        return Ok(dependencies);
-    }
-    if least::is_in_force(session) {
-        let requirements = Requirements::collect(session, extra.to_vec())?;
-        return dependencies
-            .into_iter()
-            .map(|dependency| match needs(&dependency) {
-                true => with_newest(session, &requirements, dependency, by),
-                false => Ok(dependency),
-            })
-            .collect();
-    }
-    let mut asked = extra.to_vec();
-    asked.extend(dependencies.iter().map(print_extra));
-    let mut requirements = Requirements::collect(session, asked)?;
-    for asked in requirements.asked.iter_mut().filter(|asked| asked.by == Requester::CommandLine) {
-        if dependencies.iter().any(|dependency| dependency.reference == asked.reference) {
-            asked.by = by.clone();
-        }
-    }
-    // What is given with a version takes the place of what the manifest says.
-    let given = dependencies.iter().filter(|dependency| dependency.reference.version().is_some());
-    let given: Vec<PackageId> =
-        given.map(|dependency| session.id_of(&dependency.reference)).collect();
-    requirements.asked.retain(|asked| {
-        asked.line.is_none() || asked.by != *by || !given.contains(&asked.requirement.id)
-    });
-    let resolved = resolve(session, &requirements, Update::Nothing)?;
-    let versions = |id: &PackageId| -> Option<VersionSpec> {
-        let package = resolved.lock.find(id).last()?;
-        let has_tag = package.commit.is_none() || package.version != "0.0.0";
-        let is_released = has_tag && package.reference.is_none();
-        is_released.then(|| VersionSpec::parse(&format!("^{}", package.version)).ok()).flatten()
-    };
-    Ok(dependencies
-        .into_iter()
-        .map(|dependency| {
-            if !needs(&dependency) {
-                return dependency;
-            }
-            let version = versions(&session.id_of(&dependency.reference));
-            let reference = dependency.reference.with_version(version);
-            manifest::Requirement { reference, ..dependency }
-        })
-        .collect())
 }
 
 /// Whether there is anything here that `get` without references could install.

@@ -7,15 +7,14 @@ use serde::Serialize;
 
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::least::resolve_newest;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::Requirements;
 use crate::ops::solve::ceiling::{asking, look};
+use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::select::{Asking, Obstacle, Request, Update};
-use crate::workspace::Resolution;
 
 /// A package that could move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -103,7 +102,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             held_back_by,
             moved_to,
             yanked,
-            only_locked: session.resolution() == Resolution::Highest,
+            only_locked: session.strategy().follows_lock(),
         });
     }
     session.save_index();
@@ -119,7 +118,7 @@ fn obstacles(
     newest: &str,
 ) -> Vec<String> {
     let Some(version) = package.parsed_version() else { return Vec::new() };
-    let tries = session.resolution() == Resolution::Highest;
+    let tries = session.strategy().follows_lock();
     let newer =
         look(session, request, |ceiling| ceiling.newer(&package.id, &version, asking, tries));
     // What cannot be found out now was no obstacle a moment ago.

@@ -9,13 +9,12 @@ use std::collections::BTreeSet;
 use crate::index::{Candidate, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
-use crate::ops::apply::least::{self, Idle, Plan, carry_out};
+use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::pins::{MARK, NOTHING, pin_of};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Update, beginning_at};
+use crate::select::Move;
 
 /// What to pin, and how.
 #[derive(Debug, Clone, Default)]
@@ -94,7 +93,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
 /// When a package is no dependency, and for all that [`crate::ops::apply::install::install`] fails for.
 pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
-    let keeps_version = least::is_in_force(session);
+    let strategy = session.strategy();
     change(session, request, |dependency| {
         let spec = dependency.reference.spec();
         if !spec.is_pinned() {
@@ -105,9 +104,9 @@ pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Com
             Some(before) => Some(VersionSpec::parse(before)?),
             None => compatible(dependency, &lock)?,
         };
-        if let (true, VersionSpec::Pin(pin)) = (keeps_version, spec) {
+        if let VersionSpec::Pin(pin) = spec {
             let pinned = Version::parse(&pin.version().to_string())?;
-            version = Some(beginning_at(version.as_ref(), &pinned));
+            version = strategy.unpinned(version, &pinned);
         }
         Ok(Some(NewVersion { version, note: None }))
     })
@@ -118,12 +117,10 @@ fn change(
     request: &PinRequest,
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {
-    let mut editing = Editing::default();
+    let mut plan = Plan::new(session)?;
     let meant = Meant { names: &request.packages, mark: MARK };
-    dependencies::change(session, &mut editing, &meant, decide)?;
-    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let plan = Plan { editing, extra, ..Plan::default() };
-    carry_out(session, plan, Update::Nothing, Idle::Stay, request.dry_run)
+    dependencies::change(session, &mut plan.editing, &meant, decide)?;
+    plan.carry_out(session, Move::Tidy, request.dry_run)
 }
 
 /// What is compatible with a pin that nobody remembers the time before.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::manifest::edit::Section;
-use crate::ops::apply::least::{Idle, Plan, carry_out};
+use crate::ops::apply::plan::Plan;
 use crate::ops::explain::not_asked_for::{needed, not_asked_for};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::without;
@@ -11,7 +11,7 @@ use crate::ops::session::locked::find_locked;
 use crate::ops::session::member;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
-use crate::select::Update;
+use crate::select::Move;
 
 /// Removes what `texts` name: references, ids, or the local names of dependencies.
 ///
@@ -61,7 +61,7 @@ pub fn remove(
     }
     let removed = discarded.clone();
     let plan = Plan { editing, extra, discarded, ..Plan::default() };
-    let outcome = carry_out(session, plan, Update::Nothing, Idle::Go, dry_run)?;
+    let outcome = plan.carry_out(session, Move::Clear, dry_run)?;
     for package in removed.iter().filter_map(|id| outcome.lock.find(id).next()) {
         if let Some(needed) = needed(package) {
             session.events.warning(&format!("`{}` stays, because {needed}", package.id));

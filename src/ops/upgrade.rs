@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
 use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
-use crate::ops::apply::install::install;
-use crate::ops::apply::least::{self, Plan, conclude, current};
-use crate::ops::apply::rewrite::{Lists, rewrite};
+use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::pins::MARK;
+use crate::ops::solve::planning::{self, in_use, rewrites};
 use crate::ops::solve::resolve::resolve;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
@@ -24,14 +23,14 @@ use crate::select::{Move, Update, beginning_at};
 ///
 /// # Errors
 ///
-/// When a name is of no dependency, no versions fit together, and for all that [`install`] fails for.
+/// When a name is of no dependency, no versions fit together, and for all that [`install`](crate::ops::apply::install::install) fails for.
 pub fn upgrade(
     session: &mut Session,
     names: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    if least::is_in_force(session) {
-        return upgrade_least(session, names, dry_run);
+    if rewrites(session, session.strategy()) {
+        return upgrade_by_plan(session, names, dry_run);
     }
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
@@ -67,12 +66,11 @@ pub fn upgrade(
         let version = VersionSpec::parse(&raised(written, version))?;
         Ok(Some(NewVersion { version: Some(version), note: dependency.note.clone() }))
     })?;
-    let requirements = Requirements::collect(session, extra)?;
-    install(session, &requirements, Update::Packages(open), &editing.into_edits(), dry_run)
+    Plan { editing, extra, ..Plan::default() }.conclude(session, Update::Packages(open), dry_run)
 }
 
-/// The same by the minimal strategy: each goes to its newest release, and what they need follows only as far as it must.
-fn upgrade_least(
+/// Upgrades where moves rewrite requirements: each goes to its newest release, and what they need follows only as far as it must.
+fn upgrade_by_plan(
     session: &mut Session,
     names: &[String],
     dry_run: bool,
@@ -80,7 +78,7 @@ fn upgrade_least(
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
-    let known = current(session, &extra)?;
+    let known = in_use(session, &extra)?;
     // First with open ends, to learn how far each can go.
     let mut replaced = BTreeMap::new();
     let (mut change, open) = loop {
@@ -96,10 +94,9 @@ fn upgrade_least(
         let open = open.into_inner();
         let ids: Vec<PackageId> = open.iter().cloned().collect();
         let requirements = Requirements::collect(session, extra.clone())?;
-        let change =
-            least::question(session, &requirements, &Update::Nothing, |universe, request| {
-                least::planned(universe, request, Move::Raise(&ids))
-            })?;
+        let nothing = Update::Nothing;
+        let change = planning::plan(session, &requirements, &nothing, None, Move::Raise(&ids))?;
+        let change = change.expect("moves rewrite requirements here");
         session.workspace.members.clone_from(&members);
         let pairs = change.selection.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
         if !keep(&mut replaced, &open, pairs) {
@@ -124,8 +121,8 @@ fn upgrade_least(
         }
     }
     let mut plan = Plan::default();
-    plan.extra = rewrite(session, &mut plan.editing, &requirements, &change, Lists::All)?;
-    conclude(session, plan, Update::Packages(open), dry_run)
+    plan.take(session, &requirements, &change)?;
+    plan.conclude(session, Update::Packages(open), dry_run)
 }
 
 /// Notes what is replaced, by what; says whether anything of that is `open`, and so must not be.

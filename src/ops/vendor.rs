@@ -9,6 +9,7 @@ use crate::ops::apply::ignore_rules::{OF_GIT, Rules};
 use crate::ops::apply::install::install;
 use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::named;
+use crate::ops::solve::resolve::resolve;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::select::Update;
 use crate::workspace::MU_FOLDER;
@@ -27,7 +28,8 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
         packs.recognize(|| named(&lock))?;
         packs.vendor()?;
     }
-    let outcome = install(session, &requirements, Update::Nothing, &[], dry_run)?;
+    let resolved = resolve(session, &requirements, Update::Nothing)?;
+    let outcome = install(session, &requirements, resolved, &[], dry_run)?;
     if !dry_run && let Some(file) = left_out(packs.path(), &session.workspace.root)? {
         session.events.warning(&format!(
             "`{}` would not be committed, because a .gitignore leaves it out; `git add --force` adds it",

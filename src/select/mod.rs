@@ -29,6 +29,7 @@ mod request;
 mod search;
 mod selection;
 mod stand_ins;
+mod strategies;
 mod strategy;
 mod supply;
 mod trial;
@@ -52,6 +53,7 @@ pub use request::{
 pub use selection::{
     Asker, CAPABILITY, Chosen, Demand, Failure, Origin, Replaced, Selection, Statistics, Warning,
 };
+pub use strategies::strategy;
 pub use strategy::Strategy;
 pub use unfinished::Unfinished;
 pub use way_out::{Ask, WayOut};

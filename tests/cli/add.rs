@@ -193,3 +193,30 @@ fn what_others_need_stays_and_is_told() {
     let gone = sandbox.mu(&["remove", "aws/elk"]).ok();
     gone.says(&["- hub.mu.com/aws/ec2 1.3.0"]).does_not_say(&["stays"]);
 }
+
+#[test]
+fn versions_are_chosen_once() {
+    let chose = "chose among";
+    let sandbox = sandbox(LIST);
+    let run = sandbox.mu(&["-v", "add", "aws/vpc", "test/kit"]).ok();
+    assert_eq!(run.stderr.matches(chose).count(), 1, "{}", run.stderr);
+    let manifest = sandbox.read("Mu.yaml");
+    assert!(manifest.contains("aws/vpc#^0.4.2") && manifest.contains("test/kit#^1.0.0"));
+    // The lock says what the manifest says, so that nothing is left to choose.
+    assert!(sandbox.read("Mu.lock").contains("^0.4.2"));
+    let lock = sandbox.read("Mu.lock");
+    sandbox.mu(&["-v", "get", "--locked"]).ok().does_not_say(&[chose]);
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+}
+
+#[test]
+fn what_a_manifest_asked_for_before_is_not_locked_any_more() {
+    let sandbox = sandbox(LIST);
+    sandbox.mu(&["get"]).ok();
+    // Within what is asked for now, its newest version is the least from then on.
+    sandbox.mu(&["add", "aws/ec2"]).ok();
+    assert!(sandbox.read("Mu.yaml").contains("aws/ec2#^1.3.0"), "{}", sandbox.read("Mu.yaml"));
+    let lock = sandbox.read("Mu.lock");
+    assert!(lock.contains("^1.3.0") && !lock.contains("^1.0"), "{lock}");
+    sandbox.mu(&["get", "--locked"]).ok();
+}

@@ -3,8 +3,8 @@
 //! What the new version is, the caller decides; how an entry is laid out stays as it was.
 
 use crate::manifest::edit::{Editor, Section};
-use crate::ops::apply::least;
 use crate::ops::requirements::editing::Editing;
+use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 
@@ -100,8 +100,8 @@ fn listed(
                 unseen.retain(|unseen| unseen != name);
             }
         }
-        // What only others need is listed anew by the minimal strategy, whatever is written.
-        let is_free = !entry.indirect || !least::is_in_force(session);
+        // What only others need is listed anew where moves rewrite requirements, whatever is written.
+        let is_free = !entry.indirect || !rewrites(session, session.strategy());
         if is_named || (meant.names.is_empty() && is_free) {
             let note = editor.note(section, &reference, meant.mark)?;
             dependencies.push(Dependency { id, reference, note, is_named });

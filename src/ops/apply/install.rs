@@ -17,28 +17,24 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
 use crate::ops::solve::replacement_consent;
-use crate::ops::solve::resolve::resolve;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session, Stage};
 use crate::packs::{Building, Installation, PacksError, Wanted};
-use crate::select::Update;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 
-/// Carries out a change, or only says what it would be.
+/// Brings packs, lock and manifests to what was resolved, or only says what would change.
 ///
 /// # Errors
 ///
-/// When versions do not fit together, something cannot be fetched or written, or the lock must not
-/// change. Lock and manifests are then as they were.
+/// When something cannot be fetched or written, or the lock must not change. Lock and manifests are then as they were.
 pub fn install(
     session: &Session,
     requirements: &Requirements,
-    update: Update,
+    mut resolved: Resolved,
     edits: &[Edit],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let mut resolved = resolve(session, requirements, update)?;
     let left_out = other_places::left_out(session, &resolved.lock);
     for warning in resolved.warnings.iter().chain(&left_out) {
         session.events.warning(warning);

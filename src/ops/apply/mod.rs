@@ -8,6 +8,6 @@ mod identity;
 pub(crate) mod ignore_rules;
 #[cfg(feature = "publish")]
 pub mod install;
-pub(crate) mod least;
 pub(crate) mod outcome;
+pub(crate) mod plan;
 pub(crate) mod rewrite;

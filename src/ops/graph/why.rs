@@ -16,7 +16,6 @@ use crate::ops::solve::resolve::request;
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::{Newer, Obstacle, Update};
-use crate::workspace::Resolution;
 
 /// More ways than this to one package are not looked for.
 const MOST_PATHS: usize = 10_000;
@@ -149,7 +148,7 @@ fn reasons(
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     requirements.declare(session);
     let request = request(session, &requirements, lock, Update::Nothing);
-    let tries = session.resolution() == Resolution::Highest;
+    let tries = session.strategy().follows_lock();
     let packages = lock.find(id).map(|package| {
         let asker = |one: &Requested| Asker {
             by: one.by.to_string(),

@@ -31,6 +31,7 @@ use crate::ops::session::credentials::Tokens;
 use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
+use crate::select::{Strategy, strategy};
 use crate::store::Store;
 use crate::workspace::{Resolution, Workspace, find_root};
 
@@ -295,6 +296,11 @@ impl Session {
     }
 
     /// The strategy in force.
+    pub fn strategy(&self) -> &'static dyn Strategy {
+        strategy(self.resolution())
+    }
+
+    /// The name of the strategy that is in force.
     pub fn resolution(&self) -> Resolution {
         self.options.resolution.unwrap_or(self.workspace.settings.resolution)
     }

@@ -17,7 +17,6 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
-use crate::workspace::Resolution;
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
 /// that `other` knows.
@@ -37,11 +36,8 @@ pub(crate) fn record(
         extra: requirements.extra.clone(),
     };
     let mut releases = FxHashMap::default();
-    let mut warnings: Vec<String> = selection
-        .warnings
-        .iter()
-        .map(|warning| describe(requirements.resolution, warning))
-        .collect();
+    let mut warnings: Vec<String> =
+        selection.warnings.iter().map(|warning| describe(requirements, warning)).collect();
     let kept = |chosen: &Chosen| {
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
         known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package))
@@ -92,6 +88,41 @@ pub(crate) fn record(
     Ok(Resolved { lock: lock.into(), previous, releases, warnings, ways })
 }
 
+/// Makes a lock say what `after` asks for where it says what `before` asks for: the same packages, asked for in other words.
+/// A frozen lock stays as it is.
+pub(crate) fn restate(
+    session: &Session,
+    resolved: &mut Resolved,
+    before: &Requirements,
+    after: &Requirements,
+) {
+    if session.options.frozen {
+        return;
+    }
+    let lock = Arc::make_mut(&mut resolved.lock);
+    for old in before.asked.iter().filter(|old| !after.asked.contains(old)) {
+        let (id, requested) = (&old.requirement.id, old.requested());
+        for package in lock.packages.iter_mut().filter(|package| package.id == *id) {
+            package.requested.retain(|one| *one != requested);
+        }
+        for replaced in lock.replaced.iter_mut().filter(|replaced| replaced.id == *id) {
+            replaced.requested.retain(|one| *one != requested);
+        }
+    }
+    for new in after.asked.iter().filter(|new| !before.asked.contains(new)) {
+        let id = &new.requirement.id;
+        let package = lock.packages.iter_mut().rev().find(|package| package.id == *id);
+        let requested = package.map(|package| &mut package.requested).or_else(|| {
+            let replaced = lock.replaced.iter_mut().find(|replaced| replaced.id == *id);
+            replaced.map(|replaced| &mut replaced.requested)
+        });
+        if let Some(requested) = requested {
+            requested.push(new.requested());
+            in_order(requested);
+        }
+    }
+}
+
 /// What there is to say, again at every run, of the workspace's packages that are not what a lock's requests ask for.
 pub(crate) fn unsatisfied(
     session: &Session,
@@ -113,7 +144,7 @@ pub(crate) fn unsatisfied(
                 by: Asker::Root(requested.by.to_string()),
                 requirement: Requirement::new(package.id.clone(), spec),
             };
-            (!is_fine).then(|| describe(requirements.resolution, &warning))
+            (!is_fine).then(|| describe(requirements, &warning))
         })
     });
     warnings.collect()
@@ -290,7 +321,7 @@ fn new_entry(
     Ok(package)
 }
 
-fn describe(resolution: Resolution, warning: &Warning) -> String {
+fn describe(requirements: &Requirements, warning: &Warning) -> String {
     match warning {
         Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
             let version = version.as_ref().map_or_else(
@@ -308,9 +339,10 @@ fn describe(resolution: Resolution, warning: &Warning) -> String {
         Warning::Yanked { id, version, reason } => {
             let version = version_text(version.as_ref());
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            let why = match resolution {
-                Resolution::Highest => "it stays because Mu.lock names it",
-                Resolution::Minimal => "it is used because a requirement begins at exactly it",
+            let why = if requirements.strategy().follows_lock() {
+                "it stays because Mu.lock names it"
+            } else {
+                "it is used because a requirement begins at exactly it"
             };
             format!("`{id}` {version} was yanked{reason}; {why}")
         }

@@ -16,10 +16,10 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    CAPABILITY, Exclusion, Failure, Highest, Local, Locked, Majors, Minimal, Override, Request,
-    Selection, Settings, Strategy, Update,
+    CAPABILITY, Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings,
+    Strategy, Update,
 };
-use crate::workspace::{Cutoff, Resolution};
+use crate::workspace::Cutoff;
 
 /// Finds the lock that `requirements` need.
 ///
@@ -59,8 +59,7 @@ pub fn resolve_from(
     let is_fine = differences.is_empty()
         && !has_folders
         && !has_excluded(requirements, &previous)
-        && (requirements.resolution == Resolution::Highest
-            || is_settled(session, requirements, &previous));
+        && (requirements.strategy().follows_lock() || is_settled(session, requirements, &previous));
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let warnings = unsatisfied(session, requirements, &previous);
         let mut lock = previous.clone();
@@ -72,12 +71,8 @@ pub fn resolve_from(
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
         return Err(outdated(&differences));
     }
-    let mut resolved = match requirements.resolution {
-        Resolution::Highest => choose(session, requirements, previous, update)?,
-        Resolution::Minimal => {
-            choose_least(session, requirements, previous, update, differences.is_empty())?
-        }
-    };
+    let is_known = differences.is_empty();
+    let mut resolved = choose(session, requirements, previous, update, is_known)?;
     if !requirements.discarded.is_empty() {
         for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {
             if requirements.discarded.contains(&replaced.id) {
@@ -117,32 +112,49 @@ fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
     })
 }
 
-/// Asks selection: first with everything that is locked held fast and nothing asked about it, then,
-/// if that leads nowhere or more is wanted, with everything free to move.
+/// Asks selection. By a strategy that follows the lock, first with everything that is locked held fast and nothing asked about
+/// it, then, if that leads nowhere or more is wanted, with everything free to move. `is_known` says that the lock was made
+/// for the same requirements.
 fn choose(
     session: &Session,
     requirements: &Requirements,
     previous: Arc<Lockfile>,
     update: Update,
+    is_known: bool,
 ) -> Result<Resolved, CommandError> {
     requirements.declare(session);
+    let strategy = requirements.strategy();
+    let follows_lock = strategy.follows_lock();
     // What another strategy chose is no reason to keep it.
     let is_other = is_of_another_strategy(requirements, &previous);
-    let update = if is_other { Update::Everything } else { update };
+    let update = if follows_lock && is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
-    if request.update == Update::Nothing && !previous.packages.is_empty() {
+    let stays = request.update == Update::Nothing;
+    if follows_lock && stays && !previous.packages.is_empty() {
         let held = LockedUniverse::new(session, &previous);
-        if let Ok(selection) = select(session, &Highest, &held, &mut request) {
+        if let Ok(selection) = select(session, strategy, &held, &mut request) {
             let nothing = Lockfile::default();
             return record(session, requirements, previous, &nothing, &selection);
         }
     }
     let failure =
-        |request: &Request, failure| failed(session, requirements, &Highest, request, failure);
-    let (selection, user) =
-        ask_installed_too(session, &mut request, &failure, |universe, request| {
-            Highest.select(universe, request)
-        })?;
+        |request: &Request, failure| failed(session, requirements, strategy, request, failure);
+    let choose = |universe: &dyn Universe, request: &Request| strategy.select(universe, request);
+    let (selection, user) = if !follows_lock && stays && is_known {
+        match ask(session, &mut request, |request| choose(session.index(), request)) {
+            Ok(selection) => (selection, Lockfile::default()),
+            Err(error) => {
+                let error = failure(&request, error);
+                if error.code != Code::Offline {
+                    return Err(error);
+                }
+                // Without the network, the lock is the only one to know what this came to.
+                return Ok(Resolved { lock: previous.clone(), previous, ..Resolved::default() });
+            }
+        }
+    } else {
+        ask_installed_too(session, &mut request, &failure, choose)?
+    };
     tell_cost(session, &selection);
     record(session, requirements, previous, &user, &selection)
 }
@@ -175,39 +187,6 @@ pub(crate) fn ask_installed_too<T>(
     }
 }
 
-/// Asks selection for the least versions, which no lock can hold back; `is_known` says that the lock was made for the same
-/// requirements.
-fn choose_least(
-    session: &Session,
-    requirements: &Requirements,
-    previous: Arc<Lockfile>,
-    update: Update,
-    is_known: bool,
-) -> Result<Resolved, CommandError> {
-    requirements.declare(session);
-    let mut request = request(session, requirements, &previous, update);
-    let failure =
-        |request: &Request, failure| failed(session, requirements, &Minimal, request, failure);
-    let least = |universe: &dyn Universe, request: &Request| Minimal.select(universe, request);
-    let (selection, user) = if is_known && request.update == Update::Nothing {
-        match ask(session, &mut request, |request| least(session.index(), request)) {
-            Ok(selection) => (selection, Lockfile::default()),
-            Err(error) => {
-                let error = failure(&request, error);
-                if error.code != Code::Offline {
-                    return Err(error);
-                }
-                // Without the network, the lock is the only one to know what this came to.
-                return Ok(Resolved { lock: previous.clone(), previous, ..Resolved::default() });
-            }
-        }
-    } else {
-        ask_installed_too(session, &mut request, &failure, least)?
-    };
-    tell_cost(session, &selection);
-    record(session, requirements, previous, &user, &selection)
-}
-
 fn tell_cost(session: &Session, selection: &Selection) {
     let cost = selection.statistics;
     session.events.detail(&|| {
@@ -222,7 +201,7 @@ fn is_of_another_strategy(requirements: &Requirements, lock: &Lockfile) -> bool 
     !lock.resolution.is_empty() && lock.resolution != requirements.resolution.as_str()
 }
 
-/// Whether a lock of the minimal strategy shows by itself that it holds the least versions: each is where some
+/// Whether a lock of a strategy that does not follow it shows by itself that it holds the least versions: each is where some
 /// requirement begins, and each requirement of a root begins at what is locked.
 pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfile) -> bool {
     let settings = &session.workspace.settings;
@@ -232,7 +211,8 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
         || session.options.prereleases
         || settings.overrides.keys().any(|id| lock.find(id).next().is_some())
         || !lock.replaced.is_empty();
-    if is_filtered || lock.resolution != Resolution::Minimal.as_str() {
+    let is_other = is_of_another_strategy(requirements, lock) || lock.resolution.is_empty();
+    if is_filtered || is_other || requirements.strategy().follows_lock() {
         return false;
     }
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
@@ -327,13 +307,10 @@ pub fn request(
             (id, Override { id: instead, spec: reference.spec() })
         })
         .collect();
-    let is_minimal = requirements.resolution == Resolution::Minimal;
     let locked = previous
         .packages
         .iter()
         .filter(|package| !package.source.is_workspace())
-        // Of branches only the lock knows where they were; of all else the requirements say enough.
-        .filter(|package| !is_minimal || package.commit.is_none() || !update.moves(&package.id))
         .map(|package| Locked {
             id: package.id.clone(),
             version: package.parsed_version(),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::manifest;
-use crate::ops::apply::least::{self, with_newest};
 use crate::ops::explain::not_asked_for::not_asked_for;
 use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::solve::planning;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -38,17 +38,18 @@ pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandEr
         let is_open = reference.version().is_none()
             && reference.local().is_none()
             && session.places.member_of(&id).is_none();
-        let mut dependency = manifest::Requirement {
+        let dependency = manifest::Requirement {
             channel: request.channel.clone(),
             app_version: request.app_version.clone(),
             prerelease: request.prereleases,
             ..manifest::Requirement::new(reference)
         };
-        if is_open && least::is_free(session, requirements.resolution) {
+        let mut begun = None;
+        if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
-            dependency = with_newest(session, &base, dependency, &by)?;
+            begun = planning::beginning(session, &base, &dependency, &by)?;
         }
-        requirements.suppose(session, &by, &dependency);
+        requirements.suppose(session, &by, begun.as_ref().unwrap_or(&dependency));
     }
     // References that stand alone are answered as if nothing were installed.
     let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
@@ -60,7 +61,7 @@ pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandEr
     session.save_index();
     let outcome = Outcome::new(resolved.lock, &supposed, &requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
-    let listed = if request.tidies { least::listed(session, &requirements)? } else { None };
+    let listed = if request.tidies { planning::listed(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);
     Ok(Outcome { dry_run: true, requirements, ..outcome })
 }

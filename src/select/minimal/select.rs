@@ -25,9 +25,11 @@ pub(super) fn select(universe: &dyn Universe, request: &Request) -> Result<Selec
     Ok(gather(&mut world, &list)?)
 }
 
-/// The request without what the lock holds, but for what only a lock can hold: where a branch was.
+/// The request without what the lock holds, except what only a lock can hold: where a branch was that is not to move.
 pub(in crate::select) fn without_lock(request: &Request) -> Request {
     let mut request = request.clone();
+    let update = &request.update;
+    request.locked.retain(|locked| locked.commit.is_none() || !update.moves(&locked.id));
     for locked in request.locked.extract_if(.., |locked| locked.commit.is_none()) {
         if let Some(version) = locked.version {
             request.installed.entry(locked.id).or_insert(version);

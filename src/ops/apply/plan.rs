@@ -1,0 +1,236 @@
+//! What a command is about to change, and how that is carried out.
+//!
+//! By a strategy that does not follow the lock, the manifests are the state: every command leaves them tidy. Own
+//! requirements begin at what is chosen, and what only others need is listed where the selection would come out lower
+//! without. The lock is made from them, and adds nothing.
+
+use std::collections::BTreeSet;
+
+use crate::lock::Lockfile;
+use crate::manifest;
+use crate::manifest::edit::Section;
+use crate::ops::apply::install::install;
+use crate::ops::apply::rewrite::{Lists, rewrite};
+use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::solve::planning::{self, rewrites};
+use crate::ops::solve::record::restate;
+use crate::ops::solve::resolve::{is_settled, resolve};
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::{Change, Lowered, Move, Selection, Update};
+
+/// What a command is about to do.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// The manifests that it changes.
+    pub(crate) editing: Editing,
+    /// What `mu get` was given.
+    pub(crate) extra: Vec<String>,
+    /// What is asked for only this once, besides.
+    pub(crate) once: Vec<Asked>,
+    /// What a manifest will ask for, in the version that is chosen.
+    pub(crate) adding: Option<Adding>,
+    /// Packages of which nothing stays behind, though something else took their place.
+    pub(crate) discarded: BTreeSet<PackageId>,
+    /// What was lowered or dropped besides what was asked for.
+    pub(crate) lowered: Vec<Lowered>,
+}
+
+/// Dependencies that a manifest will ask for, which say no version yet.
+#[derive(Debug)]
+pub(crate) struct Adding {
+    /// The place of the package in the workspace's members.
+    pub(crate) member: usize,
+    /// The list of its manifest.
+    pub(crate) section: Section,
+    /// The dependencies, as they were given.
+    pub(crate) dependencies: Vec<manifest::Requirement>,
+}
+
+impl Plan {
+    /// A plan that changes nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// When the lock cannot be read.
+    pub(crate) fn new(session: &Session) -> Result<Self, CommandError> {
+        let extra = session.lockfile()?.unwrap_or_default().extra.clone();
+        Ok(Self { extra, ..Self::default() })
+    }
+
+    /// Makes the manifests tidy, where their requirements are the state, and carries the plan out; `to` is [`Move::Tidy`] or
+    /// [`Move::Clear`].
+    ///
+    /// # Errors
+    ///
+    /// When versions do not fit together, and for all that [`install`] fails for.
+    pub(crate) fn carry_out(
+        mut self,
+        session: &mut Session,
+        to: Move<'_>,
+        dry_run: bool,
+    ) -> Result<Outcome, CommandError> {
+        self.tidy(session, to)?;
+        self.conclude(session, Update::Nothing, dry_run)
+    }
+
+    /// Makes the manifests say what their own requirements come to; what `mu get` was given has no say in that.
+    fn tidy(&mut self, session: &mut Session, to: Move<'_>) -> Result<(), CommandError> {
+        if !rewrites(session, session.strategy()) {
+            return Ok(());
+        }
+        let all = Requirements::collect(session, self.extra.clone())?;
+        let lock = session.lockfile()?.unwrap_or_default();
+        let is_known = all.differences(session, &lock).is_empty();
+        if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
+            return Ok(());
+        }
+        let own = Requirements::collect(session, Vec::new())?;
+        let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
+            // The lock knows what this came to.
+            Err(error) if error.code == Code::Offline && is_known => return Ok(()),
+            result => result?,
+        };
+        let Some(change) = change else { return Ok(()) };
+        rewrite(session, &mut self.editing, &own, &change, Lists::Manifests)?;
+        if !self.extra.is_empty() {
+            let all = Requirements::collect(session, std::mem::take(&mut self.extra))?;
+            if let Some(change) = planning::plan(session, &all, &Update::Nothing, None, to)? {
+                self.extra =
+                    rewrite(session, &mut self.editing, &all, &change, Lists::CommandLine)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves everything to the newest that is asked for, where that changes requirements.
+    ///
+    /// # Errors
+    ///
+    /// When the requirements cannot be met as they are, or a registry cannot be asked.
+    pub(crate) fn move_everything(&mut self, session: &mut Session) -> Result<(), CommandError> {
+        self.tidy(session, Move::Clear)?;
+        self.step(session, &Update::Everything, None, Move::Everything)?;
+        Ok(())
+    }
+
+    /// Moves versions, to what `wish` asks for if a command has one, and takes what that makes of the requirements into the
+    /// plan. Gives the selection then; `None` where requirements stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// When bounds forbid the move, or a registry cannot be asked.
+    pub(crate) fn step(
+        &mut self,
+        session: &mut Session,
+        update: &Update,
+        wish: Option<&Asked>,
+        to: Move<'_>,
+    ) -> Result<Option<Selection>, CommandError> {
+        let requirements = Requirements::collect(session, self.extra.clone())?;
+        let change = planning::plan(session, &requirements, update, wish, to)?;
+        let Some(change) = change else { return Ok(None) };
+        self.take(session, &requirements, &change)?;
+        Ok(Some(change.selection))
+    }
+
+    /// Takes what a move made of requirements into the plan.
+    ///
+    /// # Errors
+    ///
+    /// When a manifest cannot be changed.
+    pub(crate) fn take(
+        &mut self,
+        session: &mut Session,
+        requirements: &Requirements,
+        change: &Change,
+    ) -> Result<(), CommandError> {
+        self.extra = rewrite(session, &mut self.editing, requirements, change, Lists::All)?;
+        self.lowered.extend(change.lowered.iter().cloned());
+        Ok(())
+    }
+
+    /// Carries the plan out as it stands.
+    ///
+    /// # Errors
+    ///
+    /// When versions do not fit together, and for all that [`install`] fails for.
+    pub(crate) fn conclude(
+        mut self,
+        session: &mut Session,
+        update: Update,
+        dry_run: bool,
+    ) -> Result<Outcome, CommandError> {
+        let mut requirements = Requirements::collect(session, self.extra.clone())?;
+        requirements.discarded = std::mem::take(&mut self.discarded);
+        requirements.asked.append(&mut self.once);
+        let mut resolved = resolve(session, &requirements, update.clone())?;
+        if let Some(adding) = self.adding.take() {
+            adding.write(session, &mut self.editing, &resolved.lock)?;
+            let written = Requirements::collect(session, self.extra)?;
+            let written = Requirements { discarded: requirements.discarded.clone(), ..written };
+            let is_in_manifest = |asked: &&Asked| asked.line.is_some();
+            let mut before = requirements.asked.iter().filter(is_in_manifest);
+            if before.all(|asked| written.asked.contains(asked)) {
+                // What was asked for in no version is asked for in the one that was chosen.
+                restate(session, &mut resolved, &requirements, &written);
+            } else {
+                // What a manifest asked for before is not asked for any more.
+                resolved = resolve(session, &written, update)?;
+            }
+            requirements = written;
+        }
+        let edits = self.editing.into_edits();
+        let outcome = install(session, &requirements, resolved, &edits, dry_run)?;
+        Ok(Outcome { lowered: self.lowered, ..outcome })
+    }
+}
+
+impl Adding {
+    /// Writes the dependencies as compatible with what is locked of them; without a version where that is no release.
+    fn write(
+        self,
+        session: &mut Session,
+        editing: &mut Editing,
+        lock: &Lockfile,
+    ) -> Result<(), CommandError> {
+        let Self { member, section, dependencies } = self;
+        for dependency in dependencies {
+            let id = session.id_of(&dependency.reference);
+            let version = lock.find(&id).last().and_then(|package| {
+                let has_tag = package.commit.is_none() || package.version != "0.0.0";
+                let is_released = has_tag && package.reference.is_none();
+                VersionSpec::parse(&format!("^{}", package.version)).ok().filter(|_| is_released)
+            });
+            let reference = dependency.reference.with_version(version);
+            let dependency = manifest::Requirement { reference, ..dependency };
+            add(session, editing, member, section, dependency)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a dependency into a list of a manifest, by the name that the manifest has for its package, if it has one.
+///
+/// # Errors
+///
+/// When the manifest cannot be changed.
+pub(crate) fn add(
+    session: &mut Session,
+    editing: &mut Editing,
+    member: usize,
+    section: Section,
+    mut dependency: manifest::Requirement,
+) -> Result<(), CommandError> {
+    let (places, workspace, defaults) = (&session.places, &session.workspace, session.defaults());
+    let own = &workspace.members[member];
+    let id = |reference| places.id_of(reference, &defaults, &own.folder, workspace);
+    let new = id(&dependency.reference);
+    let all = own.manifest.dependencies.iter().chain(&own.manifest.dev_dependencies);
+    if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
+        dependency.reference = known.with_version(dependency.reference.version().cloned());
+    }
+    editing.change(session, member, |editor| editor.add(section, &dependency))?;
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! What moves make of requirements, by the strategy that is in force.
+//!
+//! A strategy that follows the lock leaves requirements as they are, and so does every strategy where nothing may change:
+//! then all of these answer with nothing, and ask nobody.
+
+use std::sync::Arc;
+
+use crate::index::{self, Universe};
+use crate::lock::Lockfile;
+use crate::manifest;
+use crate::ops::explain::failure::failed;
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::solve::resolve::{ask, ask_installed_too, is_settled, request, resolve};
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Session};
+use crate::select::{
+    COMMAND, Change, Fact, Failure, Move, Request, Requirer, Root, Strategy, Update,
+};
+
+/// Whether moves rewrite requirements: by a strategy that does not follow the lock, where anything may change.
+pub(crate) fn rewrites(session: &Session, strategy: &dyn Strategy) -> bool {
+    let is_held = session.options.frozen || session.options.locked;
+    !strategy.follows_lock() && !is_held
+}
+
+/// What a move makes of requirements; `None` where they stay as they are. A failure speaks of the `wish`, too, if a
+/// command has one.
+///
+/// # Errors
+///
+/// When the requirements cannot be met, when bounds forbid the move, or a registry cannot be asked.
+pub(crate) fn plan(
+    session: &Session,
+    requirements: &Requirements,
+    update: &Update,
+    wish: Option<&Asked>,
+    to: Move<'_>,
+) -> Result<Option<Change>, CommandError> {
+    let strategy = requirements.strategy();
+    question(session, requirements, update, wish, |universe, request| {
+        strategy.plan(universe, request, to)
+    })
+}
+
+/// A dependency that begins at the newest version that fits what else is asked for, if requirements must say where they
+/// begin; `by` is who will depend on it.
+///
+/// # Errors
+///
+/// When there is no version that fits, or a registry cannot be asked.
+pub(crate) fn beginning(
+    session: &Session,
+    requirements: &Requirements,
+    dependency: &manifest::Requirement,
+    by: &Requester,
+) -> Result<Option<manifest::Requirement>, CommandError> {
+    let strategy = requirements.strategy();
+    if !rewrites(session, strategy) {
+        return Ok(None);
+    }
+    let wish = wish(session, dependency, by);
+    let version =
+        question(session, requirements, &Update::Nothing, Some(&wish), |universe, request| {
+            strategy.beginning(universe, request, &wish.requirement)
+        })?;
+    let reference = dependency.reference.with_version(version);
+    Ok(Some(manifest::Requirement { reference, ..dependency.clone() }))
+}
+
+/// A dependency that stands in no manifest yet, as something that `by` asks for.
+pub(crate) fn wish(session: &Session, dependency: &manifest::Requirement, by: &Requester) -> Asked {
+    let id = session.id_of(&dependency.reference);
+    let requirement = index::Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..index::Requirement::new(id, dependency.reference.spec())
+    };
+    Asked {
+        by: by.clone(),
+        reference: dependency.reference.clone(),
+        from: session.environment.current.clone(),
+        requirement,
+        line: None,
+        indirect: false,
+    }
+}
+
+/// The fewest requirements that lead to what these do, as `ID#SPEC`; `None` if they are that already, or stay as they are.
+///
+/// # Errors
+///
+/// When the requirements cannot be met, or a registry cannot be asked.
+pub(crate) fn listed(
+    session: &Session,
+    requirements: &Requirements,
+) -> Result<Option<Vec<String>>, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let is_known = requirements.differences(session, &lock).is_empty();
+    if is_known && is_settled(session, requirements, &lock) {
+        return Ok(None);
+    }
+    let change = match plan(session, requirements, &Update::Nothing, None, Move::Tidy) {
+        Err(error) if error.code == Code::Offline => return Ok(None),
+        result => result?,
+    };
+    Ok(change.map(|change| {
+        let own = change.asked.iter().flatten().flatten();
+        let mut listed: Vec<String> =
+            own.chain(&change.indirect).map(|one| format!("{}#{}", one.id, one.spec)).collect();
+        listed.sort();
+        listed.dedup();
+        listed
+    }))
+}
+
+/// What the newest versions come to that these requirements allow.
+///
+/// # Errors
+///
+/// When the requirements cannot be met, or a registry cannot be asked.
+pub(crate) fn resolve_newest(
+    session: &Session,
+    requirements: &Requirements,
+) -> Result<Resolved, CommandError> {
+    let everything = Update::Everything;
+    let change = plan(session, requirements, &everything, None, Move::Everything)?;
+    let Some(change) = change else { return resolve(session, requirements, everything) };
+    let mut asked: Vec<Asked> = Vec::new();
+    for (group, new) in requirements.grouped(false).into_iter().zip(&change.asked) {
+        let pairs = group.into_iter().zip(new.iter().cloned());
+        asked.extend(
+            pairs.filter_map(|(old, new)| Some(Asked { requirement: new?, ..old.clone() })),
+        );
+    }
+    let Some(first) = asked.first().cloned() else {
+        return resolve(session, requirements, everything);
+    };
+    asked.extend(change.indirect.into_iter().map(|requirement| Asked {
+        requirement,
+        indirect: true,
+        ..first.clone()
+    }));
+    let newest = Requirements { asked, ..requirements.clone() };
+    resolve(session, &newest, everything)
+}
+
+/// What is in use: what the lock holds, or what the manifests come to where moves rewrite those, unless they contradict
+/// themselves.
+///
+/// # Errors
+///
+/// When the lock cannot be read, or a registry cannot be asked.
+pub(crate) fn in_use(session: &Session, extra: &[String]) -> Result<Arc<Lockfile>, CommandError> {
+    if !rewrites(session, session.strategy()) {
+        return Ok(session.lockfile()?.unwrap_or_default());
+    }
+    let requirements = Requirements::collect(session, extra.to_vec())?;
+    match resolve(session, &requirements, Update::Nothing) {
+        Ok(resolved) => Ok(resolved.lock),
+        Err(error) => match session.lockfile()? {
+            Some(lock) if error.code == Code::NoSolution => Ok(lock),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Asks a strategy about requirements that its moves rewrite.
+fn question<T>(
+    session: &Session,
+    requirements: &Requirements,
+    update: &Update,
+    wish: Option<&Asked>,
+    question: impl Fn(&dyn Universe, &Request) -> Result<Option<T>, Failure>,
+) -> Result<Option<T>, CommandError> {
+    let strategy = requirements.strategy();
+    if !rewrites(session, strategy) {
+        return Ok(None);
+    }
+    requirements.declare(session);
+    let previous = session.lockfile()?.unwrap_or_default();
+    let mut request = request(session, requirements, &previous, update.clone());
+    let told = |request: &Request, mut failure: Failure| {
+        let (mut request, mut requirements) = (request.clone(), requirements.clone());
+        if let Some(wish) = wish {
+            name_command(&mut failure, wish);
+            requirements.asked.push(wish.clone());
+            let wish =
+                Root { by: wish.by.to_string(), requirements: vec![wish.requirement.clone()] };
+            request.roots.insert(request.roots.len() - request.indirect, wish);
+        }
+        failed(session, &requirements, strategy, &request, failure)
+    };
+    let is_known = requirements.differences(session, &previous).is_empty();
+    if is_known && wish.is_none() && *update == Update::Nothing {
+        // Without the network the lock knows what this came to, and what is installed does not.
+        let result = ask(session, &mut request, |request| question(session.index(), request));
+        return result.map_err(|failure| told(&request, failure));
+    }
+    ask_installed_too(session, &mut request, &told, question).map(|(answer, _)| answer)
+}
+
+/// Says in the facts of a conflict which command it is that wants something, and what it was given.
+fn name_command(failure: &mut Failure, wish: &Asked) {
+    let Failure::Conflict(conflict) = failure else { return };
+    for fact in &mut conflict.facts {
+        let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
+        if *id == wish.requirement.id && names.iter().any(|name| name == COMMAND) {
+            *asked = vec![wish.requirement.to_string()];
+        }
+        for known in names.iter_mut().filter(|known| *known == COMMAND) {
+            wish.by.as_str().clone_into(known);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Which strategy the settings mean by its name.
+
+use crate::select::{Highest, Minimal, Strategy};
+use crate::workspace::Resolution;
+
+/// The strategy of a name.
+pub fn strategy(resolution: Resolution) -> &'static dyn Strategy {
+    match resolution {
+        Resolution::Highest => &Highest,
+        Resolution::Minimal => &Minimal,
+    }
+}
