@@ -215,7 +215,20 @@ impl std::fmt::Display for Requested {
     }
 }
 
+/// What [`Requested::spec`] begins with where a capability was asked for, whoever provides it.
+const CAPABILITY: &str = "capability ";
+
 impl Requested {
+    /// A request for a capability, as it is recorded at whatever provides it.
+    pub fn for_capability(capability: &str, by: Arc<str>) -> Self {
+        Self { spec: [CAPABILITY, capability].concat().into(), by }
+    }
+
+    /// The capability that was asked for, if this asks for one.
+    pub fn capability(&self) -> Option<&str> {
+        self.spec.strip_prefix(CAPABILITY)
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (spec, by) = text.rsplit_once(" by ")?;
         Some(Self { spec: spec.into(), by: by.into() })

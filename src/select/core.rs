@@ -61,7 +61,7 @@ pub(super) fn smallest(proof: &Proof, effort: usize) -> Vec<Group> {
 
 /// Whether the facts in `groups` cannot hold together.
 pub(super) fn contradict(groups: &[Group]) -> bool {
-    matches!(refute(groups.iter().flatten(), &Cell::new(EFFORT)), Trial::Refuted(_))
+    matches!(refute(groups.iter().flatten(), &Cell::new(EFFORT)), Attempt::Refuted(_))
 }
 
 /// Drops one part after another, the last first, in ever smaller parts, and keeps the groups without which the rest
@@ -73,7 +73,7 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
     while let Some(mut tried) = open.pop() {
         let rest = open.iter().flatten().chain(&needed).flatten();
         match refute(rest, effort) {
-            Trial::Refuted(mut smaller) => {
+            Attempt::Refuted(mut smaller) => {
                 let mut narrow = |groups: &mut Vec<Group>| {
                     let left = groups.iter().filter_map(|group| smaller.remove(&group[0].key()));
                     *groups = left.collect();
@@ -82,12 +82,12 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
                 open.iter_mut().for_each(narrow);
                 open.retain(|part| !part.is_empty());
             }
-            Trial::Holds if tried.len() > 1 => {
+            Attempt::Holds if tried.len() > 1 => {
                 let end = tried.split_off(tried.len() / 2);
                 open.extend([tried, end]);
             }
-            Trial::Holds => needed.append(&mut tried),
-            Trial::TooMuch => {
+            Attempt::Holds => needed.append(&mut tried),
+            Attempt::TooMuch => {
                 needed.append(&mut tried);
                 needed.extend(open.drain(..).flatten());
             }
@@ -149,7 +149,7 @@ fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
 }
 
 /// What came of a trial.
-enum Trial {
+enum Attempt {
     /// The facts cannot hold together; these of them suffice to show it.
     Refuted(FxHashMap<Key, Group>),
     /// They can.
@@ -159,16 +159,16 @@ enum Trial {
 }
 
 /// Tries to make `facts` hold together.
-fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> Trial {
+fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> Attempt {
     let mut by_node: FxHashMap<Node, Vec<&Link>> = FxHashMap::default();
     for link in facts {
         by_node.entry(link.from).or_default().push(link);
     }
     let facts = Facts { by_node, left: effort, effort: RefCell::default() };
     match pubgrub::resolve(&facts, Node::ROOT, 0u32) {
-        Ok(_) => Trial::Holds,
-        Err(PubGrubError::NoSolution(proof)) => Trial::Refuted(self::facts(&proof)),
-        Err(_) => Trial::TooMuch,
+        Ok(_) => Attempt::Holds,
+        Err(PubGrubError::NoSolution(proof)) => Attempt::Refuted(self::facts(&proof)),
+        Err(_) => Attempt::TooMuch,
     }
 }
 

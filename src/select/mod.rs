@@ -51,7 +51,7 @@ pub use request::{
     Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,
 };
 pub use selection::{
-    Asker, CAPABILITY, Chosen, Demand, Failure, Origin, Replaced, Selection, Statistics, Warning,
+    Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Statistics, Warning,
 };
 pub use strategies::strategy;
 pub use strategy::Strategy;

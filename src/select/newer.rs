@@ -16,7 +16,8 @@ use crate::select::fold::Versions;
 use crate::select::minimal::build::lowest;
 use crate::select::node::Place;
 use crate::select::positions::PositionSet;
-use crate::select::trial::{Outcome, Trial};
+use crate::select::search::Answer;
+use crate::select::trial::Trial;
 use crate::select::{Request, Root};
 
 /// Versions above the one that is chosen, and what stands against them.
@@ -141,9 +142,9 @@ impl<'a> Ceiling<'a> {
         let roots: Vec<Root> = self.request.roots.clone();
         let one = PositionSet::singleton(position);
         let proof = match self.trial.search(roots, &[(place, one)])? {
-            Outcome::Holds(_) => return Ok(Obstacle::Nothing),
-            Outcome::Fails(proof) => proof,
-            Outcome::TooMuch => return Ok(Obstacle::Unknown),
+            Answer::Chosen(_) => return Ok(Obstacle::Nothing),
+            Answer::Refuted(proof) => proof,
+            Answer::GivenUp => return Ok(Obstacle::Unknown),
         };
         let mut conflict = diagnose::conflict(&mut self.trial.world, &proof)?;
         // That it is chosen is nobody's requirement.

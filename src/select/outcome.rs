@@ -1,7 +1,6 @@
 //! Turns the choices of a search into a selection: who asked for what, and what depends on what.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -9,9 +8,8 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::node::{Need, Node, Place};
-use crate::select::selection::CAPABILITY;
 use crate::select::world::{ChosenProvider, World};
-use crate::select::{Asker, Chosen, Demand, Origin, Replaced, Selection, Warning};
+use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
 
 /// A chosen package: the workspace's own, or its place and position in the world.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,15 +29,18 @@ struct Draft {
     replaces: Vec<PackageId>,
 }
 
-/// Someone who asks for something.
-pub(super) type Asked = (Asker, Need);
+/// A requirement that somebody has.
+pub(super) struct Claim {
+    pub(super) by: Asker,
+    pub(super) need: Need,
+}
 
 /// The selection in which each node's candidate is the one that `choices` says, with whatever `besides` is asked for by
 /// versions that were not chosen.
 pub(super) fn gather(
     world: &mut World<'_>,
     choices: &dyn Fn(Node) -> Option<Position>,
-    besides: &[Asked],
+    besides: &[Claim],
 ) -> Result<Selection, Unavailable> {
     let mut gathering = Gathering {
         world,
@@ -73,15 +74,14 @@ struct Gathering<'g, 'w> {
 /// Where a requirement leads, and how it is told.
 #[derive(Clone)]
 struct Followed {
-    /// The place of a draft.
+    /// The place of the draft of what meets it.
     draft: usize,
-    asked: Arc<str>,
-    reference: Option<String>,
+    what: Demanded,
 }
 
 impl Gathering<'_, '_> {
     /// Follows requirements from the roots to everything that is needed.
-    fn walk(&mut self, besides: &[Asked]) -> Result<(), Unavailable> {
+    fn walk(&mut self, besides: &[Claim]) -> Result<(), Unavailable> {
         for root in &self.world.roots().to_vec() {
             for requirement in &root.requirements {
                 let need = self.world.packages.need_for(requirement);
@@ -93,7 +93,7 @@ impl Gathering<'_, '_> {
                 self.follow_capability(Asker::Root(root.clone()), own, name);
             }
         }
-        for (by, need) in besides {
+        for Claim { by, need } in besides {
             self.follow(by.clone(), *need)?;
         }
         while let Some(draft) = self.open.pop() {
@@ -123,7 +123,7 @@ impl Gathering<'_, '_> {
 
     /// Notes that `by` asks for something; gives the draft of what meets it.
     fn follow(&mut self, by: Asker, need: Need) -> Result<usize, Unavailable> {
-        let Followed { draft, asked, reference } = match self.followed.get(&need) {
+        let Followed { draft, what } = match self.followed.get(&need) {
             Some(known) => known.clone(),
             None => {
                 let found = self.find(need)?;
@@ -134,7 +134,7 @@ impl Gathering<'_, '_> {
         if matches!(self.drafts[draft].target, Target::Local(_)) {
             self.check_local(&by, need);
         }
-        let demand = Demand { by, asked, reference };
+        let demand = Demand { by, what };
         let (by, id) = (self.id(draft), &self.world.requirement(need).id);
         if by == id {
             self.drafts[draft].requested.push(demand);
@@ -154,8 +154,8 @@ impl Gathering<'_, '_> {
             Target::Local(_) => None,
             Target::Candidate(place, _) => self.world.package(place).reference(requirement),
         };
-        let asked = requirement.to_string().into();
-        Ok(Followed { draft: self.draft(target), asked, reference })
+        let what = Demanded::Version { spec: requirement.to_string().into(), reference };
+        Ok(Followed { draft: self.draft(target), what })
     }
 
     fn id(&self, draft: usize) -> &PackageId {
@@ -171,8 +171,7 @@ impl Gathering<'_, '_> {
         if own == id_of(self.world, &target) {
             return None;
         }
-        let asked = format!("{CAPABILITY}{name}").into();
-        let demand = Demand { by, asked, reference: None };
+        let demand = Demand { by, what: Demanded::Capability(name.to_owned()) };
         let draft = self.draft(target);
         self.drafts[draft].requested.push(demand);
         Some(draft)

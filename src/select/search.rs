@@ -187,7 +187,7 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         Kind::Majors(place, versions) => {
             let package = world.package(*place);
             let major = package.major(package.kept(versions)?);
-            let majors = world.majors(*place, versions);
+            let majors = package.majors(versions);
             let choice = majors.binary_search(&major).ok()? as Position;
             set.holds(choice).then_some(choice)
         }

@@ -128,14 +128,33 @@ pub enum Origin {
 pub struct Demand {
     /// Who asks.
     pub by: Asker,
-    /// What is asked, as it was written.
-    pub asked: Arc<str>,
-    /// The tag or branch that is asked for, if one is.
-    pub reference: Option<String>,
+    /// What is asked.
+    pub what: Demanded,
 }
 
-/// What [`Demand::asked`] begins with where a capability is asked for, whoever provides it.
-pub const CAPABILITY: &str = "capability ";
+/// What is asked of a chosen package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Demanded {
+    /// A version of it.
+    Version {
+        /// As it was written.
+        spec: Arc<str>,
+        /// The tag or branch that is asked for, if one is.
+        reference: Option<String>,
+    },
+    /// A capability, whoever provides it.
+    Capability(String),
+}
+
+impl Demand {
+    /// The tag or branch that is asked for, if one is.
+    pub fn reference(&self) -> Option<&str> {
+        match &self.what {
+            Demanded::Version { reference, .. } => reference.as_deref(),
+            Demanded::Capability(_) => None,
+        }
+    }
+}
 
 /// Someone who asks for a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,7 @@ use crate::select::minimal::build::BuildList;
 use crate::select::minimal::{check, providers, replaced, smallest};
 use crate::select::node::Place;
 use crate::select::positions::PositionSet;
-use crate::select::search::{self, Answer, Choices, PATIENCE, Proof};
+use crate::select::search::{self, Answer, Choices, PATIENCE};
 use crate::select::world::World;
 use crate::select::{Conflict, Failure, Request, Root};
 
@@ -22,18 +22,10 @@ const SHARE: usize = 3;
 pub(super) struct Trial<'a> {
     pub(super) world: World<'a>,
     steps: usize,
+    /// How many versions were read for what there is to try.
+    cost: usize,
     /// Whether it looks for the least versions.
     pub(super) is_minimal: bool,
-}
-
-/// What came of a trial.
-pub(super) enum Outcome {
-    /// These fit together.
-    Holds(Choices),
-    /// Nothing does.
-    Fails(Proof),
-    /// It took too long to tell.
-    TooMuch,
 }
 
 impl<'a> Trial<'a> {
@@ -42,7 +34,7 @@ impl<'a> Trial<'a> {
         let mut world = World::new(universe, request);
         let steps = PATIENCE + 2 * cost;
         world.budget.limit(steps);
-        Self { world, steps, is_minimal: false }
+        Self { world, steps, cost, is_minimal: false }
     }
 
     /// A world as the minimal strategy sees it; `request` has no lock.
@@ -50,7 +42,26 @@ impl<'a> Trial<'a> {
         let mut world = World::new(universe, request).without_narrowing_upgrades();
         let steps = PATIENCE + 2 * cost;
         world.budget.limit(steps);
-        Self { world, steps, is_minimal: true }
+        Self { world, steps, cost, is_minimal: true }
+    }
+
+    /// A world of its own, to try another request in by the same strategy.
+    pub(super) fn of<'r>(&self, request: &'r Request) -> Trial<'r>
+    where
+        'a: 'r,
+    {
+        let universe = self.world.universe();
+        let new = if self.is_minimal { Trial::minimal } else { Trial::new };
+        new(universe, request, self.cost)
+    }
+
+    /// Whether what the request asks for can be met; not, where it takes too long to tell.
+    pub(super) fn holds(&mut self) -> Result<bool, Unavailable> {
+        let roots = self.world.request().roots.clone();
+        Ok(match self.is_minimal {
+            true => self.build(roots)?.1.is_none(),
+            false => matches!(self.search(roots, &[])?, Answer::Chosen(_)),
+        })
     }
 
     /// Searches for the newest versions that meet `roots` and are in all of `sets`.
@@ -58,7 +69,7 @@ impl<'a> Trial<'a> {
         &mut self,
         roots: Vec<Root>,
         sets: &[(Place, PositionSet)],
-    ) -> Result<Outcome, Unavailable> {
+    ) -> Result<Answer, Unavailable> {
         let world = &mut self.world;
         world.ask(roots);
         ahead::look(world)?;
@@ -70,11 +81,7 @@ impl<'a> Trial<'a> {
         let before = world.budget.steps();
         let answer = search::solve(world, self.steps / SHARE)?;
         self.steps = self.steps.saturating_sub(world.budget.steps() - before);
-        Ok(match answer {
-            Answer::Chosen(choices) => Outcome::Holds(choices),
-            Answer::Refuted(proof) => Outcome::Fails(proof),
-            Answer::GivenUp => Outcome::TooMuch,
-        })
+        Ok(answer)
     }
 
     /// The least versions that `roots` need, and what keeps them from holding, if something does.
@@ -114,8 +121,8 @@ impl<'a> Trial<'a> {
             };
         }
         Ok(match self.search(roots, &[])? {
-            Outcome::Fails(proof) => Some(diagnose::conflict(&mut self.world, &proof)?),
-            Outcome::Holds(_) | Outcome::TooMuch => None,
+            Answer::Refuted(proof) => Some(diagnose::conflict(&mut self.world, &proof)?),
+            Answer::Chosen(_) | Answer::GivenUp => None,
         })
     }
 

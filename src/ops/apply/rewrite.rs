@@ -14,7 +14,7 @@ use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::{Asked, Requirements, print_extra};
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};
-use crate::select::{Asker, CAPABILITY, Change, Selection};
+use crate::select::{Asker, Change, Demanded, Selection};
 
 /// A list of requirements: of a manifest, or (`None`) of what `mu get` was given.
 type List = Option<(usize, Section)>;
@@ -155,7 +155,7 @@ fn leading(
         for demand in &chosen.requested {
             match &demand.by {
                 Asker::Package(by) => askers.entry(&chosen.id).or_default().push(by),
-                Asker::Root(by) if demand.asked.starts_with(CAPABILITY) => {
+                Asker::Root(by) if matches!(demand.what, Demanded::Capability(_)) => {
                     requiring.entry(&chosen.id).or_default().push(by);
                 }
                 Asker::Root(_) => {}

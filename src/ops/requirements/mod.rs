@@ -17,7 +17,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
-use crate::select::{CAPABILITY, Local, OwnCapabilities, Root, Strategy, strategy};
+use crate::select::{Local, OwnCapabilities, Root, Strategy, strategy};
 use crate::workspace::{Exclusion, Resolution};
 
 /// Who asks, in messages, for what `mu add REF` was given, where the manifest asks for that package already.
@@ -260,7 +260,7 @@ impl Requirements {
         for (id, requested) in lock.all_requested() {
             let is_package = !roots.contains(&Requester::called(&requested.by))
                 && PackageId::parse(&requested.by).is_ok_and(|by| packages.contains(&by));
-            if !is_package && requested.spec.starts_with(CAPABILITY) {
+            if !is_package && requested.capability().is_some() {
                 provided.insert(requested.clone());
             } else if !is_package {
                 known.insert((id.clone(), requested.clone()));
@@ -305,10 +305,7 @@ impl Requirements {
             let providers = self.own.provides.get(capability);
             let is_others = move |id: &PackageId| providers.is_none_or(|own| !own.contains(id));
             let by = by.iter().filter(move |(_, id)| is_others(id));
-            by.map(move |(name, _)| Requested {
-                spec: format!("{CAPABILITY}{capability}").into(),
-                by: name.as_str().into(),
-            })
+            by.map(move |(name, _)| Requested::for_capability(capability, name.as_str().into()))
         });
         required.collect()
     }

@@ -15,7 +15,6 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::ops::requirements::is_overridden_alike;
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::CAPABILITY;
 
 /// The lock in front of the index.
 #[derive(Debug)]
@@ -121,7 +120,7 @@ fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Arc<Req
             return None;
         }
         for requested in requested {
-            if !requested.spec.starts_with(CAPABILITY) {
+            if requested.capability().is_none() {
                 let requirement = Requirement::parse(id.clone(), &requested.spec)?;
                 requirements.push(Arc::new(requirement));
             }

@@ -16,7 +16,7 @@ use crate::ops::session::source::source_of;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Asker, Chosen, Demand, Replaced, Selection, Warning};
+use crate::select::{Asker, Chosen, Demand, Demanded, Replaced, Selection, Warning};
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
 /// that `other` knows.
@@ -71,7 +71,8 @@ pub(crate) fn record(
                 package
             }
         };
-        package.reference = chosen.requested.iter().find_map(|demand| demand.reference.clone());
+        package.reference =
+            chosen.requested.iter().find_map(Demand::reference).map(ToOwned::to_owned);
         if !chosen.is_local() {
             package.provides = chosen.provides.clone();
             package.requires = chosen.requires.clone();
@@ -254,7 +255,10 @@ fn requested(demand: &Demand) -> Requested {
         Asker::Root(name) => name.as_str().into(),
         Asker::Package(id) => id.into(),
     };
-    Requested { spec: Arc::clone(&demand.asked), by }
+    match &demand.what {
+        Demanded::Version { spec, .. } => Requested { spec: Arc::clone(spec), by },
+        Demanded::Capability(capability) => Requested::for_capability(capability, by),
+    }
 }
 
 /// Whether the lock's entry is what was chosen again.

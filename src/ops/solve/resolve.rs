@@ -16,8 +16,8 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    CAPABILITY, Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings,
-    Strategy, Update,
+    Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings, Strategy,
+    Update,
 };
 use crate::workspace::Cutoff;
 
@@ -221,7 +221,7 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
         let begins = |one: &Requested| begins_at(package, &one.spec) == Some(true);
         let is_fine = |one: &Requested| match begins_at(package, &one.spec) {
             Some(begins) => begins || !roots.contains(&*one.by),
-            None => one.spec.starts_with(CAPABILITY),
+            None => one.capability().is_some(),
         };
         package.requested.iter().any(begins) && package.requested.iter().all(is_fine)
     })

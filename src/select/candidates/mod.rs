@@ -6,7 +6,7 @@
 mod named;
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pubgrub::VersionSet;
@@ -330,6 +330,12 @@ impl Candidates {
     /// The major version at `position`; 0 for a revision without a version.
     pub(super) fn major(&self, position: Position) -> u64 {
         self.version(position).map_or(0, |version| version.major())
+    }
+
+    /// The majors of the candidates in `set`, ascending.
+    pub(super) fn majors(&self, set: &PositionSet) -> Vec<u64> {
+        let majors: BTreeSet<u64> = set.iter().map(|position| self.major(position)).collect();
+        majors.into_iter().collect()
     }
 
     /// The locked candidate within `set`, the highest if there are several.

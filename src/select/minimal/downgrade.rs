@@ -21,7 +21,7 @@ use crate::select::minimal::{providers, replaced};
 use crate::select::node::Line;
 use crate::select::world::World;
 use crate::select::{
-    Asker, Because, CAPABILITY, Change, Chosen, Failure, Lowered, Origin, Selection,
+    Asker, Because, Change, Chosen, Demanded, Failure, Lowered, Origin, Selection,
 };
 
 /// Lowers `target` to its position, and with it what must be lowered.
@@ -269,7 +269,7 @@ impl<'l> Downgrade<'l> {
         };
         for chosen in selection.packages.iter().filter(|chosen| is_above(chosen)) {
             for demand in &chosen.requested {
-                if let Some(capability) = demand.asked.strip_prefix(CAPABILITY)
+                if let Demanded::Capability(capability) = &demand.what
                     && let Asker::Package(by) = &demand.by
                     && self.drop_one_of(world, built, [by].into_iter(), capability)
                 {

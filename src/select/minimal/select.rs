@@ -7,7 +7,7 @@ use crate::index::{Unavailable, Universe};
 use crate::select::minimal::build::{self, BuildList};
 use crate::select::minimal::{providers, smallest};
 use crate::select::node::{Kind, Need, Node};
-use crate::select::outcome::{self, Asked};
+use crate::select::outcome::{self, Claim};
 use crate::select::world::World;
 use crate::select::{Asker, Failure, Majors, Request, Selection};
 
@@ -42,13 +42,13 @@ pub(in crate::select) fn without_lock(request: &Request) -> Request {
 fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavailable> {
     let mut is_chosen = vec![false; list.visits.len()];
     list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
-    let mut besides: Vec<Asked> = Vec::new();
+    let mut besides: Vec<Claim> = Vec::new();
     for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
         for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
             // What an older version asks for and nothing meets binds nobody.
             if world.packages.is_own(need) || build::least(world, need)?.is_some() {
                 let id = world.package(visit.place).id().clone();
-                besides.push((Asker::Package(id), need));
+                besides.push(Claim { by: Asker::Package(id), need });
             }
         }
     }

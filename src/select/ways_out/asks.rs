@@ -8,102 +8,98 @@ use crate::reference::VersionSpec;
 use crate::select::minimal::requirements::at_least;
 use crate::select::node::Place;
 use crate::select::way_out::Ask;
-use crate::select::ways_out::Finder;
+use crate::select::world::World;
 use crate::select::{Request, Root};
 
-impl Finder<'_> {
-    /// What roots should ask for so that a candidate can be chosen; `wish` is what narrows it besides its version. None if
-    /// they accept it already.
-    pub(super) fn asks(
-        &mut self,
-        wish: &Requirement,
-        place: Place,
-        position: Position,
-    ) -> Result<Option<Vec<Ask>>, Unavailable> {
-        let mut asks = Vec::new();
-        for root in &self.request.roots {
-            for requirement in root.requirements.iter().filter(|one| one.id == wish.id) {
-                let (_, accepted) = self.trial.world.accepted(requirement)?;
-                if accepted.holds(position) {
-                    continue;
-                }
-                let to = self.accepting(requirement, wish, place, position)?;
-                let version = self.trial.world.package(place).label(position);
-                let from = Some(requirement.clone());
-                let ask = Ask { by: root.by.clone(), from, to, version };
-                // A package may stand in two lists of one manifest.
-                if !asks.contains(&ask) {
-                    asks.push(ask);
-                }
+/// What roots should ask for so that a candidate can be chosen; `wish` is what narrows it besides its version. None if
+/// they accept it already.
+pub(super) fn asks(
+    world: &mut World<'_>,
+    request: &Request,
+    wish: &Requirement,
+    place: Place,
+    position: Position,
+) -> Result<Option<Vec<Ask>>, Unavailable> {
+    let mut asks = Vec::new();
+    for root in &request.roots {
+        for requirement in root.requirements.iter().filter(|one| one.id == wish.id) {
+            let (_, accepted) = world.accepted(requirement)?;
+            if accepted.holds(position) {
+                continue;
+            }
+            let to = accepting(world, request, requirement, wish, place, position)?;
+            let version = world.package(place).label(position);
+            let from = Some(requirement.clone());
+            let ask = Ask { by: root.by.clone(), from, to, version };
+            // A package may stand in two lists of one manifest.
+            if !asks.contains(&ask) {
+                asks.push(ask);
             }
         }
-        Ok(Some(asks).filter(|asks| !asks.is_empty()))
     }
+    Ok(Some(asks).filter(|asks| !asks.is_empty()))
+}
 
-    /// A requirement that accepts a candidate: as close to what is asked for now as possible.
-    pub(super) fn accepting(
-        &mut self,
-        now: &Requirement,
-        wish: &Requirement,
-        place: Place,
-        position: Position,
-    ) -> Result<Requirement, Unavailable> {
-        let package = self.trial.world.package(place);
-        let like = at_least(package, position, Some(&now.spec));
-        let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
-        // A command can name another channel, but not take the one that is named away.
-        let narrowed = Requirement {
-            spec: now.spec.clone(),
-            channel: now.channel.as_ref().and(package.channel(position)),
-            app_version: now.app_version.as_ref().and(package.app_version(position)),
-            ..wish.clone()
-        };
-        let mut last = Requirement::new(now.id.clone(), pin.clone());
-        last.prerelease = true;
-        let looser = [
-            Requirement { prerelease: now.prerelease, ..narrowed.clone() },
-            narrowed.clone(),
-            Requirement { prerelease: true, ..now.clone() },
-        ];
-        let others = self.ranges_against(now)?;
-        let others = others.into_iter().map(|spec| Requirement { spec, ..now.clone() });
-        let nearest = [
-            Requirement { spec: like.clone(), ..now.clone() },
-            Requirement { spec: like, ..narrowed.clone() },
-            Requirement { spec: pin, ..narrowed },
-        ];
-        for candidate in looser.into_iter().chain(others).chain(nearest) {
-            if self.trial.world.accepted(&candidate)?.1.holds(position) {
-                return Ok(candidate);
-            }
+/// A requirement that accepts a candidate: as close to what is asked for now as possible.
+fn accepting(
+    world: &mut World<'_>,
+    request: &Request,
+    now: &Requirement,
+    wish: &Requirement,
+    place: Place,
+    position: Position,
+) -> Result<Requirement, Unavailable> {
+    let package = world.package(place);
+    let like = at_least(package, position, Some(&now.spec));
+    let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
+    // A command can name another channel, but not take the one that is named away.
+    let narrowed = Requirement {
+        spec: now.spec.clone(),
+        channel: now.channel.as_ref().and(package.channel(position)),
+        app_version: now.app_version.as_ref().and(package.app_version(position)),
+        ..wish.clone()
+    };
+    let mut last = Requirement::new(now.id.clone(), pin.clone());
+    last.prerelease = true;
+    let looser = [
+        Requirement { prerelease: now.prerelease, ..narrowed.clone() },
+        narrowed.clone(),
+        Requirement { prerelease: true, ..now.clone() },
+    ];
+    let others = ranges_against(world, request, now)?;
+    let others = others.into_iter().map(|spec| Requirement { spec, ..now.clone() });
+    let nearest = [
+        Requirement { spec: like.clone(), ..now.clone() },
+        Requirement { spec: like, ..narrowed.clone() },
+        Requirement { spec: pin, ..narrowed },
+    ];
+    for candidate in looser.into_iter().chain(others).chain(nearest) {
+        if world.accepted(&candidate)?.1.holds(position) {
+            return Ok(candidate);
         }
-        Ok(last)
     }
+    Ok(last)
+}
 
-    /// The ranges that other roots ask for of the same package, and that have nothing in common with what is asked for now:
-    /// who asks for the same as they do agrees with them for good.
-    fn ranges_against(&mut self, now: &Requirement) -> Result<Vec<VersionSpec>, Unavailable> {
-        let (_, accepted) = self.trial.world.accepted(now)?;
-        let mut ranges = Vec::new();
-        if accepted.is_empty() {
-            return Ok(ranges);
-        }
-        for other in self.request.roots.iter().flat_map(|root| &root.requirements) {
-            let is_range = matches!(other.spec, VersionSpec::Range(_));
-            if other.id == now.id
-                && is_range
-                && self.trial.world.accepted(other)?.1.is_disjoint(&accepted)
-            {
-                ranges.push(other.spec.clone());
-            }
-        }
-        Ok(ranges)
+/// The ranges that other roots ask for of the same package, and that have nothing in common with what is asked for now:
+/// who asks for the same as they do agrees with them for good.
+fn ranges_against(
+    world: &mut World<'_>,
+    request: &Request,
+    now: &Requirement,
+) -> Result<Vec<VersionSpec>, Unavailable> {
+    let (_, accepted) = world.accepted(now)?;
+    let mut ranges = Vec::new();
+    if accepted.is_empty() {
+        return Ok(ranges);
     }
-
-    /// The roots, with something else asked for.
-    pub(super) fn with(&self, asks: &[Ask]) -> Vec<Root> {
-        with(self.request, asks)
+    for other in request.roots.iter().flat_map(|root| &root.requirements) {
+        let is_range = matches!(other.spec, VersionSpec::Range(_));
+        if other.id == now.id && is_range && world.accepted(other)?.1.is_disjoint(&accepted) {
+            ranges.push(other.spec.clone());
+        }
     }
+    Ok(ranges)
 }
 
 /// The roots of a request, with something else asked for.

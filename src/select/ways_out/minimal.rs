@@ -7,14 +7,15 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::Request;
-use crate::select::conflict::{Fact, Requirer};
+use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{BuildList, lowest};
 use crate::select::minimal::requirements::at_least;
 use crate::select::node::Place;
 use crate::select::positions::PositionSet;
-use crate::select::trial::{Outcome, Trial};
+use crate::select::search::Answer;
+use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
-use crate::select::ways_out::Finder;
+use crate::select::ways_out::{Finder, asks, wishes};
 
 /// How many versions of a package are tried, from the next one up.
 const TRIES: usize = 6;
@@ -22,20 +23,20 @@ const TRIES: usize = 6;
 impl Finder<'_> {
     /// `original` is the request with its lock, which the other strategy keeps to.
     pub(super) fn look_minimal(&mut self, original: &Request) -> Result<(), Unavailable> {
-        let wishes = self.wishes();
+        let wishes = wishes(self.request, self.conflict);
         for wish in &wishes {
             self.loosen(wish)?;
         }
         self.provide()?;
         let cost = self.conflict.statistics.versions_read;
-        let mut other = Trial::new(self.universe, original, cost);
+        let mut other = Trial::new(self.trial.world.universe(), original, cost);
         let newest = match other.search(original.roots.clone(), &[])? {
-            Outcome::Holds(choices) => Some(choices),
-            Outcome::Fails(_) | Outcome::TooMuch => None,
+            Answer::Chosen(choices) => Some(choices),
+            Answer::Refuted(_) | Answer::GivenUp => None,
         };
         let (list, _) = self.trial.build(self.request.roots.clone())?;
         let mut stuck = Vec::new();
-        for id in self.named() {
+        for id in named(self.conflict) {
             if self.is_done() {
                 return Ok(());
             }
@@ -60,24 +61,6 @@ impl Finder<'_> {
             self.add(WayOut::Highest);
         }
         self.look_further(&wishes, stuck)
-    }
-
-    /// The packages of the conflict, in the order of its lines; what clashes first.
-    fn named(&self) -> Vec<PackageId> {
-        let mut ids: Vec<PackageId> = Vec::new();
-        let clashing = self.conflict.clashes.iter().map(|clash| &clash.id);
-        let named = self.conflict.facts.iter().filter_map(|fact| match fact {
-            Fact::Requires { by: Requirer::Package(by, _), .. }
-            | Fact::RequiresCapability { by: Requirer::Package(by, _), .. }
-            | Fact::Provides { by: Requirer::Package(by, _), .. } => Some(by),
-            _ => None,
-        });
-        for id in clashing.chain(named) {
-            if !ids.contains(id) {
-                ids.push(id.clone());
-            }
-        }
-        ids
     }
 
     /// Tries to need a higher version of a package at least: the next ones, then `target`.
@@ -137,7 +120,8 @@ impl Finder<'_> {
             let by = self.request.roots.first().map(|root| root.by.clone()).unwrap_or_default();
             return Ok(vec![Ask { by, from: None, to, version }]);
         };
-        if let Some(asks) = self.asks(wish, place, position)? {
+        if let Some(asks) = asks::asks(&mut self.trial.world, self.request, wish, place, position)?
+        {
             return Ok(asks);
         }
         let spec = at_least(self.trial.world.package(place), position, Some(&wish.spec));
@@ -146,4 +130,22 @@ impl Finder<'_> {
         let to = Requirement { spec, ..wish.clone() };
         Ok(vec![Ask { by, from: Some(wish.clone()), to, version }])
     }
+}
+
+/// The packages of the conflict, in the order of its lines; what clashes first.
+fn named(conflict: &Conflict) -> Vec<PackageId> {
+    let mut ids: Vec<PackageId> = Vec::new();
+    let clashing = conflict.clashes.iter().map(|clash| &clash.id);
+    let named = conflict.facts.iter().filter_map(|fact| match fact {
+        Fact::Requires { by: Requirer::Package(by, _), .. }
+        | Fact::RequiresCapability { by: Requirer::Package(by, _), .. }
+        | Fact::Provides { by: Requirer::Package(by, _), .. } => Some(by),
+        _ => None,
+    });
+    for id in clashing.chain(named) {
+        if !ids.contains(id) {
+            ids.push(id.clone());
+        }
+    }
+    ids
 }

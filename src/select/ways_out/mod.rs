@@ -18,11 +18,13 @@ use pubgrub::VersionSet;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
+use crate::select::candidates::Candidates;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::select::without_lock;
 use crate::select::node::{Node, Place};
 use crate::select::positions::PositionSet;
-use crate::select::trial::{Outcome, Trial};
+use crate::select::search::Answer;
+use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::{Failure, Request, Root, clash, core};
 
@@ -48,10 +50,10 @@ pub(super) fn of_highest(
     match failure {
         Failure::Conflict(conflict) => {
             let trial = Trial::new(universe, request, conflict.statistics.versions_read);
-            let mut finder = Finder::new(universe, request, conflict, trial);
+            let mut finder = Finder::new(request, conflict, trial);
             // What cannot be found out is no way out that could be told.
             let _ = finder.look();
-            finder.fewest_first()
+            fewest_first(finder.ways)
         }
         Failure::Unfinished(unfinished) => {
             unfinished::on_from_highest(universe, request, unfinished)
@@ -70,9 +72,9 @@ pub(super) fn of_minimal(
         Failure::Conflict(conflict) => {
             let request = without_lock(original);
             let trial = Trial::minimal(universe, &request, conflict.statistics.versions_read);
-            let mut finder = Finder::new(universe, &request, conflict, trial);
+            let mut finder = Finder::new(&request, conflict, trial);
             let _ = finder.look_minimal(original);
-            finder.fewest_first()
+            fewest_first(finder.ways)
         }
         Failure::Unfinished(unfinished) => {
             unfinished::on_from_minimal(universe, original, unfinished)
@@ -82,7 +84,6 @@ pub(super) fn of_minimal(
 }
 
 struct Finder<'a> {
-    universe: &'a dyn Universe,
     request: &'a Request,
     conflict: &'a Conflict,
     trial: Trial<'a>,
@@ -94,14 +95,9 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(
-        universe: &'a dyn Universe,
-        request: &'a Request,
-        conflict: &'a Conflict,
-        trial: Trial<'a>,
-    ) -> Self {
+    fn new(request: &'a Request, conflict: &'a Conflict, trial: Trial<'a>) -> Self {
         let trials = Cell::new(TRIALS);
-        Self { universe, request, conflict, trial, is_second_step: false, ways: Vec::new(), trials }
+        Self { request, conflict, trial, is_second_step: false, ways: Vec::new(), trials }
     }
 
     /// Looks for what helps alone.
@@ -110,7 +106,7 @@ impl<'a> Finder<'a> {
     }
 
     fn look(&mut self) -> Result<(), Unavailable> {
-        let wishes = self.wishes();
+        let wishes = wishes(self.request, self.conflict);
         let mut stuck = Vec::new();
         for wish in &wishes {
             self.loosen(wish)?;
@@ -161,50 +157,6 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The ways out; those that change fewer requirements come before those that change more.
-    fn fewest_first(mut self) -> Vec<WayOut> {
-        let number = |way: &WayOut| match way {
-            WayOut::Ask(asks) => Some(asks.len()),
-            _ => None,
-        };
-        let mut sorted: Vec<WayOut> =
-            self.ways.iter().filter(|way| number(way).is_some()).cloned().collect();
-        sorted.sort_by_key(number);
-        let places = self.ways.iter_mut().filter(|way| number(way).is_some());
-        for (place, way) in places.zip(sorted) {
-            *place = way;
-        }
-        self.ways
-    }
-
-    /// What the roots ask for that the conflict names, first what is asked of a package of which no version is left.
-    fn wishes(&self) -> Vec<Requirement> {
-        let mut wishes: Vec<Requirement> = Vec::new();
-        for fact in &self.conflict.facts {
-            let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
-            let roots = self.request.roots.iter().filter(|root| names.contains(&root.by));
-            for requirement in roots.flat_map(|root| &root.requirements) {
-                let is_told = requirement.id == *id && asked.contains(&requirement.to_string());
-                if is_told && !wishes.contains(requirement) {
-                    wishes.push(requirement.clone());
-                }
-            }
-        }
-        let clashing = |id: &PackageId| self.conflict.clashes.iter().any(|clash| clash.id == *id);
-        wishes.sort_by_key(|wish| !clashing(&wish.id));
-        wishes.truncate(WISHES);
-        wishes
-    }
-
-    /// What the roots ask for, but of some packages.
-    fn others(&self, without: &BTreeSet<&PackageId>) -> Vec<Root> {
-        let mut roots = self.request.roots.clone();
-        for root in &mut roots {
-            root.requirements.retain(|requirement| !without.contains(&requirement.id));
-        }
-        roots
-    }
-
     /// The candidates of what is wished for that no version speaks against, and those that are accepted now.
     fn open(
         &mut self,
@@ -234,7 +186,9 @@ impl<'a> Finder<'a> {
                 continue;
             }
             let Some(position) = self.try_set(wish, place, &set)? else { continue };
-            if let Some(asks) = self.asks(&looser, place, position)? {
+            if let Some(asks) =
+                asks::asks(&mut self.trial.world, self.request, &looser, place, position)?
+            {
                 self.propose(asks)?;
             }
         }
@@ -265,7 +219,7 @@ impl<'a> Finder<'a> {
         wish: &Requirement,
     ) -> Result<(Place, PositionSet, PositionSet), Unavailable> {
         let (place, all, now) = self.open(wish)?;
-        let end = self.end(wish, place, &now);
+        let end = end(self.trial.world.package(place), wish, &now);
         let releases = self.trial.world.package(place).releases().len();
         let above = all.without(&now).intersection(&PositionSet::between(end, releases));
         Ok((place, above, now))
@@ -274,17 +228,9 @@ impl<'a> Finder<'a> {
     /// Tries older versions than what is wished for accepts.
     fn lower(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
         let (place, all, now) = self.open(wish)?;
-        let end = self.end(wish, place, &now);
+        let end = end(self.trial.world.package(place), wish, &now);
         let below = all.without(&now).intersection(&PositionSet::between(0, end));
         Ok(!below.is_empty() && self.try_asking(wish, place, &below)?)
-    }
-
-    /// The position behind everything that is asked for, though nothing there may be what is asked for.
-    fn end(&self, wish: &Requirement, place: Place, now: &PositionSet) -> Position {
-        if let Some(last) = now.last() {
-            return last + 1;
-        }
-        clash::behind(self.trial.world.package(place), &wish.spec).unwrap_or(0)
     }
 
     /// Tries to choose something of `set`, and proposes to ask for it if that holds.
@@ -295,7 +241,7 @@ impl<'a> Finder<'a> {
         set: &PositionSet,
     ) -> Result<bool, Unavailable> {
         let Some(position) = self.try_set(wish, place, set)? else { return Ok(false) };
-        match self.asks(wish, place, position)? {
+        match asks::asks(&mut self.trial.world, self.request, wish, place, position)? {
             Some(asks) => self.propose(asks),
             None => Ok(false),
         }
@@ -311,7 +257,7 @@ impl<'a> Finder<'a> {
     ) -> Result<Option<Position>, Unavailable> {
         let mut roots = self.request.roots.clone();
         let (_, now) = self.trial.world.accepted(wish)?;
-        let mut others = false;
+        let mut asks_more = false;
         for root in &mut roots {
             let mut kept = Vec::new();
             for requirement in std::mem::take(&mut root.requirements) {
@@ -319,28 +265,28 @@ impl<'a> Finder<'a> {
                 if is_on_it && self.trial.world.accepted(&requirement)?.1 == now {
                     continue;
                 }
-                others |= is_on_it;
+                asks_more |= is_on_it;
                 kept.push(requirement);
             }
             root.requirements = kept;
         }
         let set = [(place, set.clone())];
-        if let Outcome::Holds(choices) = self.trial.search(roots, &set)? {
+        if let Answer::Chosen(choices) = self.trial.search(roots, &set)? {
             return self.trial.chosen_in(&choices, place, &set[0].1);
         }
-        if !others {
+        if !asks_more {
             return Ok(None);
         }
-        let roots = self.others(&BTreeSet::from([&wish.id]));
+        let roots = others(self.request, &BTreeSet::from([&wish.id]));
         Ok(match self.trial.search(roots, &set)? {
-            Outcome::Holds(choices) => self.trial.chosen_in(&choices, place, &set[0].1)?,
-            Outcome::Fails(_) | Outcome::TooMuch => None,
+            Answer::Chosen(choices) => self.trial.chosen_in(&choices, place, &set[0].1)?,
+            Answer::Refuted(_) | Answer::GivenUp => None,
         })
     }
 
     /// Adds what to ask for as a way out, if it holds; says whether it does.
     fn propose(&mut self, asks: Vec<Ask>) -> Result<bool, Unavailable> {
-        if self.trial.is_minimal && self.trial.build(self.with(&asks))?.1.is_some() {
+        if self.trial.is_minimal && self.trial.build(asks::with(self.request, &asks))?.1.is_some() {
             return Ok(false);
         }
         let way_out = WayOut::Ask(asks);
@@ -369,12 +315,12 @@ impl<'a> Finder<'a> {
                 sets.push((place, all.union(&now), now));
             }
             let ids: BTreeSet<&PackageId> = open.iter().map(|wish| &wish.id).collect();
-            let roots = self.others(&ids);
+            let roots = others(self.request, &ids);
             let wide: Vec<_> = sets.iter().map(|(place, all, _)| (*place, all.clone())).collect();
             let proof = match self.trial.search(roots.clone(), &wide)? {
-                Outcome::Holds(_) => return self.narrow_together(&open, roots, &sets),
-                Outcome::Fails(proof) => proof,
-                Outcome::TooMuch => return Ok(()),
+                Answer::Chosen(_) => return self.narrow_together(&open, roots, &sets),
+                Answer::Refuted(proof) => proof,
+                Answer::GivenUp => return Ok(()),
             };
             let groups = core::smallest(&proof, EFFORT);
             let mut more = Vec::new();
@@ -408,18 +354,20 @@ impl<'a> Finder<'a> {
             let narrowed: Vec<_> =
                 tried.iter().map(|(place, set, _)| (*place, set.clone())).collect();
             if !tried[index].1.is_empty()
-                && matches!(self.trial.search(roots.clone(), &narrowed)?, Outcome::Holds(_))
+                && matches!(self.trial.search(roots.clone(), &narrowed)?, Answer::Chosen(_))
             {
                 sets = tried;
             }
         }
         let narrowed: Vec<_> = sets.iter().map(|(place, set, _)| (*place, set.clone())).collect();
-        let Outcome::Holds(choices) = self.trial.search(roots, &narrowed)? else { return Ok(()) };
+        let Answer::Chosen(choices) = self.trial.search(roots, &narrowed)? else { return Ok(()) };
         let mut asks = Vec::new();
         for (wish, (place, set)) in open.iter().zip(narrowed) {
             let chosen = self.trial.chosen_in(&choices, place, &set)?;
             let Some(position) = chosen else { return Ok(()) };
-            for ask in self.asks(wish, place, position)?.unwrap_or_default() {
+            for ask in asks::asks(&mut self.trial.world, self.request, wish, place, position)?
+                .unwrap_or_default()
+            {
                 if !asks.iter().any(|known: &Ask| (&known.by, &known.from) == (&ask.by, &ask.from))
                 {
                     asks.push(ask);
@@ -431,4 +379,56 @@ impl<'a> Finder<'a> {
         }
         Ok(())
     }
+}
+
+/// The ways out; those that change fewer requirements come before those that change more.
+fn fewest_first(mut ways: Vec<WayOut>) -> Vec<WayOut> {
+    let number = |way: &WayOut| match way {
+        WayOut::Ask(asks) => Some(asks.len()),
+        _ => None,
+    };
+    let mut sorted: Vec<WayOut> =
+        ways.iter().filter(|way| number(way).is_some()).cloned().collect();
+    sorted.sort_by_key(number);
+    let places = ways.iter_mut().filter(|way| number(way).is_some());
+    for (place, way) in places.zip(sorted) {
+        *place = way;
+    }
+    ways
+}
+
+/// What the roots ask for that the conflict names, first what is asked of a package of which no version is left.
+fn wishes(request: &Request, conflict: &Conflict) -> Vec<Requirement> {
+    let mut wishes: Vec<Requirement> = Vec::new();
+    for fact in &conflict.facts {
+        let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
+        let roots = request.roots.iter().filter(|root| names.contains(&root.by));
+        for requirement in roots.flat_map(|root| &root.requirements) {
+            let is_told = requirement.id == *id && asked.contains(&requirement.to_string());
+            if is_told && !wishes.contains(requirement) {
+                wishes.push(requirement.clone());
+            }
+        }
+    }
+    let clashing = |id: &PackageId| conflict.clashes.iter().any(|clash| clash.id == *id);
+    wishes.sort_by_key(|wish| !clashing(&wish.id));
+    wishes.truncate(WISHES);
+    wishes
+}
+
+/// What the roots ask for, except of some packages.
+fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
+    let mut roots = request.roots.clone();
+    for root in &mut roots {
+        root.requirements.retain(|requirement| !without.contains(&requirement.id));
+    }
+    roots
+}
+
+/// The position behind everything that is asked for, though nothing there may be what is asked for.
+fn end(package: &Candidates, wish: &Requirement, now: &PositionSet) -> Position {
+    if let Some(last) = now.last() {
+        return last + 1;
+    }
+    clash::behind(package, &wish.spec).unwrap_or(0)
 }

@@ -10,9 +10,9 @@ use crate::select::Root;
 use crate::select::conflict::{Fact, Requirer};
 use crate::select::minimal::requirements::compatible;
 use crate::select::node::Place;
-use crate::select::trial::Outcome;
+use crate::select::search::Answer;
 use crate::select::way_out::{Ask, WayOut};
-use crate::select::ways_out::Finder;
+use crate::select::ways_out::{Finder, asks};
 
 impl Finder<'_> {
     /// Tries to ask for packages that provide something, and count only where they are asked for.
@@ -32,7 +32,7 @@ impl Finder<'_> {
             let any = Requirement::new(id.clone(), VersionSpec::Latest);
             let ask =
                 |to: Requirement, version: String| Ask { by: by.clone(), from: None, to, version };
-            let roots = self.with(&[ask(any.clone(), String::new())]);
+            let roots = asks::with(self.request, &[ask(any.clone(), String::new())]);
             let Some((place, position)) = self.chosen_for(roots, &any)? else { continue };
             let package = self.trial.world.package(place);
             let to = Requirement::new(id.clone(), compatible(package, position));
@@ -68,8 +68,8 @@ impl Finder<'_> {
         requirement: &Requirement,
     ) -> Result<Option<(Place, Position)>, Unavailable> {
         match self.trial.search(roots, &[])? {
-            Outcome::Holds(choices) => self.trial.chosen(&choices, requirement),
-            Outcome::Fails(_) | Outcome::TooMuch => Ok(None),
+            Answer::Chosen(choices) => self.trial.chosen(&choices, requirement),
+            Answer::Refuted(_) | Answer::GivenUp => Ok(None),
         }
     }
 }

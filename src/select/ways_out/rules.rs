@@ -3,12 +3,12 @@
 
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::conflict::{Fact, ReplacementClash, Requirer};
+use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
-use crate::select::trial::{Outcome, Trial};
 use crate::select::way_out::WayOut;
-use crate::select::ways_out::Finder;
 use crate::select::ways_out::asks::with;
+use crate::select::ways_out::{Finder, fewest_first};
+use crate::select::world::World;
 use crate::select::{Override, Request};
 
 /// Of how many rules it is tried what would still be missing without them.
@@ -83,18 +83,19 @@ impl Finder<'_> {
         if !self.ways.is_empty() || self.is_second_step {
             return Ok(());
         }
-        for first in self.rules_at_work()?.into_iter().take(FIRST_STEPS) {
+        let rules = rules_at_work(&mut self.trial.world, self.conflict)?;
+        for first in rules.into_iter().take(FIRST_STEPS) {
             let request = taking(self.request, &first);
-            let mut trial = self.trial_of(&request);
+            let mut trial = self.trial.of(&request);
             let Some(conflict) = trial.conflict()? else { continue };
             let mut finder = Finder {
                 is_second_step: true,
                 trials: self.trials.clone(),
-                ..Finder::new(self.universe, &request, &conflict, trial)
+                ..Finder::new(&request, &conflict, trial)
             };
             finder.look_once()?;
             self.trials.set(finder.trials.get());
-            for second in finder.fewest_first() {
+            for second in fewest_first(finder.ways) {
                 let is_anew =
                     matches!(second, WayOut::Forget(..) | WayOut::Highest | WayOut::Minimal);
                 if !is_anew && self.holds(&taking(&request, &second))? {
@@ -103,30 +104,6 @@ impl Finder<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The rules that took out any version of the packages of which nothing is left, whether that alone would help or not.
-    fn rules_at_work(&mut self) -> Result<Vec<WayOut>, Unavailable> {
-        let conflict = self.conflict;
-        let mut rules: Vec<WayOut> = Vec::new();
-        let mut note = |rule: Option<WayOut>| {
-            rules.extend(rule.filter(|rule| !rules.contains(rule)));
-        };
-        for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_none()) {
-            let any = Requirement::new(clash.id.clone(), VersionSpec::Latest);
-            let (place, _) = self.trial.world.accepted(&any)?;
-            let package = self.trial.world.package(place);
-            for position in 0..package.count() {
-                let rejection = package.rejection(&self.request.settings, position);
-                note(rejection.and_then(|rejection| lifting(&clash.id, &rejection)));
-            }
-            let is_overridden = self.request.settings.overrides.contains_key(&clash.id);
-            note(is_overridden.then(|| WayOut::NoOverride(clash.id.clone())));
-        }
-        for (id, rejection, _) in conflict.capabilities.iter().flat_map(|clash| &clash.rejected) {
-            note(lifting(id, rejection));
-        }
-        Ok(rules)
     }
 
     /// Adds a way out, if it leads out.
@@ -144,24 +121,32 @@ impl Finder<'_> {
     pub(super) fn holds(&self, request: &Request) -> Result<bool, Unavailable> {
         let Some(left) = self.trials.get().checked_sub(1) else { return Ok(false) };
         self.trials.set(left);
-        let mut trial = self.trial_of(request);
-        if self.trial.is_minimal {
-            return Ok(trial.build(request.roots.clone())?.1.is_none());
-        }
-        Ok(matches!(trial.search(request.roots.clone(), &[])?, Outcome::Holds(_)))
+        self.trial.of(request).holds()
     }
+}
 
-    fn trial_of<'r>(&self, request: &'r Request) -> Trial<'r>
-    where
-        Self: 'r,
-    {
-        let cost = self.conflict.statistics.versions_read;
-        if self.trial.is_minimal {
-            Trial::minimal(self.universe, request, cost)
-        } else {
-            Trial::new(self.universe, request, cost)
+/// The rules that took out any version of the packages of which nothing is left, whether that alone would help or not.
+fn rules_at_work(world: &mut World<'_>, conflict: &Conflict) -> Result<Vec<WayOut>, Unavailable> {
+    let settings = &world.request().settings;
+    let mut rules: Vec<WayOut> = Vec::new();
+    let mut note = |rule: Option<WayOut>| {
+        rules.extend(rule.filter(|rule| !rules.contains(rule)));
+    };
+    for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_none()) {
+        let any = Requirement::new(clash.id.clone(), VersionSpec::Latest);
+        let (place, _) = world.accepted(&any)?;
+        let package = world.package(place);
+        for position in 0..package.count() {
+            let rejection = package.rejection(settings, position);
+            note(rejection.and_then(|rejection| lifting(&clash.id, &rejection)));
         }
+        let is_overridden = settings.overrides.contains_key(&clash.id);
+        note(is_overridden.then(|| WayOut::NoOverride(clash.id.clone())));
     }
+    for (id, rejection, _) in conflict.capabilities.iter().flat_map(|clash| &clash.rejected) {
+        note(lifting(id, rejection));
+    }
+    Ok(rules)
 }
 
 /// What does without the rule that took out versions of a package; none if that rule is nobody's here.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::World;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::select::node::{Kind, Node, Place};
+use crate::select::node::{Kind, Line, Node, Place};
 
 /// How many versions are looked at in vain at most.
 const MOST: usize = 20_000;
@@ -24,7 +24,7 @@ pub(in crate::select) fn explore(
         return Ok(false);
     }
     let is_of_use = world.packages.capabilities.is_any_required()
-        || nodes.iter().any(|&node| world.may_have_replacements(node));
+        || nodes.iter().any(|&node| may_have_replacements(world, node));
     if !is_of_use {
         return Ok(false);
     }
@@ -46,4 +46,16 @@ pub(in crate::select) fn explore(
         next += 1;
     }
     Ok(true)
+}
+
+/// Whether a node is about a package that something replaces, or that says that it has moved.
+fn may_have_replacements(world: &World<'_>, node: Node) -> bool {
+    match world.kind(node) {
+        Kind::Met(_) | Kind::Role(_) => true,
+        Kind::Line(Line { place, .. }) | Kind::Majors(place, _) => {
+            let package = world.package(*place);
+            world.packages.replacements.role(package.id()).is_some() || package.has_moved()
+        }
+        _ => false,
+    }
 }

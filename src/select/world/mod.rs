@@ -284,7 +284,7 @@ impl<'a> World<'a> {
         if self.request().settings.majors == Majors::One {
             return Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set };
         }
-        let majors = self.majors(place, &set);
+        let majors = self.package(place).majors(&set);
         match majors.as_slice() {
             [] => Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set },
             [major] => Edge { node: self.node(Kind::Line(Line { place, major: *major })), set },
@@ -302,7 +302,7 @@ impl<'a> World<'a> {
         set: &PositionSet,
         choice: Position,
     ) -> Edge {
-        let major = self.majors(place, set)[choice as usize];
+        let major = self.package(place).majors(set)[choice as usize];
         let package = self.package(place);
         let set = set.iter().filter(|&position| package.major(position) == major).collect();
         Edge { node: self.node(Kind::Line(Line { place, major })), set }
@@ -327,13 +327,6 @@ impl<'a> World<'a> {
                 _ => return Ok(self.place(edge.node).map(|place| (place, choice))),
             };
         }
-    }
-
-    /// The majors of the candidates in `set`, ascending.
-    pub(super) fn majors(&self, place: Place, set: &PositionSet) -> Vec<u64> {
-        let package = self.package(place);
-        let majors: BTreeSet<u64> = set.iter().map(|position| package.major(position)).collect();
-        majors.into_iter().collect()
     }
 
     /// The line that a candidate of a package is in.

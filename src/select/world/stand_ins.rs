@@ -10,7 +10,7 @@ use super::World;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::select::namers::Namer;
-use crate::select::node::{Edge, Kind, Line, Need, Node, Place};
+use crate::select::node::{Edge, Kind, Need, Node, Place};
 use crate::select::positions::PositionSet;
 
 /// The candidate of a role that the package itself has.
@@ -24,18 +24,6 @@ pub(in crate::select) fn is_taken(set: &PositionSet) -> bool {
 }
 
 impl World<'_> {
-    /// Whether a node is about a package that something replaces, or that says that it has moved.
-    pub(super) fn may_have_replacements(&self, node: Node) -> bool {
-        match self.kind(node) {
-            Kind::Met(_) | Kind::Role(_) => true,
-            Kind::Line(Line { place, .. }) | Kind::Majors(place, _) => {
-                let package = self.package(*place);
-                self.packages.replacements.role(package.id()).is_some() || package.has_moved()
-            }
-            _ => false,
-        }
-    }
-
     /// What it means that a candidate is chosen: that it has its own place, and that of what it replaces.
     pub(super) fn edges_of_roles(
         &mut self,
