@@ -1,10 +1,13 @@
 //! Why there is no selection, as data. `diagnose` finds it, `explain` words it.
 
 use crate::reference::{Base, PackageId};
+use crate::select::candidates::Candidates;
 use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
+use crate::select::positions::PositionSet;
 use crate::select::request::Override;
 use crate::select::selection::Statistics;
+use crate::select::world::World;
 
 /// Requirements that cannot hold together, such that without any one of them they could.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,6 +26,23 @@ pub struct Conflict {
     pub statistics: Statistics,
     /// The default base, which messages leave out where all packages are there.
     pub base: Base,
+}
+
+impl Conflict {
+    /// A conflict of which nothing is told yet, in what was read of a world.
+    pub(super) fn within(world: &World<'_>) -> Self {
+        let base = world.request().settings.base.clone();
+        Self { statistics: world.packages.statistics(), base, ..Self::default() }
+    }
+
+    /// Adds the facts that are not there yet.
+    pub(super) fn tell(&mut self, facts: impl IntoIterator<Item = Fact>) {
+        for fact in facts {
+            if !self.facts.contains(&fact) {
+                self.facts.push(fact);
+            }
+        }
+    }
 }
 
 /// One fact, told in one line.
@@ -127,6 +147,13 @@ pub enum Requirer {
     Roots(Vec<String>),
     /// Versions of a package.
     Package(PackageId, Versions),
+}
+
+impl Requirer {
+    /// The versions at `positions` of a package.
+    pub(super) fn versions(package: &Candidates, positions: &PositionSet) -> Self {
+        Self::Package(package.id().clone(), Versions::fold(package, positions))
+    }
 }
 
 /// A package of which no version is left.

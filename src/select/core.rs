@@ -152,7 +152,7 @@ fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
 enum Attempt {
     /// The facts cannot hold together; these of them suffice to show it.
     Refuted(FxHashMap<Key, Group>),
-    /// They can.
+    /// The facts can hold together.
     Holds,
     /// It took too long to tell.
     TooMuch,

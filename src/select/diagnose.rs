@@ -34,36 +34,22 @@ const HARD: usize = 10 * PATIENCE;
 /// Finds the smallest conflict that `proof` rests on.
 pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict, Unavailable> {
     let groups = in_order(smallest(world, proof)?);
-    let base = world.request().settings.base.clone();
-    let mut conflict =
-        Conflict { statistics: world.packages.statistics(), base, ..Conflict::default() };
+    let mut conflict = Conflict::within(world);
     let mut nodes: Vec<Node> = Vec::new();
     conflict.untold = groups.len().saturating_sub(FACTS);
     for group in groups.iter().take(FACTS) {
         if !nodes.contains(&group[0].to) {
             nodes.push(group[0].to);
         }
-        conflict.facts.extend(tell(world, group, &groups)?);
+        conflict.tell(tell(world, group, &groups)?);
     }
-    conflict.facts.extend(overridden(world, &nodes));
-    conflict.facts = each_once(conflict.facts);
+    conflict.tell(overridden(world, &nodes));
     for node in nodes {
         conflict.replacements.extend(stand_ins::clash(world, node, &groups));
         conflict.capabilities.extend(supply::clash(world, node, &left_over(node, &groups)));
         conflict.clashes.extend(clash(world, node, &groups)?);
     }
     Ok(conflict)
-}
-
-/// The facts, each where it comes first.
-fn each_once(facts: Vec<Fact>) -> Vec<Fact> {
-    let mut once: Vec<Fact> = Vec::with_capacity(facts.len());
-    for fact in facts {
-        if !once.contains(&fact) {
-            once.push(fact);
-        }
-    }
-    once
 }
 
 /// Drops what is asked from outside as long as the rest still cannot be met. The facts of one refutation are minimal among
@@ -172,7 +158,7 @@ fn told(
     Ok(told)
 }
 
-/// All that is required at a node that is no way to meet a requirement, as it was written.
+/// All that a package or the root requires, as it was written; other nodes require nothing in words of their own.
 fn required_by(
     world: &mut World<'_>,
     node: Node,
@@ -235,8 +221,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
     }
     let package = world.package(by);
     let requires = |asked: Vec<String>, positions: BTreeSet<Position>| {
-        let versions = Versions::fold(package, &positions.into_iter().collect());
-        let by = Requirer::Package(package.id().clone(), versions);
+        let by = Requirer::versions(package, &positions.into_iter().collect());
         Fact::Requires { by, id: id.clone(), asked }
     };
     if all.len() > WORDINGS {

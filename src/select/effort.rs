@@ -17,11 +17,11 @@ const WEIGHT: usize = 4_096;
 #[derive(Debug, Default)]
 pub(super) struct Effort {
     steps: usize,
-    /// What the search that goes on learned: how often nodes were in conflicts.
+    /// In how many conflicts nodes were in the search that goes on: what it learned.
     conflicts: usize,
-    /// The same of each node.
+    /// In how many conflicts each node was in the search that goes on.
     by_node: Vec<u32>,
-    /// The same of each node in all searches.
+    /// In how many conflicts each node was in all searches.
     in_all: Vec<usize>,
 }
 

@@ -93,7 +93,7 @@ impl Newer {
         }
     }
 
-    /// The same in a few words, for a table: who or what it is.
+    /// Who or what stands against these versions, in a few words for a table.
     pub fn in_short(&self, base: &Base) -> String {
         match &self.obstacle {
             Obstacle::Rule(rule) => {
@@ -235,7 +235,7 @@ impl Names {
         lines
     }
 
-    /// That there is no version left, and of what.
+    /// Says that no version of a package is left.
     fn verdict(&self, clash: &Clash) -> String {
         let name = self.name(&clash.id);
         let several = clash.asked.len() > 1;

@@ -61,9 +61,9 @@ pub(super) enum Kind {
     Line(Line),
     /// Which major a requirement is met by. Its candidates are the majors, ascending.
     Majors(Place, PositionSet),
-    /// That something names a revision. Its candidates are those who do.
+    /// Who names a revision. Its candidates are those who do.
     Named(Place, Position),
-    /// That something asks for a package. Its candidates are those who do.
+    /// Who asks for a package. Its candidates are those who do.
     Requested(Place),
     /// Who provides a capability. Its candidates are those who can.
     Provided(Capability),
@@ -73,7 +73,7 @@ pub(super) enum Kind {
     /// Who has the place of a package that others replace: 0 itself, 1 nobody, for nobody asks for it, and from 2 on
     /// those who replace it.
     Role(Role),
-    /// That one of several edges is followed. Its candidates are their places in a list.
+    /// Which one of several edges is followed. Its candidates are their places in a list.
     OneOf,
 }
 

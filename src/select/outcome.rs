@@ -60,9 +60,9 @@ struct Gathering<'g, 'w> {
     world: &'g mut World<'w>,
     choices: &'g dyn Fn(Node) -> Option<Position>,
     drafts: Vec<Draft>,
-    /// Where each is among them.
+    /// Where the draft of each target is among them.
     places: FxHashMap<Target, usize>,
-    /// Those whose requirements were not followed yet.
+    /// The drafts whose requirements were not followed yet.
     open: Vec<usize>,
     /// Where requirements lead that were followed before.
     followed: FxHashMap<Need, Followed>,

@@ -104,7 +104,7 @@ enum Turn {
     AboveMoving,
     /// It has no choice left.
     Forced,
-    /// It is tried whether it can be raised.
+    /// The search is about whether it can be raised.
     Raised,
 }
 

@@ -6,7 +6,6 @@ use pubgrub::VersionSet;
 use crate::reference::PackageId;
 use crate::select::conflict::{Fact, ReplacementClash, Requirer};
 use crate::select::core::{Group, Link};
-use crate::select::fold::Versions;
 use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::{World, is_taken};
@@ -27,9 +26,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
                 taking.fold(PositionSet::empty(), |all, link| all.union(&link.positions));
             let by = world.place(from).filter(|_| !versions.is_empty());
             let facts = by.map(|by| {
-                let package = world.package(by);
-                let versions = Versions::fold(package, &versions);
-                let by = Requirer::Package(package.id().clone(), versions);
+                let by = Requirer::versions(world.package(by), &versions);
                 Fact::Replaces { by, id: world.packages.replacements.id(*role).clone() }
             });
             Some(facts.into_iter().collect())

@@ -9,7 +9,6 @@ use crate::select::candidates::Candidates;
 use crate::select::clash;
 use crate::select::conflict::{CapabilityClash, Fact, Requirer};
 use crate::select::core::{Group, Link};
-use crate::select::fold::Versions;
 use crate::select::node::{Capability, Kind, Node, Place};
 use crate::select::positions::PositionSet;
 use crate::select::world::{Provider, World};
@@ -21,10 +20,8 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
         group.iter().fold(PositionSet::empty(), |all, link| all.union(&of(link)))
     };
     let versions_of = |node: Node, positions: &PositionSet| {
-        let place = world.place(node)?;
-        let package = world.package(place);
-        let id = package.id().clone();
-        Some(Requirer::Package(id, Versions::fold(package, positions)))
+        let package = world.package(world.place(node)?);
+        Some(Requirer::versions(package, positions))
     };
     Ok(Some(match (world.kind(from), world.kind(to)) {
         (Kind::Provided(_), Kind::Requested(place)) => {
@@ -91,9 +88,14 @@ fn told_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) ->
             capability: name,
         };
     }
-    let by = world.own_requires().get(&name);
-    let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
-    Fact::RequiresCapability { by: Requirer::Roots(by), capability: name }
+    required_by_own(world, &name)
+}
+
+/// The fact that packages of the workspace require a capability.
+pub(super) fn required_by_own(world: &World<'_>, capability: &str) -> Fact {
+    let by = world.own_requires().get(capability);
+    let by = Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect());
+    Fact::RequiresCapability { by, capability: capability.to_owned() }
 }
 
 /// What there is to say of a capability of which no provider is left.

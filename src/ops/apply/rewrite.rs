@@ -1,4 +1,4 @@
-//! Writes what the minimal strategy made of the requirements into the manifests, and into what `mu get` was given.
+//! Writes what a move made of the requirements into the manifests, and into what `mu get` was given.
 //!
 //! A workspace has one selection, so its manifests are one list. An own requirement stays in its line. A requirement that
 //! is only there because others need it stands in the manifest whose dependencies lead to its package: where it stands

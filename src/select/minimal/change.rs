@@ -19,7 +19,7 @@ pub(super) enum Idle {
     Stays,
     /// They go.
     Goes,
-    /// They go, but for the one that the command names.
+    /// They go, except the one that the command names.
     GoesBut(Line),
 }
 

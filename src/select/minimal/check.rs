@@ -133,9 +133,9 @@ fn unmet(
 ) -> Result<Conflict, Unavailable> {
     let (place, _) = world.accepted(requirement)?;
     let wanted = world.packages.matching(place, requirement)?;
-    let mut conflict = facts::begin(world);
+    let mut conflict = Conflict::within(world);
     conflict.facts = facts::chain(world, list, by, requirement);
-    facts::add(&mut conflict, list.told.get(&requirement.id).cloned().unwrap_or_default());
+    conflict.tell(list.told.get(&requirement.id).cloned().unwrap_or_default());
     let asked = vec![vec![asked(world, place, requirement)]];
     conflict.clashes = vec![clash::describe(world, place, asked, &wanted)];
     Ok(conflict)
@@ -149,11 +149,11 @@ fn broken(
     requirement: &Requirement,
     line: Line,
 ) -> Result<Conflict, Unavailable> {
-    let mut conflict = facts::begin(world);
+    let mut conflict = Conflict::within(world);
     let forced = &list.visits[list.chosen[&line]];
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);
-    facts::add(&mut conflict, facts::chain(world, list, by, requirement));
-    facts::add(&mut conflict, list.told.get(&requirement.id).cloned().unwrap_or_default());
+    conflict.tell(facts::chain(world, list, by, requirement));
+    conflict.tell(list.told.get(&requirement.id).cloned().unwrap_or_default());
     let asked = vec![vec![asked(world, line.place, requirement)]];
     let mut clash = clash::describe(world, line.place, asked, &PositionSet::default());
     clash.needed = Some(world.package(line.place).label(forced.position));
@@ -172,7 +172,7 @@ fn asked(world: &World<'_>, place: Place, requirement: &Requirement) -> String {
 
 /// The conflict of a version that is needed at least, and that what is installed cannot be upgraded to.
 fn refused(world: &World<'_>, list: &BuildList, line: Line, refusal: Rejection) -> Conflict {
-    let mut conflict = facts::begin(world);
+    let mut conflict = Conflict::within(world);
     let forced = &list.visits[list.chosen[&line]];
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);
     let package = world.package(line.place);

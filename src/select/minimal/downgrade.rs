@@ -43,15 +43,15 @@ pub(super) fn downgrade(
         world.ask(draft.roots.clone());
         let built = replaced::build(world, &[])?;
         if let Some(flaw) = check::flaw(world, &built)?
-            && search.mend(world, &built, flaw)
+            && search.drop_for_flaw(world, &built, flaw)
         {
             continue;
         }
         let result = draft.select(universe, world.request());
         let is_mended = match &result {
-            Err(Failure::Conflict(conflict)) => search.mend_provision(world, &built, conflict),
+            Err(Failure::Conflict(conflict)) => search.drop_for_capability(world, &built, conflict),
             Err(Failure::Unavailable(_) | Failure::Unfinished(_)) => false,
-            Ok(change) => search.mend_rise(world, &built, &change.selection),
+            Ok(change) => search.drop_for_risen_provider(world, &built, &change.selection),
         };
         if !is_mended {
             return result;
@@ -76,7 +76,7 @@ struct Downgrade<'l> {
     dependents: FxHashMap<Pick, Vec<Pick>>,
     because: FxHashMap<Pick, Reason>,
     target: Line,
-    /// The target and what it brings along: of those there are no other versions.
+    /// The target and what it brings along, which stay at their versions.
     fixed: FxHashSet<Line>,
     /// What was there before with all that capabilities need, if everything fitted.
     before: Option<BTreeMap<Line, Position>>,
@@ -204,7 +204,7 @@ impl<'l> Downgrade<'l> {
     /// Excludes a version without which there is not this flaw; says whether there is one that may go.
     ///
     /// Who asks for something that is not there goes, unless it must stay: then it is what it asks about.
-    fn mend(&mut self, world: &World<'_>, built: &BuildList, flaw: Flaw) -> bool {
+    fn drop_for_flaw(&mut self, world: &World<'_>, built: &BuildList, flaw: Flaw) -> bool {
         let (by, requirement, of) = match flaw {
             Flaw::Unmet(by, requirement) => (by, requirement, None),
             Flaw::Broken(by, requirement, line) => (by, requirement, Some(line)),
@@ -237,8 +237,9 @@ impl<'l> Downgrade<'l> {
         true
     }
 
-    /// The same for a capability that nothing provides, or that two provide: what was lowered goes first.
-    fn mend_provision(
+    /// Excludes a version that requires or provides a capability which nothing provides, or which two provide; says whether
+    /// there is one that may go. Of several, one that was lowered goes first.
+    fn drop_for_capability(
         &mut self,
         world: &World<'_>,
         built: &BuildList,
@@ -257,8 +258,14 @@ impl<'l> Downgrade<'l> {
         self.drop_one_of(world, built, involved, &clash.capability)
     }
 
-    /// The same for a capability whose provider is there only because others went, above what is allowed.
-    fn mend_rise(&mut self, world: &World<'_>, built: &BuildList, selection: &Selection) -> bool {
+    /// Excludes a version that requires a capability whose provider came in above what is allowed, because others went; says
+    /// whether there is one that may go.
+    fn drop_for_risen_provider(
+        &mut self,
+        world: &World<'_>,
+        built: &BuildList,
+        selection: &Selection,
+    ) -> bool {
         let Some(mut most) = self.before.clone() else { return false };
         most.extend(&self.most);
         let is_above = |chosen: &Chosen| {
@@ -320,7 +327,7 @@ impl<'l> Downgrade<'l> {
         self.exclude(pick);
     }
 
-    /// What is lowered or dropped, but for the target.
+    /// What is lowered or dropped, except the target.
     fn lowered(&self, world: &World<'_>, kept: &BTreeMap<Line, Position>) -> Vec<Lowered> {
         let label = |line: Line, at| world.package(line.place).label(at);
         let mut lowered = Vec::new();

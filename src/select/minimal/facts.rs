@@ -1,24 +1,19 @@
 //! How a version came into a build list, as facts: the chain from a root down to it.
 
+use pubgrub::VersionSet;
 use rustc_hash::FxHashSet;
 
 use crate::index::Requirement;
 use crate::reference::PackageId;
-use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::fold::Versions;
+use crate::select::conflict::{Fact, Requirer};
 use crate::select::minimal::build::{BuildList, By, Visit};
 use crate::select::node::Capability;
 use crate::select::positions::PositionSet;
+use crate::select::supply;
 use crate::select::world::World;
 
 /// What facts call the command that wants a version; whoever knows its name puts it there.
 pub const COMMAND: &str = "this command";
-
-/// A conflict of which nothing is told yet.
-pub(super) fn begin(world: &World<'_>) -> Conflict {
-    let base = world.request().settings.base.clone();
-    Conflict { statistics: world.packages.statistics(), base, ..Conflict::default() }
-}
 
 /// How a requirement came to be, from a root down to it.
 pub(super) fn chain(
@@ -57,27 +52,14 @@ pub(super) fn chain(
             }
             By::Visit(visit) => {
                 let visit = &list.visits[visit];
-                let package = world.package(visit.place);
-                let version: PositionSet = std::iter::once(visit.position).collect();
-                let versions = Versions::fold(package, &version);
-                let requirer = Requirer::Package(package.id().clone(), versions);
-                facts.push(Fact::Requires { by: requirer, id, asked });
+                facts.push(Fact::Requires { by: requirer(world, visit), id, asked });
                 (by, requirement) = (visit.by, &visit.requirement);
             }
         }
     }
 }
 
-/// Adds the facts that are not there yet.
-pub(super) fn add(conflict: &mut Conflict, facts: Vec<Fact>) {
-    for fact in facts {
-        if !conflict.facts.contains(&fact) {
-            conflict.facts.push(fact);
-        }
-    }
-}
-
-/// That a version, which was wanted for that, provides a capability.
+/// The fact that a version provides a capability, which it was added to the list for.
 pub(super) fn provides(
     world: &World<'_>,
     list: &BuildList,
@@ -91,7 +73,7 @@ pub(super) fn provides(
     Some(Fact::Provides { by: requirer(world, visit), capability })
 }
 
-/// Who requires a capability, with the visit that it is if it is no root.
+/// Who requires a capability, and its visit if it is not a root.
 pub(super) fn required(
     world: &World<'_>,
     list: &BuildList,
@@ -102,21 +84,16 @@ pub(super) fn required(
         let details = world.package(visit.place).details(visit.position);
         details.is_some_and(|details| details.requires.iter().any(|one| one == name))
     });
-    let by = match (world.own_requires().get(name), asker) {
-        (None, Some(asker)) => requirer(world, &list.visits[asker]),
-        (by, _) => {
-            let asker = None;
-            let by = by.into_iter().flat_map(|by| by.keys().cloned()).collect();
-            let capability = name.to_owned();
-            return (Fact::RequiresCapability { by: Requirer::Roots(by), capability }, asker);
+    match asker {
+        Some(asker) if !world.own_requires().contains_key(name) => {
+            let by = requirer(world, &list.visits[asker]);
+            (Fact::RequiresCapability { by, capability: name.to_owned() }, Some(asker))
         }
-    };
-    (Fact::RequiresCapability { by, capability: name.to_owned() }, asker)
+        _ => (supply::required_by_own(world, name), None),
+    }
 }
 
 /// The version that was visited, as someone who requires, provides or replaces something.
 pub(super) fn requirer(world: &World<'_>, visit: &Visit) -> Requirer {
-    let package = world.package(visit.place);
-    let version = std::iter::once(visit.position).collect();
-    Requirer::Package(package.id().clone(), Versions::fold(package, &version))
+    Requirer::versions(world.package(visit.place), &PositionSet::singleton(visit.position))
 }

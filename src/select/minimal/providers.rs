@@ -52,7 +52,7 @@ pub(in crate::select) fn complete(
     Err(Failure::Conflict(conflict))
 }
 
-/// The same, with nothing where there is none.
+/// The build list in which everything that is required is provided; `None` where there is none.
 pub(in crate::select) fn completed(
     world: &mut World<'_>,
     additions: &[Addition],

@@ -21,19 +21,18 @@ pub(super) struct Missing {
 /// The conflict of a capability that nothing can provide.
 pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflict {
     let capability = world.packages.capabilities.name(missing.capability).to_owned();
-    let mut conflict = facts::begin(world);
-    let by = match missing.by {
+    let mut conflict = Conflict::within(world);
+    match missing.by {
         By::Visit(visit) => {
             let visit = &list.visits[visit];
-            conflict.facts = facts::chain(world, list, visit.by, &visit.requirement);
-            facts::requirer(world, visit)
+            conflict.tell(facts::chain(world, list, visit.by, &visit.requirement));
+            let by = facts::requirer(world, visit);
+            conflict.tell([Fact::RequiresCapability { by, capability: capability.clone() }]);
         }
         By::Root(_) | By::Command | By::Capability(_) => {
-            let by = world.own_requires().get(&capability);
-            Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect())
+            conflict.tell([supply::required_by_own(world, &capability)]);
         }
-    };
-    conflict.facts.push(Fact::RequiresCapability { by, capability: capability.clone() });
+    }
     conflict.capabilities = vec![supply::describe(world, &capability, false)];
     conflict
 }
@@ -59,7 +58,7 @@ pub(super) fn add_passed(
     for place in places {
         for (_, &visit) in list.chosen.range(Line::all_of(place)) {
             let visit = &list.visits[visit];
-            facts::add(conflict, facts::chain(world, list, visit.by, &visit.requirement));
+            conflict.tell(facts::chain(world, list, visit.by, &visit.requirement));
             let mut clash = clash::describe(world, place, Vec::new(), &PositionSet::default());
             clash.needed = Some(world.package(place).label(visit.position));
             if !conflict.clashes.contains(&clash) {
@@ -98,9 +97,9 @@ pub(super) fn doubled(
     for pair in providers.windows(2) {
         let [one, two] = pair else { continue };
         if one.0 == two.0 && (one.1 != two.1 || one.1.is_none()) {
-            let mut conflict = facts::begin(world);
+            let mut conflict = Conflict::within(world);
             for (_, _, fact, chain) in [one, two] {
-                facts::add(&mut conflict, chain.iter().chain([fact]).cloned().collect());
+                conflict.tell(chain.iter().chain([fact]).cloned());
             }
             conflict.capabilities = vec![supply::describe(world, &one.0, true)];
             return Ok(Some(conflict));

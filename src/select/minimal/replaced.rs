@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::{Requirement, Unavailable};
 use crate::reference::PackageId;
-use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
-use crate::select::fold::Versions;
+use crate::select::conflict::{Conflict, Fact, ReplacementClash};
 use crate::select::minimal::build::{Addition, BuildList, By};
 use crate::select::minimal::facts;
 use crate::select::world::World;
@@ -202,8 +201,8 @@ fn told(
     for &visit in visits {
         facts.extend(replaces(world, list, visit, &asked)?);
     }
-    let mut conflict = facts::begin(world);
-    facts::add(&mut conflict, facts);
+    let mut conflict = Conflict::within(world);
+    conflict.tell(facts);
     conflict.replacements.push(clash);
     Ok(conflict)
 }
@@ -215,11 +214,9 @@ fn replaces(
     visit: usize,
     of: &BTreeSet<PackageId>,
 ) -> Result<Vec<Fact>, Unavailable> {
-    let (place, position) = (list.visits[visit].place, list.visits[visit].position);
-    let replaced = world.packages.replaced_by(place, position)?;
-    let package = world.package(place);
-    let versions = Versions::fold(package, &std::iter::once(position).collect());
-    let by = Requirer::Package(package.id().clone(), versions);
+    let visit = &list.visits[visit];
+    let replaced = world.packages.replaced_by(visit.place, visit.position)?;
+    let by = facts::requirer(world, visit);
     let replaced = replaced.into_iter().filter(|id| of.contains(id));
     Ok(replaced.map(|id| Fact::Replaces { by: by.clone(), id }).collect())
 }

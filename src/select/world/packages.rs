@@ -217,7 +217,8 @@ impl<'a> Packages<'a> {
         Ok((meaning.place, &meaning.accepted))
     }
 
-    /// The same as [`Self::meaning`], for a requirement that may have no number yet.
+    /// The package that a requirement asks for, or what stands for it, and the candidates that it accepts, whether or not the
+    /// requirement has a number yet.
     pub(in crate::select) fn accepted(
         &mut self,
         requirement: &Requirement,
