@@ -17,7 +17,6 @@ const LONGER_LOOPS: &[(&str, usize)] = &[
     ("providers/git/src/transport", 8),
     ("src/index", 12),
     ("src/packs", 8),
-    ("src/select", 18),
 ];
 
 type Module = Vec<String>;
