@@ -25,8 +25,8 @@ pub(crate) struct Content<'a> {
     pub(crate) line: Option<&'a Release>,
     /// The folder that holds its files.
     pub(crate) folder: &'a Path,
-    /// The content of its `Mu.yaml`, if that is known.
-    pub(crate) manifest: Option<&'a [u8]>,
+    /// The text of its `Mu.yaml`, if that is known.
+    pub(crate) manifest: Option<&'a str>,
 }
 
 /// Whether a package's manifest has to be looked at.
@@ -48,13 +48,11 @@ pub(crate) fn check(
     if !is_checked(session, content.package) {
         return Ok(());
     }
-    let text = content.manifest.and_then(|bytes| std::str::from_utf8(bytes).ok());
-    if text.is_none() {
+    if content.manifest.is_none() {
         content.check_kind()?;
     }
     match content.line {
-        None if content.is_plainly_it() => Ok(()),
-        None => match content.head(text).map_err(|error| content.unreadable(error))? {
+        None => match content.head().map_err(|error| content.unreadable(error))? {
             Some(head) => {
                 content.check_name(session, head.name.as_ref(), route)?;
                 content.check_version(head.version.as_ref(), route)
@@ -62,8 +60,7 @@ pub(crate) fn check(
             None => Ok(()),
         },
         Some(line) => {
-            let Some(manifest) = content.load(text).map_err(|error| content.unreadable(error))?
-            else {
+            let Some(manifest) = content.load().map_err(|error| content.unreadable(error))? else {
                 return Ok(());
             };
             content.check_name(session, Some(&manifest.name), route)?;
@@ -88,12 +85,6 @@ pub(crate) fn check(
 }
 
 impl Content<'_> {
-    /// Whether the manifest says plainly that it is the package that was chosen.
-    fn is_plainly_it(&self) -> bool {
-        let said = self.manifest.and_then(said_plainly);
-        said == Some((self.package.id.name_str(), &self.package.version))
-    }
-
     /// Refuses what has the name of a manifest and is a folder or a link: some would read one there, others none.
     fn check_kind(&self) -> Result<(), CommandError> {
         let is_odd = |name: &&str| {
@@ -109,15 +100,15 @@ impl Content<'_> {
         }
     }
 
-    fn load(&self, text: Option<&str>) -> Result<Option<Manifest>, ManifestError> {
-        match text {
+    fn load(&self) -> Result<Option<Manifest>, ManifestError> {
+        match self.manifest {
             Some(text) => Ok(Some(Manifest::parse(&self.folder.join(YAML_NAME), text)?.0)),
             None => Ok(Manifest::load(self.folder)?.map(|loaded| loaded.manifest)),
         }
     }
 
-    fn head(&self, text: Option<&str>) -> Result<Option<Head>, ManifestError> {
-        match text {
+    fn head(&self) -> Result<Option<Head>, ManifestError> {
+        match self.manifest {
             Some(text) => Ok(Some(Head::parse(&self.folder.join(YAML_NAME), text)?)),
             None => Manifest::load_head(self.folder),
         }
@@ -211,62 +202,4 @@ pub(crate) fn check_all(
     const FEW: usize = 16;
     let threads = if contents.len() <= FEW { 1 } else { session.disk_jobs() };
     at_once(threads, contents, |content| check(session, content, &|| route(content.package)))
-}
-
-/// The name and the version in a manifest with the lines `name: NAME` and `version: VERSION`, as nearly every manifest has
-/// them: then it need not be read to know them. Whatever could make them mean something else, such as a text in quotes that
-/// goes over several lines, makes it be read.
-pub(crate) fn said_plainly(manifest: &[u8]) -> Option<(&str, &str)> {
-    let (mut name, mut version) = (None, None);
-    for line in std::str::from_utf8(manifest).ok()?.lines() {
-        if line.is_empty() || line.starts_with([' ', '#', '-']) && !line.starts_with("---") {
-            continue;
-        }
-        let (key, value) = line.split_once(':')?;
-        if !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
-            return None;
-        }
-        let said = match key {
-            "name" => &mut name,
-            "version" => &mut version,
-            "versioning" => return None,
-            _ => continue,
-        };
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte);
-        let value = value.trim();
-        if value.is_empty() || !value.bytes().all(is_plain) || said.replace(value).is_some() {
-            return None;
-        }
-    }
-    name.zip(version)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_is_certain_is_taken_without_reading_it() {
-        for (manifest, expected) in [
-            ("name: aws/ec2\nversion: 1.0.0\n", true),
-            (
-                "# ec2\n\nname: aws/ec2\nversion: 1.0.0\nlist:\n- a\n- b: c\nx-note: 'it: is'\n",
-                true,
-            ),
-            ("version: 1.0.0\n", false),
-            ("name: aws/ec2\n", false),
-            ("name: evil/x\nversion: 1.0.0\n", false),
-            ("name: aws/ec2\nversion: 2.0.0\n", false),
-            ("name: aws/ec2\nname: evil/x\nversion: 1.0.0\n", false),
-            ("name: aws/ec2\nversion: 1.0.0\nversioning: composite\nappVersion: 2\n", false),
-            ("x: \"\nname: aws/ec2\nversion: 1.0.0\n\"\n\"name\": evil/x\n", false),
-            ("{\nname: aws/ec2,\nversion: 1.0.0\n}", false),
-            ("---\nname: aws/ec2\nversion: 1.0.0\n", false),
-            ("? name\n: evil/x\nname: aws/ec2\nversion: 1.0.0\n", false),
-            ("<<: {name: evil/x}\nname: aws/ec2\nversion: 1.0.0\n", false),
-        ] {
-            let said = said_plainly(manifest.as_bytes());
-            assert_eq!(said == Some(("aws/ec2", "1.0.0")), expected, "{manifest}");
-        }
-    }
 }

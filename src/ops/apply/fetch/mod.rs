@@ -1,30 +1,31 @@
 //! Brings the trees that a lock names into the store: from the store itself, from packs that are
 //! already on this machine, else from where they are published. Many at once.
 
-use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
-use std::fs::DirEntry;
+mod local_packs;
+mod route;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Digest, Location, Release, SafeUrl, Soon, TreeWriter};
+use mu_provider::{Digest, Release, Soon};
 
-use crate::fs;
 use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
-use crate::manifest::{Manifest, YAML_NAME};
+use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
-use crate::ops::apply::identity::{Content, check, check_all, is_checked, said_plainly};
+use crate::ops::apply::fetch::local_packs::LocalPacks;
+pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
+use crate::ops::apply::fetch::route::{Roots, release_of, route_of};
+use crate::ops::apply::identity::{Content, check, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::CallProgress;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::packs::{Wanted, hash_folder};
+use crate::packs::Wanted;
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
-use crate::workspace::MU_FOLDER;
 
 /// How many times as many packages are asked for ahead as may be on their way at once: so the next request is sent as soon as
 /// an answer is there, without waking a thread here.
@@ -49,16 +50,17 @@ pub fn fetch(session: &Session, resolved: &mut Resolved) -> Result<Fetched, Comm
 pub struct Fetching<'run> {
     session: &'run Session,
     resolved: &'run Resolved,
-    places: Places,
+    packs: LocalPacks,
+    roots: Roots,
     /// How many packages are there already.
     reused: usize,
     /// The places in the lock of those that were chosen by an index in this run, and are there.
     present: Vec<usize>,
     /// The places in the lock of those that are not there.
     missing: Vec<usize>,
-    /// How each of these is fetched.
-    ways: Vec<Way>,
-    turn: Mutex<Turn>,
+    /// Where each of these comes from.
+    origins: Vec<Origin>,
+    queue: Mutex<Queue>,
     done: AtomicUsize,
     /// How many are on their way at once.
     most: usize,
@@ -72,14 +74,17 @@ pub struct Brought {
     digests: Vec<(usize, Digest)>,
 }
 
-/// Whose turn it is among the packages that are missing.
+/// How far the packages that are missing have been taken up.
 #[derive(Debug)]
-struct Turn {
+struct Queue {
     /// The one that is fetched next.
     next: usize,
     /// The first that was not asked for ahead.
     asked: usize,
 }
+
+/// Where a package comes from, and what is known of its release, once that was found out.
+type Origin = OnceLock<(Arc<Route>, Arc<Release>)>;
 
 impl<'run> Fetching<'run> {
     /// Finds out what is missing, and asks for the first of it.
@@ -109,12 +114,13 @@ impl<'run> Fetching<'run> {
         let fetching = Self {
             session,
             resolved,
-            places: Places::find(session),
+            packs: LocalPacks::find(session),
+            roots: Roots::default(),
             reused,
             present,
-            ways: missing.iter().map(|_| Way::default()).collect(),
+            origins: missing.iter().map(|_| Origin::default()).collect(),
             missing,
-            turn: Mutex::new(Turn { next: 0, asked: most }),
+            queue: Mutex::new(Queue { next: 0, asked: most }),
             done: AtomicUsize::new(0),
             most,
         };
@@ -156,7 +162,7 @@ impl<'run> Fetching<'run> {
                         self.session.events.progress(Stage::Fetching, done, self.missing.len());
                     }
                     Err(error) => {
-                        lock(&self.turn).next = self.missing.len();
+                        lock(&self.queue).next = self.missing.len();
                         lock(&failure).get_or_insert(error);
                     }
                 }
@@ -189,24 +195,24 @@ impl<'run> Fetching<'run> {
             manifest: None,
         });
         let contents: Vec<Content<'_>> = contents.collect();
-        check_all(session, &contents, &|package| route_of(session, package, &self.places))
+        check_all(session, &contents, &|package| route_of(session, package, &self.roots))
     }
 
     /// The number of the package that is fetched next, if one is left.
     fn take(&self) -> Option<usize> {
-        let mut turn = lock(&self.turn);
-        let number = turn.next;
-        turn.next += 1;
-        let asked = turn.asked.max(number);
+        let mut queue = lock(&self.queue);
+        let number = queue.next;
+        queue.next += 1;
+        let asked = queue.asked.max(number);
         // While some are unpacked here, those that come next are on their way, or have come: but only once one has come,
         // because then it is known that they are where they are looked for.
         let done = self.done.load(Ordering::Relaxed);
         let end = self.missing.len().min(done + AHEAD * self.most);
         if done > 0 && (end == self.missing.len() || end >= asked + AHEAD / 2 * self.most) {
-            turn.asked = end.max(asked);
+            queue.asked = end.max(asked);
         }
-        let ahead = asked..turn.asked;
-        drop(turn);
+        let ahead = asked..queue.asked;
+        drop(queue);
         // For many at a time, so that whoever sends that is woken once for all of them.
         ahead.for_each(|number| self.prefetch(number));
         (number < self.missing.len()).then_some(number)
@@ -216,25 +222,25 @@ impl<'run> Fetching<'run> {
     fn prefetch(&self, number: usize) {
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
-        if package.digest.is_some() && self.places.may_hold(&package.id) {
+        if package.digest.is_some() && self.packs.may_hold(&package.id) {
             return;
         }
         // Why it cannot be asked for is said where the package is fetched.
-        if let Ok((route, release)) = self.way(number) {
+        if let Ok((route, release)) = self.origin(number) {
             route.provider.soon(&route.location, Soon::Fetch(&release));
         }
     }
 
-    /// The way to a package that is missing.
-    fn way(&self, number: usize) -> Result<(Arc<Route>, Arc<Release>), CommandError> {
+    /// Where a package comes from that is missing.
+    fn origin(&self, number: usize) -> Result<(Arc<Route>, Arc<Release>), CommandError> {
         let index = self.missing[number];
-        if let Some(known) = self.resolved.releases.get(&index).or(self.ways[number].get()) {
+        if let Some(known) = self.resolved.releases.get(&index).or(self.origins[number].get()) {
             return Ok(known.clone());
         }
         let package = &self.resolved.lock.packages[index];
-        let route = Arc::new(route_of(self.session, package, &self.places)?);
-        let way = (route, Arc::new(release_of(package)));
-        Ok(self.ways[number].get_or_init(|| way).clone())
+        let route = Arc::new(route_of(self.session, package, &self.roots)?);
+        let origin = (route, Arc::new(release_of(package)));
+        Ok(self.origins[number].get_or_init(|| origin).clone())
     }
 
     /// Brings one package into the store; also says whether its content was on this machine.
@@ -250,17 +256,17 @@ impl<'run> Fetching<'run> {
             return Err(folder_has_changed());
         }
         let line = self.resolved.releases.get(&index).map(|(_, line)| &**line);
-        let judge = |stored: &Stored, manifest: Option<&[u8]>| {
+        let judge = |stored: &Stored, manifest: Option<&str>| {
             let content = Content { package, line, folder: &stored.folder, manifest };
-            check(session, &content, &|| Ok(Route::clone(&*self.way(number)?.0)))
+            check(session, &content, &|| Ok(Route::clone(&*self.origin(number)?.0)))
         };
         if let Some(digest) = expected.filter(|_| !is_folder)
-            && let Some(stored) = from_pack(session, package, &digest, &self.places)
+            && let Some(stored) = self.packs.take_back(session, package, &digest)
         {
             judge(&stored, None)?;
             return Ok((stored, true));
         }
-        let (route, release) = self.way(number)?;
+        let (route, release) = self.origin(number)?;
         let what = format!("{} {}", package.id, package.version);
         session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
         let progress = CallProgress { events: &*session.events, what: &what };
@@ -268,9 +274,8 @@ impl<'run> Fetching<'run> {
         let result = session.store.add_called(expected.as_ref(), |tree| {
             tree.keep(YAML_NAME);
             route.provider.fetch(&route.location, &release, tree, &progress)?;
-            manifest = tree.take_kept();
-            let plain = manifest.as_deref().and_then(said_plainly);
-            Ok(plain.map_or_else(String::new, |(name, version)| [name, " ", version].concat()))
+            manifest = tree.take_kept().and_then(|bytes| String::from_utf8(bytes).ok());
+            Ok(manifest.as_deref().and_then(called).unwrap_or_default())
         });
         match result {
             Ok(stored) => {
@@ -288,21 +293,7 @@ impl<'run> Fetching<'run> {
                 let is_chosen = self.resolved.releases.contains_key(&index);
                 let said_by = if is_chosen { "the index" } else { "Mu.lock" };
                 let place = route.location.describe();
-                Err(CommandError::new(
-                    Code::Integrity,
-                    format!(
-                        "the content of `{what}` is not what {said_by} says: expected {expected}, got \
-                         {actual}, from {place}"
-                    ),
-                )
-                .hint("nothing was installed; whoever publishes the package must say why its content changed")
-                .with_details(serde_json::json!({
-                    "id": package.id.to_string(),
-                    "version": package.version,
-                    "expected": expected.to_string(),
-                    "actual": actual.to_string(),
-                    "from": place,
-                })))
+                Err(content_differs(package, [&expected, &actual], said_by, &place))
             }
             Err(error) => {
                 Err(CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
@@ -337,8 +328,38 @@ pub(crate) fn check_stored(
         return Ok(());
     }
     let content = Content { package, line: None, folder: &stored.folder, manifest: None };
-    let places = Places { packs: HashSet::new(), roots: Mutex::default() };
-    check(session, &content, &|| route_of(session, package, &places))
+    check(session, &content, &|| route_of(session, package, &Roots::default()))
+}
+
+/// What a package calls itself, as the store notes it; `None` if it has no name or no version, or cannot be read.
+fn called(manifest: &str) -> Option<String> {
+    let head = Head::parse(Path::new(YAML_NAME), manifest).ok()?;
+    Some(format!("{} {}", head.name?.name(), head.version?))
+}
+
+/// The error about content that is not what `said_by` says.
+fn content_differs(
+    package: &LockedPackage,
+    [expected, actual]: [&Digest; 2],
+    said_by: &str,
+    place: &str,
+) -> CommandError {
+    let LockedPackage { id, version, .. } = package;
+    CommandError::new(
+        Code::Integrity,
+        format!(
+            "the content of `{id} {version}` is not what {said_by} says: expected {expected}, got {actual}, \
+             from {place}"
+        ),
+    )
+    .hint("nothing was installed; whoever publishes the package must say why its content changed")
+    .with_details(serde_json::json!({
+        "id": id.to_string(),
+        "version": version,
+        "expected": expected.to_string(),
+        "actual": actual.to_string(),
+        "from": place,
+    }))
 }
 
 /// The error about a folder that is not what the lock says, where the lock must not change.
@@ -349,9 +370,6 @@ fn folder_has_changed() -> CommandError {
     )
     .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
 }
-
-/// How a package is fetched, once that is known.
-type Way = OnceLock<(Arc<Route>, Arc<Release>)>;
 
 /// Brings one release into the store, whatever any lock says of it.
 pub(crate) fn fetch_release(
@@ -369,202 +387,4 @@ pub(crate) fn fetch_release(
             route.provider.fetch(&route.location, release, tree, &progress)
         })
         .map_err(|error| CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
-}
-
-/// The provider and place that a lock's entry names.
-fn route_of(
-    session: &Session,
-    package: &LockedPackage,
-    places: &Places,
-) -> Result<Route, CommandError> {
-    let provider = session
-        .index()
-        .providers()
-        .get(&package.source.provider)
-        .map_err(|error| CommandError::from_error(Code::NotFound, error))?;
-    let damaged = || {
-        CommandError::new(
-            Code::Workspace,
-            format!("the source `{}` of `{}` in Mu.lock is no place", package.source, package.id),
-        )
-    };
-    let is_repository = provider.is_repository();
-    let registry = session.index().registry(&package.id);
-    let mut location = if package.source.is_folder() {
-        let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
-        if !may_be_folder(session, &package.id, &folder) {
-            let message = format!(
-                "Mu.lock takes `{}` from the folder `{}`, and no override in the settings does",
-                package.id,
-                folder.display()
-            );
-            return Err(CommandError::new(Code::Integrity, message)
-                .hint("run `mu get` without --frozen, which mends Mu.lock, or restore it"));
-        }
-        let root = url::Url::from_directory_path(folder).map_err(|()| damaged())?;
-        Location::new(root.into(), "")
-    } else {
-        let root = match package.source.place.strip_prefix("./") {
-            Some(inside) => {
-                let path = session.lock_folder().join(inside);
-                let is_folder = inside.ends_with('/');
-                let url = if is_folder {
-                    url::Url::from_directory_path(path)
-                } else {
-                    url::Url::from_file_path(path)
-                };
-                SafeUrl::from(url.map_err(|()| damaged())?)
-            }
-            None => places.root(&package.source.place).map_err(|_| damaged())?,
-        };
-        // A registry of the settings may serve only what is below a prefix of the id.
-        let path = registry.map_or_else(|| package.id.name_str(), |(_, rest)| rest);
-        Location::new(root, if is_repository { "" } else { path })
-    };
-    if is_repository {
-        location.folder = Some(package.folder.clone().unwrap_or_default());
-    }
-    location.insecure =
-        session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
-    Ok(Route { provider, location })
-}
-
-/// Whether a folder outside of the workspace may be used for `id`: one that is called by its path, or that the settings put
-/// in the place of the package. A lock alone, which anybody may have changed, is not enough.
-fn may_be_folder(session: &Session, id: &PackageId, folder: &Path) -> bool {
-    let root = &session.workspace.root;
-    let is_it = |path: &str| crate::env::absolute(root, path.as_ref()) == folder;
-    let overridden = session.workspace.settings.overrides.get(id);
-    let is_registered = || {
-        let (registry, _) = session.index().registry(id)?;
-        let url = registry.url.as_ref().filter(|_| registry.provider.as_deref() == Some("path"))?;
-        Some(folder.starts_with(url.as_url().to_file_path().ok()?))
-    };
-    *id == PackageId::local(folder)
-        || overridden.and_then(|reference| reference.local()).is_some_and(is_it)
-        || is_registered() == Some(true)
-}
-
-/// What a lock's entry knows of its release.
-fn release_of(package: &LockedPackage) -> Release {
-    Release {
-        version: package.version.clone(),
-        app_version: package.app_version.clone(),
-        archive: package.archive.map(|digest| digest.to_string()),
-        digest: package.digest.map(|digest| digest.to_string()),
-        urls: package.url.clone().into_iter().collect(),
-        commit: package.commit.clone(),
-        ..Release::default()
-    }
-}
-
-/// Whether the store has a package that nothing fetches again; it is taken from its own pack, if that is whole.
-pub(crate) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> bool {
-    package.digest.is_some_and(|digest| {
-        session.store.contains(&digest)
-            || from_pack(session, package, &digest, &Places::find(session)).is_some()
-    })
-}
-
-/// Copies a pack of this machine into the store, if it has the very content that is wanted.
-fn from_pack(
-    session: &Session,
-    package: &LockedPackage,
-    digest: &Digest,
-    places: &Places,
-) -> Option<Stored> {
-    if !places.may_hold(&package.id) {
-        return None;
-    }
-    let places = session.places.search().places(&package.id);
-    // No other file stands for the manifest of a pack: a link could lead anywhere.
-    let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
-    let packs = places[2..].iter().filter(|place| place.folder.is_dir());
-    for place in packs.filter(|place| !has_link(&place.folder)) {
-        let Ok(Some(head)) = Manifest::load_head(&place.folder) else {
-            continue;
-        };
-        let same_version =
-            head.version.is_some_and(|version| version.to_string() == package.version);
-        if !same_version {
-            continue;
-        }
-        let mut skip = HashSet::new();
-        if head.generated {
-            skip.insert(place.folder.join(YAML_NAME));
-        }
-        let Ok(tree) = hash_folder(&place.folder, &skip) else {
-            continue;
-        };
-        if tree.digest() == *digest {
-            let stored =
-                session.store.add(Some(digest), |writer| copy(&place.folder, &tree, writer));
-            if let Ok(stored) = stored {
-                return Some(stored);
-            }
-        }
-    }
-    None
-}
-
-/// What is asked for every package that is fetched, and found out once.
-#[derive(Debug)]
-struct Places {
-    /// The first names below the packs folders of this machine. Most hold nothing of a package that is fetched, and need
-    /// not be looked at for each.
-    packs: HashSet<OsString>,
-    /// The roots of registries and repositories, by their text in the lock.
-    roots: Mutex<HashMap<String, SafeUrl>>,
-}
-
-impl Places {
-    fn find(session: &Session) -> Self {
-        let folders = session.places.search().packs().iter();
-        let entries = folders.filter_map(|folder| fs::entries(folder).ok()).flatten();
-        // Files are mu's own.
-        let may_hold = |entry: &DirEntry| !entry.file_type().is_ok_and(|kind| kind.is_file());
-        let names = entries.filter(may_hold).map(|entry| entry.file_name());
-        Self { packs: names.filter(|name| name != MU_FOLDER).collect(), roots: Mutex::default() }
-    }
-
-    /// Whether a pack of this package may be there.
-    fn may_hold(&self, id: &PackageId) -> bool {
-        if self.packs.is_empty() {
-            return false;
-        }
-        let first = id.name_str().split('/').next().unwrap_or_default();
-        self.packs.contains(OsStr::new(first))
-            || self.packs.contains(OsStr::new(&*id.base().folder_name()))
-    }
-
-    /// The root that `text` names.
-    fn root(&self, text: &str) -> Result<SafeUrl, url::ParseError> {
-        let mut roots = lock(&self.roots);
-        if let Some(root) = roots.get(text) {
-            return Ok(root.clone());
-        }
-        let root = SafeUrl::parse(text)?;
-        roots.insert(text.to_owned(), root.clone());
-        Ok(root)
-    }
-}
-
-fn copy(
-    folder: &Path,
-    tree: &mu_provider::Tree,
-    writer: &mut TreeWriter,
-) -> Result<(), mu_provider::ProviderError> {
-    use mu_provider::Mode;
-    for entry in tree.entries() {
-        let path = folder.join(&entry.path);
-        if entry.mode == Mode::Symlink {
-            let target = fs::read_link(&path)?;
-            let target = target.to_string_lossy();
-            writer.symlink(entry.path.as_bytes(), target.as_bytes())?;
-        } else {
-            let mut file = fs::open(&path)?;
-            writer.file(entry.path.as_bytes(), entry.mode == Mode::Executable, &mut file)?;
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,107 @@
+//! Packs that are on this machine already, and may have the content that a lock names.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::DirEntry;
+use std::path::Path;
+
+use mu_provider::{Digest, Mode, ProviderError, Tree, TreeWriter};
+
+use crate::fs;
+use crate::lock::LockedPackage;
+use crate::manifest::{Manifest, YAML_NAME};
+use crate::ops::Session;
+use crate::packs::hash_folder;
+use crate::reference::PackageId;
+use crate::store::Stored;
+use crate::workspace::MU_FOLDER;
+
+/// The first names below the packs folders of this machine. Most hold nothing of a package that is fetched, and need
+/// not be looked at for each.
+#[derive(Debug)]
+pub(super) struct LocalPacks(HashSet<OsString>);
+
+impl LocalPacks {
+    /// Looks into the packs folders.
+    pub(super) fn find(session: &Session) -> Self {
+        let folders = session.places.search().packs().iter();
+        let entries = folders.filter_map(|folder| fs::entries(folder).ok()).flatten();
+        // Files are mu's own.
+        let may_hold = |entry: &DirEntry| !entry.file_type().is_ok_and(|kind| kind.is_file());
+        let names = entries.filter(may_hold).map(|entry| entry.file_name());
+        Self(names.filter(|name| name != MU_FOLDER).collect())
+    }
+
+    /// Whether a pack of this package may be there.
+    pub(super) fn may_hold(&self, id: &PackageId) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let first = id.name_str().split('/').next().unwrap_or_default();
+        self.0.contains(OsStr::new(first)) || self.0.contains(OsStr::new(&*id.base().folder_name()))
+    }
+
+    /// Copies a pack of this machine into the store, if it has the very content that is wanted.
+    pub(super) fn take_back(
+        &self,
+        session: &Session,
+        package: &LockedPackage,
+        digest: &Digest,
+    ) -> Option<Stored> {
+        if !self.may_hold(&package.id) {
+            return None;
+        }
+        let places = session.places.search().places(&package.id);
+        // No other file stands for the manifest of a pack: a link could lead anywhere.
+        let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
+        let packs = places[2..].iter().filter(|place| place.folder.is_dir());
+        for place in packs.filter(|place| !has_link(&place.folder)) {
+            let Ok(Some(head)) = Manifest::load_head(&place.folder) else {
+                continue;
+            };
+            let same_version =
+                head.version.is_some_and(|version| version.to_string() == package.version);
+            if !same_version {
+                continue;
+            }
+            let mut skip = HashSet::new();
+            if head.generated {
+                skip.insert(place.folder.join(YAML_NAME));
+            }
+            let Ok(tree) = hash_folder(&place.folder, &skip) else {
+                continue;
+            };
+            if tree.digest() == *digest {
+                let stored =
+                    session.store.add(Some(digest), |writer| copy(&place.folder, &tree, writer));
+                if let Ok(stored) = stored {
+                    return Some(stored);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether the store has a package that nothing fetches again; it is taken from its own pack, if that is whole.
+pub(crate) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> bool {
+    package.digest.is_some_and(|digest| {
+        session.store.contains(&digest)
+            || LocalPacks::find(session).take_back(session, package, &digest).is_some()
+    })
+}
+
+fn copy(folder: &Path, tree: &Tree, writer: &mut TreeWriter) -> Result<(), ProviderError> {
+    for entry in tree.entries() {
+        let path = folder.join(&entry.path);
+        if entry.mode == Mode::Symlink {
+            let target = fs::read_link(&path)?;
+            let target = target.to_string_lossy();
+            writer.symlink(entry.path.as_bytes(), target.as_bytes())?;
+        } else {
+            let mut file = fs::open(&path)?;
+            writer.file(entry.path.as_bytes(), entry.mode == Mode::Executable, &mut file)?;
+        }
+    }
+    Ok(())
+}
