@@ -1,4 +1,4 @@
-//! mu, the package tool for what belongs to no one language: the map of the library.
+//! mu, a package manager for what belongs to no single programming language: the map of the library.
 //!
 //! Everything that a command does can be done through [`ops`] by another program. The library never
 //! prints, and never reads the environment, the current folder or the clock: whoever calls it passes

@@ -11,7 +11,7 @@ use crate::ops::get::{GetRequest, Save, get};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write \
-aws/ec2#^1.2.0. One that is there already gets the new version. By the minimal strategy, other dependencies \
+aws/ec2#^1.2.0. One that is already there gets the new version. With the minimal strategy, other dependencies \
 that it raises are raised in Mu.yaml too.
 
 Examples:
@@ -22,13 +22,13 @@ pub(crate) struct Arguments {
     /// What to depend on: [PROTOCOL][BASE/]NAME[#VERSION], or a folder
     #[arg(value_name = "REF", required = true)]
     references: Vec<String>,
-    /// Only while developing the package: write into devDependencies
+    /// Write into devDependencies: needed only to develop the package
     #[arg(long)]
     dev: bool,
-    /// The package of the workspace whose Mu.yaml is written
+    /// The package of the workspace whose Mu.yaml is edited
     #[arg(short, long, value_name = "PACKAGE")]
     package: Option<String>,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -9,12 +9,12 @@ use crate::ops::cache;
 use crate::report::{FAINT, count, size};
 use crate::store::Store;
 
-/// Care for what mu keeps on this machine
+/// Manage the cache
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Everything in the cache can be deleted at any time: it is fetched again when it is needed. Packs of \
-workspaces with `link: symlink` are links to it, though, which `prune` leaves alone: after `clean`, run \
-`mu get` there.
+workspaces with `link: symlink` are links into it, though: `prune` keeps what they need; after `clean`, run `mu \
+get` there.
 
 Examples:
   mu cache dir

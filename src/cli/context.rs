@@ -32,7 +32,7 @@ impl<E: Into<CommandError>> From<E> for Stop {
     }
 }
 
-/// How a command ends: with an exit status that is no failure of its own, or early.
+/// How a command ends: with an exit status, or early.
 pub(crate) type Ending = Result<u8, Stop>;
 
 impl Context {
@@ -46,7 +46,7 @@ impl Context {
         Session::open_settings(self.environment.clone(), self.options()?, self.events())
     }
 
-    /// Opens the workspace, or the global packs, as the only one who changes them.
+    /// Opens the workspace, or the global packs, as the only one that changes them.
     pub(crate) fn open_to_change(&self, scope: Scope) -> Result<Session, CommandError> {
         Session::open_to_change(self.environment.clone(), self.options()?, scope, self.events())
     }

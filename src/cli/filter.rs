@@ -7,10 +7,10 @@ use crate::ops::filter::VersionFilter;
 // What the versions must be. (A doc comment would stand for the whole command.)
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Filter {
-    /// Only versions of this app version, or that begin so: 2.3 is not 2.30
+    /// Only versions whose app version is this, or starts with it: 2.3 is not 2.30
     #[arg(long, value_name = "VERSION")]
     app_version: Option<String>,
-    /// Only versions that begin so
+    /// Only versions that start with this
     #[arg(long = "version", value_name = "PREFIX")]
     prefix: Option<String>,
     /// Only versions in this channel

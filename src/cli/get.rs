@@ -12,8 +12,9 @@ use crate::ops::get::{GetRequest, Save, check_not_empty, get};
 Without REF, installs what Mu.yaml and Mu.lock ask for. With REF, installs that package and its \
 dependencies; it stays until `mu remove REF`. --save also writes it into Mu.yaml.
 
-By the minimal strategy (--resolution minimal) every requirement means its lowest match, and Mu.lock has no \
-say. Mu.yaml is kept true: dependencies begin at what is in use. REF without a version means from its newest on.
+With the minimal strategy (--resolution minimal), every requirement means the lowest version that it accepts, \
+and Mu.lock does not count. Mu.yaml is kept in step: dependencies start at the version in use. A REF without a \
+version asks for its newest version or later.
 
 Examples:
   mu get
@@ -34,7 +35,7 @@ pub(crate) struct Arguments {
     /// Also move everything to its newest version (see `mu update`)
     #[arg(short, long)]
     update: bool,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -50,7 +51,7 @@ pub(crate) struct Narrowing {
     /// Only versions of this app version
     #[arg(long, value_name = "VERSION")]
     pub(crate) app_version: Option<String>,
-    /// Prereleases will do too
+    /// Accept prereleases too
     #[arg(long)]
     pub(crate) pre: bool,
 }

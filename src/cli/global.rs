@@ -18,7 +18,7 @@ pub(crate) struct Global {
     /// Run as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(crate) directory: Option<PathBuf>,
-    /// Make no connection; use only what is on this machine
+    /// Do not use the network; use only what is on this machine
     #[arg(long, global = true)]
     offline: bool,
     /// Fail if Mu.lock would change
@@ -30,13 +30,13 @@ pub(crate) struct Global {
     /// How versions are chosen
     #[arg(long, value_name = "STRATEGY", global = true, value_parser = ["highest", "minimal"])]
     resolution: Option<String>,
-    /// Pass over versions published after a DATE, or in the last AGE ("3 days")
+    /// Ignore versions published after a DATE, or in the last AGE ("3 days")
     #[arg(long, value_name = "DATE|AGE", global = true)]
     exclude_newer: Option<String>,
-    /// Stop choosing versions after N steps, not after 1,000,000
+    /// Stop searching for versions after N steps [default: 1000000]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u64).range(1..))]
     patience: Option<u64>,
-    /// Ask for no more than N packages [default: 100000]
+    /// Look at no more than N packages [default: 100000]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
     most: Option<u32>,
     /// Allow plain http:// to other machines
@@ -45,13 +45,13 @@ pub(crate) struct Global {
     /// Print the answer as one JSON document
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say nothing but answers and errors
+    /// Print only answers and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say how things are done
+    /// Print how things are done
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// When to use colours; auto: where it is a terminal, and NO_COLOR is not set
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(
         long,
         value_name = "WHEN",
@@ -61,10 +61,10 @@ pub(crate) struct Global {
         value_parser = PossibleValuesParser::new(["auto", "always", "never"]).map(color_choice)
     )]
     color: ColorChoice,
-    /// Show no progress
+    /// Do not show progress
     #[arg(long, global = true)]
     no_progress: bool,
-    /// Answer every question with yes
+    /// Answer yes to every question
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
     /// How many things to do at once
@@ -89,7 +89,7 @@ impl Global {
         }
     }
 
-    /// What operations are told, from flags and the environment.
+    /// The options of operations, from flags and the environment.
     pub(crate) fn options(&self, environment: &Environment) -> Result<Options, CommandError> {
         let usage = |message: String| CommandError::new(Code::Usage, message);
         let resolution = match (&self.resolution, environment.variable("MU_RESOLUTION")) {
@@ -140,7 +140,7 @@ impl Global {
         self.patience.map(|steps| usize::try_from(steps).unwrap_or(usize::MAX))
     }
 
-    /// The flags that commands to run next need, too.
+    /// The flags that commands to run next need too.
     fn repeated(&self) -> Vec<(&'static str, Option<String>)> {
         let directory = self.directory.as_ref().map(|directory| directory.display().to_string());
         let valued = [

@@ -11,8 +11,8 @@ use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The graph of the workspace's packages and of what Mu.lock says they lead to. An arrow leads from a \
-package to one that it needs, and says which versions of it. The same workspace gives the same bytes. \
+The graph of the workspace's packages and of what Mu.lock says they lead to. An arrow leads from a package to \
+one that it needs, and says which versions it asks for. The same workspace gives the same bytes. \
 A picture (svg) of more than 500 packages is drawn only with --depth.
 
 Examples:
@@ -22,10 +22,10 @@ Examples:
   mu graph --format dot | dot -Tpng > graph.png
   mu graph --format json")]
 pub(crate) struct Arguments {
-    /// In which form
+    /// The output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     format: Format,
-    /// Only N levels below the workspace's packages
+    /// Show at most N levels below the workspace's packages
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
 }

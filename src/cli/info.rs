@@ -16,7 +16,7 @@ use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks the registry, and fetches no package. A version after # tells of the newest version that it \
+Asks the registry, and does not fetch the package. With a version after #, shows the newest version that it \
 accepts.
 
 Examples:

@@ -15,13 +15,13 @@ Examples:
   mu init --workspace --namespace acme
   mu init acme/web --workspace         both")]
 pub(crate) struct Arguments {
-    /// The package's name; left out, this folder's place in the workspace, or its name
+    /// The package's name [default: this folder's path in the workspace, or its name]
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Begin a workspace
+    /// Start a workspace
     #[arg(long)]
     workspace: bool,
-    /// What the workspace's folders leave out of names: NAME, or BASE/NAME
+    /// What names in the workspace start with, and folders leave out: NAME or BASE/NAME
     #[arg(long, value_name = "NS", requires = "workspace")]
     namespace: Option<String>,
 }

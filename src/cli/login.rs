@@ -13,10 +13,10 @@ use crate::ops::{Code, CommandError, Scope};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The token is asked for without showing it, or read from stdin; it is never an argument, where other \
-users could see it. It is kept in ~/.mu/credentials.json, which only you can read, or in the keyring if \
-this mu was built with it. It is sent to that host alone, never over plain http but to this machine, \
-never on to where a redirect leads. A token in MU_TOKEN_<HOST> counts before the stored one; <HOST> is in \
+Asks for the token without showing it, or reads it from stdin; it is never an argument, which other users could \
+see. It is kept in ~/.mu/credentials.json, which only you can read, or in the keyring if \
+this mu was built with it. It is sent to that host alone: never over plain http, except to this machine, and \
+never to where a redirect leads. A token in MU_TOKEN_<HOST> takes precedence over the stored one; <HOST> is in \
 capitals, with _ for a dot, __ for a dash and ___ before a port: MU_TOKEN_HUB_MU_COM for hub.mu.com, \
 MU_TOKEN_MY__HUB_DEV___8080 for my-hub.dev:8080.
 
@@ -61,7 +61,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let token = ask(&host.host)?;
     let stored = login(&session, &host, &token)?;
     if let Some(variable) = &host.variable {
-        session.events.warning(&format!("`{variable}` is set, and counts before what is stored"));
+        session
+            .events
+            .warning(&format!("`{variable}` is set, and takes precedence over the stored token"));
     }
     let file = match stored {
         Stored::Keyring => None,
@@ -83,7 +85,7 @@ pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Endi
     }
     context.answer(&Logout { host: host.host, removed }, |Logout { host, removed }| {
         context.shell.status(&match removed {
-            true => format!("forgot the token for {host}"),
+            true => format!("removed the token for {host}"),
             false => format!("no token is stored for {host}, nothing to do"),
         });
         Ok(())

@@ -9,9 +9,9 @@ use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Copies the version that would be chosen, and those of what it depends on: archives byte for byte, so that \
-locks hold there too. What is there already is not fetched again. Packages that are in no hub, such as \
-those of Git repositories, stay where they are. A registry then leads a base to the mirror.
+Copies the version that would be chosen, and the versions of its dependencies: archives byte for byte, so that \
+locks hold for the mirror too. What is already there is not fetched again. Packages that are not in a hub, such \
+as those in Git repositories, are not copied. A registry then leads from a base to the mirror.
 
 Examples:
   mu mirror acme/web --to /srv/mirror
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     /// The hub to copy to: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL
     #[arg(long, value_name = "PLACE")]
     to: String,
-    /// Leave out what the package depends on
+    /// Do not copy what the package depends on
     #[arg(long)]
     no_deps: bool,
     /// Copy every version, not only the one that would be chosen
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     };
     let mirrored = mirror(&session, &request)?;
     for id in &mirrored.elsewhere {
-        session.events.warning(&format!("`{id}` is in no hub, and is not copied"));
+        session.events.warning(&format!("`{id}` is not in a hub, and is not copied"));
     }
     context.answer(&mirrored, |mirrored| {
         for Copied { name, version } in &mirrored.copied {
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
                 .line(&format!("{NOTICE}~{NOTICE:#} {name} {version} {FAINT}({keys}){FAINT:#}"))?;
         }
         context.shell.status(&format!(
-            "{} copied to {}, {} there already",
+            "{} copied to {}, {} already there",
             count(mirrored.copied.len(), "version"),
             printable(&mirrored.place),
             mirrored.present

@@ -61,7 +61,7 @@ use crate::report::Shell;
 #[command(
     name = "mu",
     version,
-    about = "The package tool for what belongs to no one language",
+    about = "A package manager for infrastructure modules, configuration, schemas, charts and templates",
     after_help = EXAMPLES,
     max_term_width = 100,
     disable_help_subcommand = true,
@@ -77,54 +77,56 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Environment:
   MU_HOME                              instead of ~/.mu: global packs, config.yaml
-  MU_CACHE_DIR                         where what is fetched is kept; `mu cache dir` shows it
-  MUROOT                               the runtime, whose lib/packs are found too (/usr/local/mu)
-  MU_OFFLINE, MU_RESOLUTION            as --offline and --resolution
+  MU_CACHE_DIR                         the cache of what was fetched; `mu cache dir` shows it
+  MUROOT                               the runtime; its lib/packs are searched too (/usr/local/mu)
+  MU_OFFLINE, MU_RESOLUTION            same as --offline and --resolution
   MU_TOKEN_<HOST>                      a token for one host: MU_TOKEN_HUB_MU_COM for hub.mu.com,
                                        MU_TOKEN_MY__HUB_DEV___8080 for my-hub.dev:8080
-  MU_LOG=debug                         as --verbose
+  MU_LOG=debug                         same as --verbose
   NO_COLOR, HTTPS_PROXY, HTTP_PROXY, SSL_CERT_FILE
 
 Examples:
-  mu init acme/web                     begin a package in this folder
-  mu add aws/ec2#^1.0                  depend on a package, and install it
+  mu init acme/web                     start a package in this folder
+  mu add aws/ec2#^1.0                  add a dependency, and install it
   mu add https://github.com/acme/logs.git#v2.1.0
   mu get                               install what Mu.yaml and Mu.lock ask for
-  mu which aws/ec2                     where a reference leads
+  mu which aws/ec2                     show where a reference leads
+
   mu update                            move to newer versions, within what Mu.yaml asks for
 
 A package is a folder with a Mu.yaml: infrastructure modules, configuration, schemas, charts, templates. A reference such as \
 https://hub.mu.com/aws/ec2#^1.0.6 names one, from a hub, a Git repository or a folder. Put a folder aws/ec2/ with a \
-Mu.yaml into the workspace, and every reference to aws/ec2 leads there. `mu COMMAND --help` has more of each command.";
+Mu.yaml into the workspace, and every reference to aws/ec2 leads there. `mu COMMAND --help` says more about each \
+command.";
 
 // What each command takes is described only where that one is asked for.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Command {
-    /// Begin a package (Mu.yaml), or a workspace (.mu/workspace.yaml)
+    /// Start a package (Mu.yaml) or a workspace (.mu/workspace.yaml)
     Init(init::Arguments),
-    /// Install what the workspace needs, or what references name
+    /// Install what the workspace needs, or the packages that references name
     #[command(visible_aliases = ["install", "i"])]
     Get(get::Arguments),
-    /// Depend on packages: write them into Mu.yaml, and install them
+    /// Add dependencies to Mu.yaml, and install them
     Add(add::Arguments),
-    /// Stop using packages: drop them from Mu.yaml, Mu.lock and the packs
+    /// Remove dependencies from Mu.yaml, Mu.lock and the packs
     #[command(visible_alias = "rm")]
     Remove(remove::Arguments),
-    /// Move to newer (or other) versions, within what Mu.yaml asks for
+    /// Move to newer versions, within what Mu.yaml asks for
     #[command(visible_alias = "up")]
     Update(update::Arguments),
-    /// Move to the newest releases, raising what Mu.yaml asks for
+    /// Move to the newest releases, and raise what Mu.yaml asks for
     Upgrade(upgrade::Arguments),
     /// Move a package to an older version
     Downgrade(upgrade::DowngradeArguments),
-    /// Write the locked versions into Mu.yaml, as pins
+    /// Write the locked versions into Mu.yaml as pins
     Pin(pin::PinArguments),
-    /// Take pins back
+    /// Remove pins
     Unpin(pin::UnpinArguments),
-    /// Show what would be chosen, and change nothing
+    /// Show which versions would be chosen, and change nothing
     Resolve(resolve::Arguments),
-    /// Show what would be chosen, and who asks for it: `mu resolve --explain`
+    /// Show which versions would be chosen, and what asks for them: `mu resolve --explain`
     #[command(name = "what-if")]
     WhatIf(resolve::Arguments),
     /// Show the folder that a reference leads to
@@ -140,22 +142,22 @@ enum Command {
     Why(why::Arguments),
     /// Show which packages have newer versions
     Outdated(outdated::Arguments),
-    /// Show how the workspace stands: its packages, lock and packs
+    /// Show the state of the workspace: its packages, lock and packs
     Status(status::Arguments),
-    /// Look for packages by words, in all registries
+    /// Search all registries for packages
     Search(search::Arguments),
-    /// Show what a package is, and how to install it
+    /// Show what a package is and how to install it
     Info(info::Arguments),
-    /// Show which versions of a package there are
+    /// List the versions of a package
     Versions(versions::Arguments),
-    /// Hash what is installed again, and compare it with Mu.lock
+    /// Hash the installed packages again, and compare them with Mu.lock
     Verify(verify::Arguments),
     /// Keep packs in the workspace as files to commit
     Vendor(vendor::Arguments),
     /// Make the archive of a package
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
-    /// Pack a package and publish it in a hub
+    /// Pack a package and publish it to a hub
     #[cfg(feature = "publish")]
     Publish(publish::Arguments),
     /// Withdraw a published version
@@ -169,7 +171,7 @@ enum Command {
     Mirror(mirror::Arguments),
     /// Store a token for a registry's host
     Login(login::Arguments),
-    /// Forget the token for a registry's host
+    /// Remove the token for a registry's host
     Logout(login::LogoutArguments),
     #[command(subcommand)]
     Registry(registry::Command),
@@ -182,9 +184,9 @@ enum Command {
     Doctor(doctor::Arguments),
     /// Print completions for a shell
     Completions(completions::Arguments),
-    /// Print the manual page, or write one for each command
+    /// Print the manual page, or write a page for each command
     Man(completions::ManArguments),
-    /// Print the JSON schema of a file, for editors
+    /// Print the JSON schema of a file, or of a command's answer
     Schema(schema::Arguments),
 }
 
@@ -204,7 +206,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             shell.error(&error);
             error.code.exit_status()
         }
-        // A reader that has seen enough, such as `head`, is no failure.
+        // A reader that has seen enough, such as `head`, is not a failure.
         Err(Stop::Closed(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(Stop::Closed(error)) => {
             shell.error(

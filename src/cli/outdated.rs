@@ -10,9 +10,9 @@ use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`allowed` is the newest that fits what is asked for: `mu update` moves there. `newest` is the newest \
-release there is. A package that is held back by Mu.lock alone only waits for `mu update`. A version that was \
-yanked since it was locked is told here; `mu get` asks no registry about what is locked.
+`allowed` is the newest version that fits what is asked for: `mu update` moves there. `newest` is the newest \
+release. A package that only Mu.lock holds back just needs `mu update`. Versions that were yanked after they \
+were locked are shown here; `mu get` does not ask registries about what is locked.
 
 Examples:
   mu outdated

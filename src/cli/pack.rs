@@ -15,10 +15,10 @@ use crate::report::{FAINT, STRONG, Table, count, printable, size};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The same files give the same archive on every machine. Packed is what `files` in the manifest \
-chooses, without what a .gitignore or .muignore leaves out (`!dist` in a .muignore brings back what \
-Git should not have); always the manifest and its readme, never .git and .mu. Mu.lock is packed cut \
-down to what this package depends on. Files that look like secrets (.env, *.pem, .npmrc, …) are \
+The same files give the same archive on every machine. The archive has the files that `files` in the manifest \
+chooses, without those that a .gitignore or .muignore excludes (`!dist` in a .muignore brings back what Git \
+ignores). It always has the manifest and its readme, never .git and .mu, and the part of Mu.lock that this \
+package depends on. Files that look like secrets (.env, *.pem, .npmrc, …) are \
 refused.
 
 Examples:
@@ -26,12 +26,12 @@ Examples:
   mu pack --list                       what would go in
   mu pack acme/web --output dist/      a package of this workspace, into a folder")]
 pub(crate) struct Arguments {
-    /// The package: its name or folder; left out, the one of this folder
+    /// The package: its name or folder [default: the one in this folder]
     package: Option<String>,
     /// The archive's file, or a folder for it
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Say what would be packed, and write nothing
+    /// Show what would be packed, and write nothing
     #[arg(long, visible_alias = "list")]
     dry_run: bool,
     /// Pack files that look like secrets too

@@ -94,11 +94,11 @@ mod tests {
             ("mu help hub serve", "mu hub serve --help"),
             ("mu help gte", "mu gte --help"),
         ] {
-            let told = |line: &str| {
+            let answer = |line: &str| {
                 let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
                 parse(&arguments).expect_err("tells help, or an error").to_string()
             };
-            assert_eq!(told(word), told(flag));
+            assert_eq!(answer(word), answer(flag));
         }
     }
 

@@ -9,38 +9,38 @@ use crate::ops::pin::{self, PinRequest};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A comment behind each entry keeps what was there, and `mu unpin` puts it back. A Git package without a \
-version is pinned to its commit; --commits pins every Git package so.
+A comment after each entry keeps what was there, and `mu unpin` restores it. A Git package without a version is \
+pinned to its commit; with --commits, every Git package is.
 
 Examples:
   mu pin
   mu pin aws/ec2
   mu pin --commits")]
 pub(crate) struct PinArguments {
-    /// What to pin; everything if nothing is named
+    /// The packages to pin [default: all]
     #[arg(value_name = "PKG")]
     packages: Vec<String>,
     /// Pin Git packages to their commit, not their version
     #[arg(long)]
     commits: bool,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Puts back what `mu pin` found, where its comment is still there; else asks for what is compatible \
+Restores what `mu pin` replaced, if its comment is still there; otherwise asks for versions that are compatible \
 with the pin: 1.2.0 becomes ^1.2.0.
 
 Examples:
   mu unpin
   mu unpin aws/ec2")]
 pub(crate) struct UnpinArguments {
-    /// What to unpin; everything if nothing is named
+    /// The packages to unpin [default: all]
     #[arg(value_name = "PKG")]
     packages: Vec<String>,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

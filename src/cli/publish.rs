@@ -13,11 +13,11 @@ use crate::report::{GOOD, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without --to, a package goes where its base leads to: see `mu registry list`. A PLACE is the folder or \
+Without --to, a package goes to the hub that its base leads to: see `mu registry list`. A PLACE is the folder or \
 bucket (s3://, gs:// or az://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server, which \
 wants a token: `mu login`. Before \
-anything is changed, the manifest is checked, and its dependencies are resolved as others will have to. \
-A published version never changes: the same content again is fine, other content is refused.
+anything is changed, the manifest is checked, and its dependencies are resolved as they will be for others. \
+A published version never changes: publishing the same content again is fine, other content is refused.
 
 Examples:
   mu publish --dry-run
@@ -25,10 +25,10 @@ Examples:
   mu publish --all                     every package of this workspace, dependencies first
   mu publish --moved-to hub.mu.com/acme/site     its last version, which names the successor")]
 pub(crate) struct Arguments {
-    /// The package: its name or folder; left out, the one of this folder
+    /// The package: its name or folder [default: the one in this folder]
     #[arg(conflicts_with = "all")]
     package: Option<String>,
-    /// The hub to publish in
+    /// The hub to publish to
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Check and pack, and change nothing
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     /// Publish files that look like secrets too
     #[arg(long)]
     force: bool,
-    /// Say that another package takes the place of this one
+    /// The package that takes the place of this one
     #[arg(long, value_name = "PACKAGE", conflicts_with = "all")]
     moved_to: Option<String>,
 }

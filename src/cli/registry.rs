@@ -10,7 +10,7 @@ use crate::ops::registry::{add, remove};
 use crate::report::{FAINT, STRONG, Table};
 use crate::workspace::edit::NewRegistry;
 
-/// Say where packages really come from
+/// Manage registries: where packages come from
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:
@@ -23,21 +23,21 @@ pub(crate) enum Command {
     List,
     /// Set where the packages below a base or a namespace come from
     Add(AddArguments),
-    /// Take a registry away
+    /// Remove a registry
     Remove(RemoveArguments),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes .mu/workspace.yaml. The longest prefix of a package's id counts, and a package keeps its id wherever it \
-comes from.
+Writes .mu/workspace.yaml. The registry with the longest prefix of a package's id is used. A package keeps its \
+id wherever it comes from.
 
 Examples:
   mu registry add hub.mu.com/ https://hub.internal.acme.co/mu/
   mu registry add hub.mu.com/acme/ ./hub
   mu registry add git.acme.co/ --provider git --lenient")]
 pub(crate) struct AddArguments {
-    /// What the ids of its packages begin with: BASE/ or BASE/NAMESPACE/
+    /// What the ids of its packages start with: BASE/ or BASE/NAMESPACE/
     #[arg(value_name = "PREFIX")]
     prefix: String,
     /// Where it is: a URL, or a folder
@@ -49,7 +49,7 @@ pub(crate) struct AddArguments {
     /// Allow plain http:// to it
     #[arg(long)]
     insecure: bool,
-    /// Tags such as v1 and 1.28 are versions
+    /// Read tags such as v1 and 1.28 as versions
     #[arg(long)]
     lenient: bool,
     /// Set it in ~/.mu/config.yaml, for every workspace
@@ -65,7 +65,7 @@ pub(crate) struct RemoveArguments {
     /// The prefix, as `mu registry list` shows it
     #[arg(value_name = "PREFIX")]
     prefix: String,
-    /// Take it out of ~/.mu/config.yaml
+    /// Remove it from ~/.mu/config.yaml
     #[arg(short, long)]
     global: bool,
 }
@@ -160,6 +160,6 @@ fn list(context: &Context) -> Ending {
             (FAINT, registry.defined_in.display().to_string()),
         ]);
     }
-    context.table(&table, "no registries are set: every base is asked itself")?;
+    context.table(&table, "no registries are set: every base is contacted directly")?;
     Ok(0)
 }

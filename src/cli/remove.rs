@@ -9,20 +9,20 @@ use crate::ops::remove::remove;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Edits the Mu.yaml around this folder, or every one of the workspace where this folder is in none. By the \
-minimal strategy, `# indirect` lines that nothing leads to any more go as well.
+Edits the Mu.yaml of the package around this folder; outside of packages, every Mu.yaml of the workspace. With \
+the minimal strategy, `# indirect` lines that nothing needs any more are removed too.
 
 Examples:
   mu remove aws/ec2
   mu remove --global hub.mu.com/aws/ec2")]
 pub(crate) struct Arguments {
-    /// What to stop using
+    /// The packages to remove
     #[arg(value_name = "REF", required = true)]
     references: Vec<String>,
     /// Remove from ~/.mu/packs
     #[arg(short, long)]
     global: bool,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -19,7 +19,7 @@ use crate::report::{FAINT, Failure, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-REFs stand instead of what the workspace asks for; --with and --without add to it and take from it. \
+REFs replace what the workspace asks for; --with and --without add to it and take from it. \
 --compare shows what each strategy would choose.
 
 Examples:
@@ -29,10 +29,10 @@ Examples:
   mu resolve --compare
   mu what-if --without hub.mu.com/aws/vpc")]
 pub(crate) struct Arguments {
-    /// What to ask for, instead of what the workspace does
+    /// What to ask for, instead of what the workspace asks for
     #[arg(value_name = "REF")]
     references: Vec<String>,
-    /// Ask for this, too
+    /// Ask for this too
     #[arg(long, value_name = "REF")]
     with: Vec<String>,
     /// Do not ask for this
@@ -41,16 +41,16 @@ pub(crate) struct Arguments {
     /// Suppose that this version is installed
     #[arg(long, value_name = "ID#V")]
     installed: Vec<String>,
-    /// Suppose this fact of the runtime
+    /// Suppose this fact about the runtime
     #[arg(long, value_name = "K=V")]
     runtime: Vec<String>,
-    /// Never pick this
+    /// Never choose this
     #[arg(long, value_name = "REF")]
     exclude: Vec<String>,
-    /// Also say what each version was asked for by
+    /// Also show what asks for each version
     #[arg(long)]
     explain: bool,
-    /// Show what each strategy would choose, beside each other
+    /// Show what each strategy would choose, side by side
     #[arg(long, conflicts_with = "explain")]
     compare: bool,
     #[command(flatten)]

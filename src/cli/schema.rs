@@ -142,7 +142,7 @@ fn answer(command: &str) -> Result<Schema, CommandError> {
         let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
         let message = match command {
             "" => "`mu schema answer` needs the command whose answer it describes".to_owned(),
-            command => format!("there is no answer `{command}`"),
+            command => format!("`mu {command}` has no answer that is described"),
         };
         let hint = format!("these are described: {}", names.join(", "));
         return Err(CommandError::new(Code::Usage, message).hint(hint));

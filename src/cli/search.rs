@@ -15,9 +15,8 @@ use crate::report::{FAINT, NOTICE, STRONG, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every word must be found in a package's name, keywords, description or app version. Asked are the \
-registries of the settings, and the base of references without one. With a filter, the newest \
-version that passes is shown.
+Every word must occur in a package's name, keywords, description or app version. Searches the registries in the \
+settings, and the default base. With a filter, the newest version that passes is shown.
 
 Examples:
   mu search postgres
@@ -25,10 +24,10 @@ Examples:
   mu search kafka --app-version 3 --channel stable
   mu search kafka --json")]
 pub(crate) struct Arguments {
-    /// The words
+    /// The words to search for
     #[arg(value_name = "WORDS", required = true)]
     words: Vec<String>,
-    /// Show no more than N packages
+    /// Show at most N packages
     #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
     #[command(flatten)]

@@ -12,8 +12,8 @@ use crate::report::printable;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A tag is on one version of a package at most: one that was on another moves. References name it as they \
-name versions: acme/web#beta.
+A tag names at most one version of a package; if it named another one, it moves. References use it like a \
+version: acme/web#beta.
 
 Examples:
   mu tag acme/web#1.2.0 beta
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
     reference: String,
     /// The tag
     tag: String,
-    /// Take it away
+    /// Remove the tag
     #[arg(long)]
     undo: bool,
-    /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL; left out, where the package's base leads
+    /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL [default: where the package's base leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
 }
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     context.answer(&answer, |Answer { name, version, place, tag, tagged, changed }| {
         let what = match (tagged, changed) {
             (true, true) => "tagged",
-            (false, true) => "took the tag from",
+            (false, true) => "untagged",
             (_, false) => "nothing to do for",
         };
         context.line(&format!("{what} {name} {version}: {tag} in {}", printable(place)))

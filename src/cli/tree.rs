@@ -12,18 +12,18 @@ use crate::report::{FAINT, STRONG};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is below a package is shown once: where the package comes again, it is marked (*); one that is inside itself is \
-marked (cycle). With --json these are `repeated` and `cycle`.
+The dependencies of a package are shown once: where it appears again, it is marked (*). A package that depends \
+on itself is marked (cycle). With --json, these are `repeated` and `cycle`.
 
 Examples:
   mu tree
   mu tree --depth 1
   mu tree --invert aws/vpc             who needs it")]
 pub(crate) struct Arguments {
-    /// Show what needs this package, upside down
+    /// Show what needs this package: the tree upside down
     #[arg(short, long, value_name = "PKG")]
     invert: Option<String>,
-    /// Show no more than N levels
+    /// Show at most N levels
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
 }

@@ -11,33 +11,34 @@ use crate::ops::{Code, CommandError, Scope, update};
 #[command(after_help = "\
 Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1. \
 Pins move only if they are named; tags, branches and commits stay. To move within what Mu.yaml asks \
-for, use `mu update`. By the minimal strategy all numbers are written: ~1.5 becomes ~2.1.3.
+for, use `mu update`. With the minimal strategy, whole versions are written: ~1.5 becomes ~2.1.3.
 
 Examples:
   mu upgrade
   mu upgrade aws/ec2
   mu upgrade --dry-run")]
 pub(crate) struct Arguments {
-    /// What to upgrade; every range if nothing is named
+    /// The packages to upgrade [default: every range]
     #[arg(value_name = "PKG")]
     packages: Vec<String>,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The same as `mu update PKG#VERSION`, for older versions only. By the minimal strategy, what needs more than \
-that version goes to its next lower version that does not, or is dropped; each is listed with its reason.
+The same as `mu update PKG#VERSION`, for older versions only. With the minimal strategy, a package that needs \
+more than that version goes to its next lower version that does not, or is dropped; each is listed with its \
+reason.
 
 Examples:
   mu downgrade aws/ec2#1.0.6")]
 pub(crate) struct DowngradeArguments {
-    /// What to move, and where to
+    /// The packages to move, and to which version
     #[arg(value_name = "PKG#VERSION", required = true)]
     packages: Vec<String>,
-    /// Say what would change, and write nothing
+    /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_told_all_that_people_are() {
+    fn programs_get_all_that_people_get() {
         check(
             &["mu", "schema", "x"],
             "invalid value 'x' for '<WHAT>' [possible values: manifest, workspace, lock, answer]",

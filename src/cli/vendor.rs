@@ -20,7 +20,7 @@ Examples:
   git add .mu/packs Mu.lock
   mu vendor --undo                     packs are no longer meant to be committed")]
 pub(crate) struct Arguments {
-    /// Say what would be in use, and write nothing
+    /// Show what would be in use, and write nothing
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
     /// Stop vendoring

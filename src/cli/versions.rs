@@ -12,9 +12,8 @@ use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Oldest first. An app version is the version of what a package packages. Where all app versions of a \
-package are numbers, the first components of one stand for all that begin so; other app versions must \
-be the same.
+The oldest comes first. An app version is the version of what a package packages. If all app versions of a \
+package are numbers, --app-version 2.3 stands for all that start with 2.3; otherwise it must be equal.
 
 Examples:
   mu versions aws/ec2
@@ -65,7 +64,7 @@ fn emptiness(found: &Versions) -> String {
         }
         (0, false) => format!("`{}` has no versions", found.id),
         (total, _) => {
-            format!("none of the {} of `{}` is like that", count(total, "version"), found.id)
+            format!("none of the {} of `{}` matches", count(total, "version"), found.id)
         }
     }
 }

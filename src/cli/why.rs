@@ -10,7 +10,7 @@ use crate::report::{FAINT, STRONG};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of many ways that lead to it, the shortest are shown; --all and --json show every one.
+If many paths lead to it, the shortest are shown; --all and --json show all of them.
 
 Examples:
   mu why aws/vpc
@@ -19,12 +19,12 @@ pub(crate) struct Arguments {
     /// The package
     #[arg(value_name = "PKG")]
     package: String,
-    /// Show every way that leads to it
+    /// Show every path that leads to it
     #[arg(long)]
     all: bool,
 }
 
-/// Of more ways than this only the shortest are shown, if not all are asked for.
+/// Without `--all`, so many paths are shown.
 const SHORTEST: usize = 20;
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;

@@ -11,7 +11,7 @@ use crate::report::printable;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A yanked version is not chosen any more, but stays where a lock names it. Nothing is deleted.
+A yanked version is no longer chosen, but stays in use where a lock names it. Nothing is deleted.
 
 Examples:
   mu yank acme/web#1.2.0 --reason 'loses data'
@@ -19,13 +19,13 @@ Examples:
 pub(crate) struct Arguments {
     /// The package and its version
     reference: String,
-    /// Take it back
+    /// Undo the yank
     #[arg(long, conflicts_with = "reason")]
     undo: bool,
-    /// Why; shown to whoever is affected
+    /// Why; shown to those who use the version
     #[arg(long, value_name = "REASON")]
     reason: Option<String>,
-    /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL; left out, where the package's base leads
+    /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL [default: where the package's base leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
 }

@@ -27,7 +27,7 @@ pub(crate) enum PackageError {
     Manifest { id: PackageId, version: String, source: SourceError },
     #[error("the manifest of `{id}` cannot be read")]
     ManifestInFolder { id: PackageId, source: SourceError },
-    #[error("`{id}` {version} depends on something that is no reference")]
+    #[error("`{id}` {version} depends on something that is not a reference")]
     Dependency { id: PackageId, version: String, source: ReferenceError },
     #[error("`{id}` {version} cannot be used, because of one of its dependencies")]
     DependencyInFile { id: PackageId, version: String, source: SourceError },

@@ -63,7 +63,9 @@ pub fn init(
         {
             return Err(CommandError::new(
                 Code::Usage,
-                format!("`{name}` is no name of a package: it has no protocol and no version"),
+                format!(
+                    "`{name}` is not the name of a package: a name has no protocol and no version"
+                ),
             )
             .hint("names are like `acme/web`, or `hub.mu.com/acme/web`"));
         }

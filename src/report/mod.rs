@@ -77,7 +77,7 @@ pub struct Shell {
 pub struct Document<'a, A> {
     #[serde(flatten)]
     answer: &'a A,
-    /// What was warned of, if anything was.
+    /// The warnings, if there are any.
     #[serde(skip_serializing_if = "is_empty")]
     warnings: &'a BTreeSet<String>,
 }

@@ -1,6 +1,6 @@
 //! Progress on stderr: one line that counts, and a bar for each download that takes long.
 //!
-//! Nothing is drawn where stderr is no terminal.
+//! Nothing is drawn if stderr is not a terminal.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

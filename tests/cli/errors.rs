@@ -29,7 +29,7 @@ fn reference() {
     let run = sandbox.mu(&["get", "aws/ec2#^1.x.y.z"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get aws/ec2#^1.x.y.z
-    error: `aws/ec2#^1.x.y.z` is no reference
+    error: `aws/ec2#^1.x.y.z` is not a valid reference
       aws/ec2#^1.x.y.z
                    ^ expected a number, `x` or `*`, found `y`
     [exit 1]

@@ -90,7 +90,10 @@ fn every_command_has_examples() {
 fn mu_alone_teaches() {
     let run = Sandbox::new().mu(&[]).ok();
     let first: Vec<&str> = run.stdout.lines().take(3).collect();
-    assert_eq!(first[0], "The package tool for what belongs to no one language");
+    assert_eq!(
+        first[0],
+        "A package manager for infrastructure modules, configuration, schemas, charts and templates"
+    );
     run.says(&["Examples:", "mu init acme/web", "mu add aws/ec2#^1.0", "Commands:"]);
 }
 

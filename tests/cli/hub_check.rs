@@ -14,7 +14,7 @@ fn a_hub_is_made_once_and_then_checked() {
     let run = sandbox.mu(&["hub", "init", "../srv"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu hub init ../srv
-    made a hub at ../srv
+    created a hub at ../srv
     [exit 0]
     ");
     let again = sandbox.mu(&["hub", "init", "../srv", "--json"]).ok().json();
@@ -47,7 +47,7 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     $ mu hub check ../hub
     leftover  packs/aws/ec2/left.tgz: no version leads to it
     1 package with 2 versions checked (216 B)
-    `mu hub check --repair` removes what is left over
+    `mu hub check --repair` removes leftovers
     [exit 0]
     ");
     sandbox.hub().flip(&sandbox.hub().archive("aws/ec2", "1.0.0"));
@@ -57,7 +57,7 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     error: 1 problem with the hub at `../hub`
       packs/aws/ec2/ec2-1.0.0.tgz: the archive of aws/ec2 1.0.0 is refused: it is not gzip, or is damaged: incorrect data check
     
-    hint: put back the right archive or index line, from a copy
+    hint: restore the right archive or index line from a copy
     [exit 1]
     ");
     let error = sandbox.mu(&["hub", "check", "../hub", "--json"]).fails_with("integrity");

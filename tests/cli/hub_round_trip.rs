@@ -114,7 +114,7 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
     let bytes = archive("folder");
     assert_eq!(archive("served"), bytes);
     for (number, place) in BUCKETS.into_iter().enumerate() {
-        sandbox.mu(&["hub", "init", place]).ok().says(&["made a hub at"]);
+        sandbox.mu(&["hub", "init", place]).ok().says(&["created a hub at"]);
         publish(&sandbox, place);
         let in_front = Served::start(&sandbox, place, &[]);
         assert_eq!(digests(&mut sandbox, 4 + number, &in_front.url()), expected, "{place}");

@@ -23,7 +23,7 @@ fn a_token_in_the_keyring_opens_its_host_and_is_on_no_disk() {
         // What nginx was told to ask for.
         assert!(!is_told || path.contains("nginx"), "{path}");
     }
-    sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["forgot the token"]);
+    sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["removed the token"]);
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
     fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
     sandbox.mu(&["get"]).fails().says(&["mu login"]);

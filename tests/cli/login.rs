@@ -49,7 +49,7 @@ fn a_stored_token_opens_its_host() {
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
     sandbox.mu(&["get"]).fails().says(&["was not accepted"]).does_not_say(&["wrong\n", "hunter2"]);
     sandbox.set(&variable, "");
-    sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["forgot the token"]);
+    sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["removed the token"]);
     assert!(!file.exists());
     sandbox.mu(&["get"]).fails().says(&[&login]);
     sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["nothing to do"]);

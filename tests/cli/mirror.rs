@@ -92,7 +92,7 @@ fn what_changes_of_a_version_is_followed() {
     $ mu mirror aws/lib --to ../mirror
     ~ aws/lib 1.0.0 (yanked, tags)
     ~ aws/lib 1.1.0 (tags)
-    0 versions copied to ../mirror, 1 there already
+    0 versions copied to ../mirror, 1 already there
     [exit 0]
     ");
     let [old, new] = &lines()[..] else { panic!("{:?}", lines()) };

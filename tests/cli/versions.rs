@@ -266,7 +266,7 @@ fn versions_with_all_that_is_known_of_them() {
     assert_eq!(shown(&tagged), ["1.10.0"]);
     let run = sandbox.mu(&["versions", "aws/ec2", "--version", "7"]).ok();
     assert_eq!(run.stdout, "");
-    run.says(&["none of the 4 versions of `hub.mu.com/aws/ec2` is like that"]);
+    run.says(&["none of the 4 versions of `hub.mu.com/aws/ec2` matches"]);
 }
 
 #[test]

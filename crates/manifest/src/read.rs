@@ -141,7 +141,7 @@ pub fn unversioned(text: &str) -> Result<Reference, Problem> {
         return Err(Problem::new("no version belongs here").at(at..text.len()).help(expected));
     }
     if reference.local().is_some() {
-        return Err(Problem::new("a folder is no name").help(expected));
+        return Err(Problem::new("a folder is not a name").help(expected));
     }
     if reference.protocol().is_some() || reference.user().is_some() {
         let end = text.find("://").map_or(text.len(), |at| at + "://".len());

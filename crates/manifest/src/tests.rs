@@ -256,7 +256,7 @@ fn wrong_values_are_pointed_at() {
     check_error(
         "version: 1.4",
         r"
-error: `1.4` is no version: expected `.`, as a version has three numbers, found the end
+error: `1.4` is not a valid version: expected `.`, as a version has three numbers, found the end
  --> Mu.yaml:2:13
   |
 2 | version: 1.4
@@ -288,7 +288,7 @@ error: a composite version needs `appVersion` too
     check_error(
         "dependencies:\n  - acme//utils#^1",
         r"
-error: `acme//utils#^1` is no reference: expected a name that begins with a letter, a digit or `_`, found `/`
+error: `acme//utils#^1` is not a valid reference: expected a name that begins with a letter, a digit or `_`, found `/`
  --> Mu.yaml:3:10
   |
 3 |   - acme//utils#^1
@@ -298,7 +298,7 @@ error: `acme//utils#^1` is no reference: expected a name that begins with a lett
     check_error(
         "dependencies:\n  - \"acme/utils#^1 ||| 2\"",
         r#"
-error: `acme/utils#^1 ||| 2` is no reference: expected a version or a comparator, such as `1.x`, `^1.2` or `>=1.2`, found `|`
+error: `acme/utils#^1 ||| 2` is not a valid reference: expected a version or a comparator, such as `1.x`, `^1.2` or `>=1.2`, found `|`
  --> Mu.yaml:3:22
   |
 3 |   - "acme/utils#^1 ||| 2"
@@ -342,7 +342,7 @@ error: the version stands behind the colon, not in the key
     check_error(
         "dependencies: {a b: c/d}",
         r"
-error: `a b` is no name: expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found ` `
+error: `a b` is not a valid name: expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found ` `
  --> Mu.yaml:2:17
   |
 2 | dependencies: {a b: c/d}
@@ -389,7 +389,7 @@ error: `VM` is no capability: expected GROUP/VERSION/KIND
     check_error(
         "constraints: {kubernetes: '>=foo'}",
         r"
-error: `>=foo` is no range: expected a version, such as `1.2`, found `f`
+error: `>=foo` is not a valid range: expected a version, such as `1.2`, found `f`
  --> Mu.yaml:2:30
   |
 2 | constraints: {kubernetes: '>=foo'}
@@ -505,10 +505,10 @@ fn names_are_names() {
     check("name:\n", "Mu.yaml:1:1: the manifest has no `name`");
     check("name: https://hub.mu.com/a\n", "Mu.yaml:1:7: no protocol belongs here");
     check("name: a#1\n", "Mu.yaml:1:8: no version belongs here");
-    check("name: ./a\n", "Mu.yaml:1:7: a folder is no name");
+    check("name: ./a\n", "Mu.yaml:1:7: a folder is not a name");
     check(
         "name: a b\n",
-        "Mu.yaml:1:8: `a b` is no reference: expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found ` `",
+        "Mu.yaml:1:8: `a b` is not a valid reference: expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found ` `",
     );
     check("name: [a]\n", "Mu.yaml:1:7: expected text, found a list");
     check("- a\n", "Mu.yaml:1:1: expected a map, found a list");

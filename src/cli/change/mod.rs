@@ -86,7 +86,7 @@ fn reason(lowered: &Lowered) -> String {
         Some(Because::Asks(asked)) => format!(" ({from} needs {} {asked})", asked.id),
         Some(Because::Asked(by, asked)) => format!(" ({by} needs {} {asked})", asked.id),
         Some(Because::Capability(capability)) => {
-            format!(" ({from} does not go with who provides {capability} then)")
+            format!(" ({from} does not fit with what provides {capability} then)")
         }
         None => " (nothing needs it any more)".to_owned(),
     }

@@ -12,7 +12,7 @@ use crate::ops::hub;
 use crate::ops::{Code, CommandError};
 use crate::report::{FAINT, count, size};
 
-/// Make and care for a hub, in a folder or a bucket
+/// Manage a hub in a folder or a bucket
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 A PLACE is a folder or a bucket, whose credentials are in the environment:
@@ -26,19 +26,19 @@ Examples:
   mu hub serve /srv/hub --listen 127.0.0.1:8080
   mu hub check s3://acme-packages/hub --repair")]
 pub(crate) enum Command {
-    /// Make a hub without packages; one that is there stays as it is
+    /// Create an empty hub; an existing one stays as it is
     #[command(after_help = "\
-A hub is files alone: any web server can serve them for reading, and `mu hub serve` takes changes too.
+A hub is only files: any web server can serve them for reading, and `mu hub serve` takes changes too.
 
 Examples:
   mu hub init /srv/hub
   mu hub init s3://acme-packages/hub")]
     Init(InitArguments),
-    /// Read every line and archive of a hub again, and find what is wrong
+    /// Check every index line and archive of a hub
     #[command(after_help = "\
-Problems end it with status 1. Leftovers are what a write left that broke off; they do no harm. Repairing \
-removes them, and writes what follows from the index again. It never changes an index line, nor an \
-archive that one leads to.
+Exits with status 1 if there are problems. Leftovers come from interrupted writes and do no harm. --repair \
+removes them, and writes again what follows from the index. It never changes an index line, or an archive that \
+one leads to.
 
 Examples:
   mu hub check /srv/hub
@@ -51,7 +51,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// A folder, which is made if it is not there, or s3://, gs:// or az://BUCKET/PREFIX
+    /// A folder, which is created if necessary, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
 }
@@ -61,7 +61,7 @@ pub(crate) struct CheckArguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Put right what follows from the index, and remove leftovers
+    /// Repair what follows from the index, and remove leftovers
     #[arg(long)]
     repair: bool,
 }
@@ -114,8 +114,8 @@ fn init(context: &Context, place: &str) -> Ending {
     let new = hub::init(&context.environment, place)?;
     context.answer(&Init { place, new }, |_| {
         context.line(&match new {
-            true => format!("made a hub at {place}"),
-            false => format!("there is a hub at {place} already"),
+            true => format!("created a hub at {place}"),
+            false => format!("there is already a hub at {place}"),
         })
     })
 }
@@ -146,9 +146,9 @@ fn check(context: &Context, arguments: &CheckArguments) -> Ending {
             message.push_str(&format!("\n  {}: {}", finding.path, finding.what));
         }
         let hint = if arguments.repair {
-            "put back the right archive or index line, from a copy"
+            "restore the right archive or index line from a copy"
         } else {
-            "`--repair` puts right what follows from the index; it changes no index line and no archive"
+            "`--repair` repairs what follows from the index; it changes no index line and no archive"
         };
         let error = CommandError::new(Code::Integrity, message).hint(hint);
         return Err(error.with_details(answer).into());
@@ -165,7 +165,7 @@ fn check(context: &Context, arguments: &CheckArguments) -> Ending {
             size(answer.bytes)
         ))?;
         if !arguments.repair && !answer.findings.is_empty() {
-            context.shell.status("`mu hub check --repair` removes what is left over");
+            context.shell.status("`mu hub check --repair` removes leftovers");
         }
         Ok(())
     })

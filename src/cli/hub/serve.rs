@@ -13,15 +13,14 @@ use crate::reference::Base;
 /// Serve a hub over HTTP, and take what is published to it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everybody reads, in a browser too; changes need a token (`mu hub token add`). All state is in \
-PLACE, so any number of servers can stand in front of one, and any web server can serve the same \
-files for reading.
+Everyone can read, in a browser too; changes need a token (`mu hub token add`). All state is in PLACE, so any \
+number of servers can share one, and any web server can serve the same files for reading.
 
 The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub \
 can be read, `/metrics` counts for Prometheus. Clients refuse plain http beyond their own machine: \
 use TLS here, or put this behind a proxy that speaks it. Limits count by the address that \
-connects, which behind a proxy is the proxy's. Ctrl-C ends the server when what is under way is \
-done, a second one at once.
+connects, which behind a proxy is the proxy's. Ctrl-C stops the server when the requests in progress are done, a \
+second Ctrl-C at once.
 
 Examples:
   mu hub serve /srv/hub
@@ -31,7 +30,7 @@ pub(crate) struct Arguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Address and port; port 0 takes one that is free
+    /// Address and port; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     listen: SocketAddr,
     /// The certificate and those that signed it, in PEM
@@ -40,8 +39,8 @@ pub(crate) struct Arguments {
     /// The certificate's private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// What references to the hub's packages begin with, such as hub.acme.co/, for the web page; without it, the
-    /// page shows the host that the browser asks for. Behind a proxy, give it
+    /// What references to the hub's packages start with, such as hub.acme.co/, for the web page; without it, the
+    /// page shows the host that the browser asks for. Set it behind a proxy
     #[arg(long, value_name = "BASE", value_parser = base)]
     base: Option<Base>,
     /// The largest archive that is taken, in MiB
@@ -53,7 +52,7 @@ pub(crate) struct Arguments {
     /// How many requests one client address may make in a second; 0 for any number
     #[arg(long, value_name = "N", default_value_t = 0)]
     requests_per_second: u32,
-    /// Show the counters at /metrics to everybody, not to programs of this machine alone
+    /// Show the counters at /metrics to everyone, not only to programs on this machine
     #[arg(long)]
     public_metrics: bool,
 }
@@ -83,11 +82,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,
         public_metrics: arguments.public_metrics,
-        // That nobody reads the log any more is no reason to stop serving.
+        // Serving goes on when nobody reads the log any more.
         log: Arc::new(move |line| drop(shell.line(line))),
     };
     let scheme = if request.tls.is_some() { "https" } else { "http" };
-    // What is wrong with the hub is said by who serves it.
+    // Whatever is wrong with the hub, serving it says so.
     let tokens = tokens(&context.environment, &arguments.place);
     let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());
     serve(&context.environment, request, |address| {

@@ -10,7 +10,7 @@ use crate::ops::{Code, CommandError};
 use crate::report::Table;
 use crate::workspace::Cutoff;
 
-/// Say who may change a hub
+/// Manage tokens: who may change a hub
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 The hub keeps only a hash of each token, in PLACE/private/, which `mu hub serve` does not serve.
@@ -21,9 +21,9 @@ Examples:
   mu hub token list /srv/hub
   mu hub token revoke /srv/hub ci")]
 pub(crate) enum Command {
-    /// Make a token and print it; it is shown only now
+    /// Create a token and print it; it is shown only once
     #[command(after_help = "\
-Whoever has the token stores it with `mu login`, or sets MU_TOKEN_<HOST>.
+Its owner stores the token with `mu login`, or sets MU_TOKEN_<HOST>.
 
 Examples:
   mu hub token add /srv/hub ada --namespace acme
@@ -36,7 +36,7 @@ Examples:
   mu hub token list /srv/hub
   mu hub token list /srv/hub --json")]
     List(ListArguments),
-    /// End a token at once
+    /// Revoke a token
     #[command(after_help = "\
 Examples:
   mu hub token revoke /srv/hub ci")]
@@ -48,15 +48,15 @@ pub(crate) struct AddArguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
-    /// What to call the token, such as who has it
+    /// A name for the token, such as its owner
     name: String,
     /// A namespace (or one package) that it is for, such as `acme`; repeat for more, `*` for all
     #[arg(long, value_name = "NAMESPACE", required = true)]
     namespace: Vec<String>,
-    /// What it is for: publish (also tag and move), yank (and take that back); left out, both
+    /// What it allows: publish (also tag and move), yank (also undo) [default: both]
     #[arg(long, value_delimiter = ',')]
     can: Vec<What>,
-    /// When it ends: an age such as `90 days`, or a date
+    /// When it expires: an age such as `90 days`, or a date
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
 }
@@ -86,9 +86,9 @@ enum What {
 /// What `mu hub token add` answers.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Added<'a> {
-    /// What the token is called.
+    /// The token's name.
     name: &'a str,
-    /// The token; it is shown only now.
+    /// The token; it is shown only once.
     token: String,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct Tokens {
 /// A token, without what makes it one.
 #[derive(Serialize, JsonSchema)]
 struct Token {
-    /// What it is called.
+    /// Its name.
     name: String,
     /// The namespaces (or packages) that it is for; `*` for all.
     namespaces: Vec<String>,
@@ -110,14 +110,14 @@ struct Token {
     can: Vec<&'static str>,
     /// When it was made, RFC 3339.
     created: String,
-    /// When it ends, RFC 3339; none if it does not.
+    /// When it expires, RFC 3339; none if it does not.
     expires: Option<String>,
 }
 
 /// What `mu hub token revoke` answers.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Revoked<'a> {
-    /// What the token was called.
+    /// The token's name.
     revoked: &'a str,
 }
 
@@ -156,7 +156,7 @@ fn add(context: &Context, arguments: &AddArguments) -> Ending {
     let token = add_token(&context.environment, &arguments.place, new)?;
     context.answer(&Added { name: &arguments.name, token }, |added| {
         context.line(&added.token)?;
-        context.shell.status("keep it now: it is not shown again");
+        context.shell.status("keep it safe: it is not shown again");
         Ok(())
     })
 }
@@ -188,6 +188,6 @@ fn list(context: &Context, place: &str) -> Ending {
 fn revoke(context: &Context, arguments: &RevokeArguments) -> Ending {
     revoke_token(&context.environment, &arguments.place, &arguments.name)?;
     context.answer(&Revoked { revoked: &arguments.name }, |revoked| {
-        context.line(&format!("`{}` is worth nothing any more", revoked.revoked))
+        context.line(&format!("revoked `{}`", revoked.revoked))
     })
 }

@@ -13,7 +13,7 @@ const CONTEXT: usize = 60;
 
 /// A text that is not a reference, name, version or range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no {}: {}", self.shown().text, self.0.subject, self.message())]
+#[error("`{}` is not a valid {}: {}", self.shown().text, self.0.subject, self.message())]
 pub struct ReferenceError(Box<Details>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +75,9 @@ impl ReferenceError {
         }
     }
 
-    /// That the text is wrong, without where and why: `` `bad ref` is no reference ``.
+    /// That the text is wrong, without where and why: `` `bad ref` is not a valid reference ``.
     pub fn headline(&self) -> String {
-        format!("`{}` is no {}", self.shown().text, self.0.subject)
+        format!("`{}` is not a valid {}", self.shown().text, self.0.subject)
     }
 
     /// Two lines: the text, and a caret under its first offending character with what was expected.

@@ -202,6 +202,6 @@ fn never_shows_a_password() {
 fn says_in_one_line_what_is_wrong() {
     assert_eq!(
         refused("aws//ec2").to_string(),
-        "`aws//ec2` is no reference: expected a name that begins with a letter, a digit or `_`, found `/`"
+        "`aws//ec2` is not a valid reference: expected a name that begins with a letter, a digit or `_`, found `/`"
     );
 }
