@@ -129,6 +129,24 @@ fn providers_know_only_the_protocol() {
 }
 
 #[test]
+fn crates_use_only_those_below_them() {
+    for (path, below) in [
+        ("crates/manifest", &["mu-provider"][..]),
+        ("crates/picture", &[]),
+        ("crates/hub", &["mu-manifest", "mu-picture", "mu-provider", "mu-provider-hub"]),
+    ] {
+        let text = read(&format!("{path}/Cargo.toml"));
+        let dependencies = text.split("[dependencies]").nth(1).unwrap_or_default();
+        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+        let own = dependencies.lines().filter(|line| line.starts_with("mu"));
+        for line in own {
+            let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            assert!(below.contains(&name), "{path} depends on {line}");
+        }
+    }
+}
+
+#[test]
 fn references_know_nothing_of_manifests() {
     for (path, text) in texts("rs") {
         if path.starts_with("crates/manifest/src/reference/") {
