@@ -212,14 +212,14 @@ impl Editor {
         self.accept(section, text, &expected)
     }
 
-    /// Takes the changed text if it means what was intended and nothing else changed.
+    /// Takes the changed text if it means what was intended.
     fn accept(
         &mut self,
         section: Section,
         text: String,
         expected: &[Requirement],
     ) -> Result<bool, EditError> {
-        if !check::is_intended(&self.path, &self.text, &text, section, expected)? {
+        if !check::is_intended(&self.path, &text, section, expected) {
             return Err(EditError::Unsafe { path: self.path.clone() });
         }
         let changed = text != self.text;
@@ -228,8 +228,8 @@ impl Editor {
     }
 }
 
-/// The text after a change to a section, which must still be well formed and have every comment
-/// that the change did not touch.
+/// The text after a change to a section, which must still be well formed, say the same under every other key, and have
+/// every comment that the change did not touch.
 fn step(
     path: &Path,
     text: &str,

@@ -7,9 +7,9 @@ use crate::source::node::{Entry, Kind};
 use crate::source::{Document, SourceError};
 
 impl<'d> Patch<'d> {
-    /// The text with all changes made; `None` if it is no longer well formed or lacks a comment that
-    /// none of the changes was about.
-    fn apply(&self) -> Option<String> {
+    /// The text with all changes made; `None` if it is no longer well formed, says something else under another key than
+    /// `key`, or lacks a comment that none of the changes was about.
+    fn apply(&self, key: &str) -> Option<String> {
         let changed = self.changed_text();
         let after = Document::read(self.document.path, &changed).ok()?;
         let mut left: Vec<&str> = after.comments().collect();
@@ -17,7 +17,7 @@ impl<'d> Patch<'d> {
             let place = left.iter().position(|other| *other == comment)?;
             left.swap_remove(place);
         }
-        Some(changed)
+        self.document.differs_only_in(key, &after).then_some(changed)
     }
 
     /// The comments that none of the changes touches.
@@ -35,7 +35,7 @@ impl<'d> Patch<'d> {
 
 impl Document<'_> {
     /// Whether another text of the same file says the same under every outermost key but one.
-    pub fn differs_only_in(&self, key: &str, other: &Document<'_>) -> bool {
+    fn differs_only_in(&self, key: &str, other: &Document<'_>) -> bool {
         let (left, right) = (self.others(key), other.others(key));
         let same = |(left, right): (&&Entry<'_>, &&Entry<'_>)| {
             left.key == right.key && left.value.means(&right.value)
@@ -67,5 +67,5 @@ pub fn change(
     let document = Document::read(path, text)?;
     let mut patch = Patch::new(&document);
     change(&mut patch, Collection::find(&document, key))?;
-    Ok(patch.apply())
+    Ok(patch.apply(key))
 }
