@@ -50,7 +50,7 @@ pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unava
     let ranks = Ranks::new(world.request());
     let limit = world.budget.steps().saturating_add(steps).min(world.budget.most());
     loop {
-        world.budget.begin_search();
+        world.budget.effort.begin();
         let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };
         let error = match pubgrub::resolve(&search, Node::ROOT, 0u32) {
             Ok(choices) => return Ok(Answer::Chosen(choices)),
@@ -223,7 +223,7 @@ impl DependencyProvider for Search<'_, '_> {
     ) -> Self::Priority {
         let conflicts = conflicts.conflict_count();
         let mut world = self.world.borrow_mut();
-        world.budget.note_conflicts(*node, conflicts);
+        world.budget.effort.note(*node, conflicts);
         let turn = self.ranks.turn(&world, *node, set);
         (turn, conflicts, Reverse(set.len()))
     }

@@ -32,19 +32,19 @@ pub(super) fn plan(
     request: &Request,
     to: Move<'_>,
 ) -> Result<Change, Failure> {
+    let request = &without_lock(request);
     match to {
         Move::Tidy => list(universe, request, Idle::Stays),
         Move::Clear => list(universe, request, Idle::Goes),
         Move::Everything => everything(universe, request),
-        Move::Raise(ids) => raise(universe, &without_lock(request), Some(ids)),
+        Move::Raise(ids) => raise(universe, request, Some(ids)),
         Move::To(id, to) => one(universe, request, id, to),
     }
 }
 
 /// Moves nothing, but says what the requirements should be: own ones at what is chosen, and the fewest others.
 fn list(universe: &dyn Universe, request: &Request, idle: Idle) -> Result<Change, Failure> {
-    let request = without_lock(request);
-    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let mut world = World::new(universe, request).without_narrowing_upgrades();
     let list = providers::complete(&mut world, &[])?;
     finish(universe, &mut world, list.positions(), idle)
 }
@@ -115,8 +115,7 @@ fn one(
     id: &PackageId,
     to: &VersionSpec,
 ) -> Result<Change, Failure> {
-    let request = without_lock(request);
-    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let mut world = World::new(universe, request).without_narrowing_upgrades();
     let list = replaced::build(&mut world, &[])?;
     let wish = Requirement::new(id.clone(), to.clone());
     let Some((place, position)) = lowest(&mut world, &wish)? else {
@@ -139,8 +138,7 @@ fn commanded(place: Place, position: Position) -> Addition {
 
 /// Moves every package to its newest version within what is asked for.
 fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
-    let request = without_lock(request);
-    let mut world = World::new(universe, &request).without_narrowing_upgrades();
+    let mut world = World::new(universe, request).without_narrowing_upgrades();
     let mut list = providers::complete(&mut world, &[])?;
     let had_providers = !providers::providing(&mut world, &list)?.is_empty();
     let change = loop {
@@ -158,7 +156,7 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
             };
         }
     };
-    let change = change.map_or_else(|| raise(universe, &request, None), Ok)?;
+    let change = change.map_or_else(|| raise(universe, request, None), Ok)?;
     // Who was there only as a provider may be asked for since, and who provides something now may have other bounds.
     let mut chosen = change.selection.packages.iter();
     let has_providers = chosen.any(|chosen| !chosen.requires.is_empty());

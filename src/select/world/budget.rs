@@ -11,7 +11,7 @@ use crate::select::node::{Node, Place};
 /// The steps that searches took, and how many they may take.
 #[derive(Debug)]
 pub(in crate::select) struct Budget {
-    effort: Effort,
+    pub(in crate::select) effort: Effort,
     most: usize,
     /// How often something was tried in vain because of a package.
     tried: FxHashMap<Place, usize>,
@@ -21,16 +21,6 @@ impl Budget {
     /// Allows this many steps.
     pub(super) fn new(most: usize) -> Self {
         Self { effort: Effort::default(), most, tried: FxHashMap::default() }
-    }
-
-    /// Begins a search, which has learned nothing.
-    pub(in crate::select) fn begin_search(&mut self) {
-        self.effort.begin();
-    }
-
-    /// Notes in how many conflicts a node was in the search that goes on.
-    pub(in crate::select) fn note_conflicts(&mut self, node: Node, conflicts: u32) {
-        self.effort.note(node, conflicts);
     }
 
     /// Counts one more choice of the search, and says how many steps there were.

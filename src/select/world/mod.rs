@@ -112,7 +112,7 @@ impl<'a> World<'a> {
 
     /// The requirement with a number.
     pub(super) fn requirement(&self, need: Need) -> &Arc<Requirement> {
-        self.packages.needs.requirement(need)
+        self.packages.requirement(need)
     }
 
     /// The package that a requirement asks for, or what stands for it, and the candidates that it accepts.

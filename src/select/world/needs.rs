@@ -33,17 +33,18 @@ pub(super) struct Needs {
     numbers: FxHashMap<Arc<Requirement>, Need>,
     /// The numbers by where requirements are in memory; most are shared by everyone who asks for the same.
     by_address: FxHashMap<usize, Need>,
-    met: Vec<Met>,
-    by_version: FxHashMap<(Place, Position), Rc<[Need]>>,
+    pub(super) met: Vec<Met>,
+    /// What versions require, as far as that was read.
+    pub(super) by_version: FxHashMap<(Place, Position), Rc<[Need]>>,
 }
 
 /// A requirement, and what is known of it.
 #[derive(Debug)]
-struct Met {
-    requirement: Arc<Requirement>,
+pub(super) struct Met {
+    pub(super) requirement: Arc<Requirement>,
     /// Whether the workspace itself has the package.
-    is_own: bool,
-    meaning: Option<Meaning>,
+    pub(super) is_own: bool,
+    pub(super) meaning: Option<Meaning>,
 }
 
 /// What a requirement means in the world as it is known.
@@ -76,50 +77,8 @@ impl Needs {
         need
     }
 
-    /// The requirement with a number.
-    pub(super) fn requirement(&self, need: Need) -> &Arc<Requirement> {
-        &self.met[need.0].requirement
-    }
-
-    /// Whether the workspace itself has the package.
-    pub(super) fn is_own(&self, need: Need) -> bool {
-        self.met[need.0].is_own
-    }
-
-    /// What a requirement means, if that was found out.
-    pub(super) fn meaning(&self, need: Need) -> Option<&Meaning> {
-        self.met[need.0].meaning.as_ref()
-    }
-
-    /// Remembers what a requirement means.
-    pub(super) fn learn(&mut self, need: Need, meaning: Meaning) {
-        self.met[need.0].meaning = Some(meaning);
-    }
-
-    /// Remembers the candidate that the minimal strategy takes a requirement for.
-    pub(super) fn learn_least(&mut self, need: Need, least: Option<Position>) {
-        if let Some(meaning) = &mut self.met[need.0].meaning {
-            meaning.least = Some(least);
-        }
-    }
-
     /// Forgets what requirements mean, because there are other candidates since.
     pub(super) fn forget_meanings(&mut self) {
         self.met.iter_mut().for_each(|met| met.meaning = None);
-    }
-
-    /// What a version requires, if that was read.
-    pub(super) fn of(&self, place: Place, position: Position) -> Option<&Rc<[Need]>> {
-        self.by_version.get(&(place, position))
-    }
-
-    /// Remembers what a version requires.
-    pub(super) fn set_of(&mut self, place: Place, position: Position, needs: Rc<[Need]>) {
-        self.by_version.insert((place, position), needs);
-    }
-
-    /// How many versions were looked at for what they require.
-    pub(super) fn versions_read(&self) -> usize {
-        self.by_version.len()
     }
 }

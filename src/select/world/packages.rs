@@ -73,7 +73,7 @@ impl<'a> Packages<'a> {
 
     /// How much was read.
     pub(in crate::select) fn statistics(&self) -> Statistics {
-        let versions_read = self.needs.versions_read();
+        let versions_read = self.needs.by_version.len();
         Statistics { packages_read: self.known.len(), versions_read }
     }
 
@@ -139,12 +139,12 @@ impl<'a> Packages<'a> {
 
     /// The requirement with a number.
     pub(in crate::select) fn requirement(&self, need: Need) -> &Arc<Requirement> {
-        self.needs.requirement(need)
+        &self.needs.met[need.0].requirement
     }
 
     /// Whether the workspace itself has what is used for the package that is asked for.
     pub(in crate::select) fn is_own(&self, need: Need) -> bool {
-        self.needs.is_own(need)
+        self.needs.met[need.0].is_own
     }
 
     /// The numbers of what a version requires.
@@ -153,7 +153,7 @@ impl<'a> Packages<'a> {
         place: Place,
         position: Position,
     ) -> Result<Rc<[Need]>, Unavailable> {
-        if let Some(known) = self.needs.of(place, position) {
+        if let Some(known) = self.needs.by_version.get(&(place, position)) {
             return Ok(Rc::clone(known));
         }
         let requirements = self.read_requirements(place, position)?;
@@ -162,7 +162,7 @@ impl<'a> Packages<'a> {
             known.unwrap_or_else(|| self.add_need(Arc::clone(requirement)))
         });
         let needs: Rc<[Need]> = needs.collect();
-        self.needs.set_of(place, position, Rc::clone(&needs));
+        self.needs.by_version.insert((place, position), Rc::clone(&needs));
         Ok(needs)
     }
 
@@ -203,17 +203,17 @@ impl<'a> Packages<'a> {
         &mut self,
         need: Need,
     ) -> Result<(Place, &PositionSet), Unavailable> {
-        if self.needs.meaning(need).is_none() {
-            let requirement = Arc::clone(self.needs.requirement(need));
+        if self.needs.met[need.0].meaning.is_none() {
+            let requirement = Arc::clone(self.requirement(need));
             let requirement =
                 self.replacements.instead(&requirement).map(Arc::new).unwrap_or(requirement);
             let place = self.find(&requirement.id)?;
             let inquiry = self.inquiry();
             let accepted = self.known[place.0].accepted(inquiry, &requirement)?;
             self.note_named(place);
-            self.needs.learn(need, Meaning { place, accepted, least: None });
+            self.needs.met[need.0].meaning = Some(Meaning { place, accepted, least: None });
         }
-        let meaning = self.needs.meaning(need).expect("was just found out");
+        let meaning = self.needs.met[need.0].meaning.as_ref().expect("was just found out");
         Ok((meaning.place, &meaning.accepted))
     }
 
@@ -235,12 +235,15 @@ impl<'a> Packages<'a> {
         find: impl FnOnce(&mut Self, &Requirement, Place) -> Result<Option<Position>, Unavailable>,
     ) -> Result<(Place, Option<Position>), Unavailable> {
         let (place, _) = self.meaning(need)?;
-        if let Some(known) = self.needs.meaning(need).and_then(|meaning| meaning.least) {
+        let known = self.needs.met[need.0].meaning.as_ref().and_then(|meaning| meaning.least);
+        if let Some(known) = known {
             return Ok((place, known));
         }
         let requirement = Arc::clone(self.requirement(need));
         let least = find(self, &requirement, place)?;
-        self.needs.learn_least(need, least);
+        if let Some(meaning) = &mut self.needs.met[need.0].meaning {
+            meaning.least = Some(least);
+        }
         Ok((place, least))
     }
 
