@@ -8,9 +8,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::guard::lock;
-use crate::index::Shared;
 use crate::index::error::PackageError;
 use crate::index::package::Package;
+use crate::index::shared::Shared;
 use crate::reference::PackageId;
 
 /// How many packages a run asks for at most, unless it is told otherwise.
@@ -26,7 +26,7 @@ impl Shared {
     /// The error of all packages from the first that is one too many.
     pub(super) fn too_many(&self, id: &PackageId) -> Arc<PackageError> {
         let error = self.first_too_many.get_or_init(|| {
-            let most = self.options.most;
+            let most = self.run.options.most;
             Arc::new(PackageError::TooMany { id: id.clone(), most, way: self.way_to(id) })
         });
         Arc::clone(error)

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use mu_provider::{SafeUrl, Soon};
 
 use crate::index::releases::{Position, Releases};
 use crate::index::routes::Route;
-use crate::index::universe::{Candidate, Level};
-use crate::index::{Index, Shared};
+use crate::index::shared::Shared;
+use crate::index::universe::Candidate;
 use crate::reference::PackageId;
 
 /// Less than this is read without another thread, if it is on this machine.
@@ -23,13 +23,6 @@ const MOST_GUESSES: usize = 4_096;
 
 /// After so many of them that are not there, no others are asked for.
 const MOST_IN_VAIN: usize = 32;
-
-/// Packages that were asked for because another may lead to them.
-#[derive(Debug, Default)]
-pub(super) struct Guesses {
-    made: AtomicUsize,
-    in_vain: AtomicUsize,
-}
 
 /// What has to be done for an answer about a package, as far as that is known.
 enum Distance {
@@ -44,30 +37,17 @@ enum Distance {
 /// What is known of a package's place without asking.
 type Registry = (String, SafeUrl);
 
-impl Index {
-    /// Asks for a level of the graph without waiting for the answers.
-    pub fn ask_ahead(&self, level: Level<'_>) {
-        match level {
-            Level::Releases(ids) => self.ask_for_releases(ids, true),
-            Level::Requirements(versions) => {
-                for (releases, position) in versions {
-                    self.ask_for_requirements(releases, *position);
-                }
-            }
-        }
-    }
-
+impl Shared {
     /// Asks for the releases of packages without waiting for the answers; `leads_on` says that what they depend on will be
     /// asked for, too.
-    pub fn ask_for_releases(&self, ids: &[PackageId], leads_on: bool) {
-        let shared = &self.shared;
+    pub(super) fn ask_for_releases(self: &Arc<Self>, ids: &[PackageId], leads_on: bool) {
         let (mut here, mut away) = (Vec::new(), Vec::new());
         let mut remembered: HashMap<Registry, Vec<(PackageId, Route)>> = HashMap::new();
         for id in ids {
-            if (shared.options.is_local)(id) || shared.is_known(id) {
+            if (self.run.options.is_local)(id) || self.is_known(id) {
                 continue;
             }
-            match shared.distance(id) {
+            match self.distance(id) {
                 Distance::Here => here.push(id.clone()),
                 Distance::Away => away.push(id.clone()),
                 Distance::Remembered(route) => {
@@ -76,46 +56,50 @@ impl Index {
                 }
             }
         }
-        shared.announce(&away, leads_on);
+        self.announce(&away, leads_on);
         // One alone is asked for at once by whoever needs it.
         if ids.len() == 1 {
             return;
         }
         for id in away {
-            shared.ask(id);
+            self.ask(id);
         }
         for packages in remembered.into_values() {
-            let shared = Arc::clone(shared);
-            self.shared.pool.run(move || shared.ask_for_changed(packages));
+            let shared = Arc::clone(self);
+            self.pool.run(move || shared.ask_for_changed(packages));
         }
         if here.len() >= MANY {
-            let shared = Arc::clone(shared);
-            self.shared.pool.run(move || shared.read_from_the_end(&here));
+            let shared = Arc::clone(self);
+            self.pool.run(move || shared.read_from_the_end(&here));
         }
     }
 
     /// Asks what a version requires, if somebody has to be asked for that.
-    fn ask_for_requirements(&self, releases: &Arc<Releases>, position: Position) {
-        let package = self.shared.loaded(releases.id());
+    pub(super) fn ask_for_requirements(
+        self: &Arc<Self>,
+        releases: &Arc<Releases>,
+        position: Position,
+    ) {
+        let package = self.loaded(releases.id());
         if package.is_some_and(|package| package.is_complete()) {
             return;
         }
-        let (shared, releases) = (Arc::clone(&self.shared), Arc::clone(releases));
-        self.shared.pool.run(move || {
+        let (shared, releases) = (Arc::clone(self), Arc::clone(releases));
+        self.pool.run(move || {
             // A failure is remembered with the answer, and met by whoever really needs it.
             if let Ok(package) = shared.package(releases.id()) {
-                drop(package.requirements(&shared, Candidate::Release(position)));
+                drop(package.requirements(&*shared, Candidate::Release(position)));
             }
         });
     }
 
     /// Reads the lines of versions from the last on, for whoever needs them from the first on; only if there are many.
-    pub fn read_lines_ahead(&self, versions: Vec<(PackageId, Position)>) {
+    pub(super) fn read_lines(self: &Arc<Self>, versions: Vec<(PackageId, Position)>) {
         if versions.len() < MANY {
             return;
         }
-        let shared = Arc::clone(&self.shared);
-        self.shared.pool.run(move || {
+        let shared = Arc::clone(self);
+        self.pool.run(move || {
             for (id, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(id) else { continue };
                 // There the two have met.
@@ -126,9 +110,7 @@ impl Index {
             }
         });
     }
-}
 
-impl Shared {
     /// Asks for a package by the next thread that is free.
     fn ask(self: &Arc<Self>, id: PackageId) {
         let shared = Arc::clone(self);
@@ -149,10 +131,10 @@ impl Shared {
     }
 
     fn is_unchanged(&self, Route { provider, location }: &Route) -> bool {
-        let cache = self.cache(provider.name(), &location.root).ok();
+        let cache = self.caches.of(provider.name(), &location.root).ok();
         let validator = cache.and_then(|cache| cache.validator(&location.path));
         validator.is_some_and(|validator| {
-            provider.is_unchanged(location, &validator, &*self.options.progress)
+            provider.is_unchanged(location, &validator, self.run.progress())
         })
     }
 
@@ -164,11 +146,11 @@ impl Shared {
 
     fn distance(&self, id: &PackageId) -> Distance {
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-        let Some(route) = self.routes.known(id, &known) else { return Distance::Away };
-        let cache = self.cache(route.provider.name(), &route.location.root).ok();
+        let Some(route) = self.run.routes.known(id, &known) else { return Distance::Away };
+        let cache = self.caches.of(route.provider.name(), &route.location.root).ok();
         match cache.and_then(|cache| cache.times(&route.location.path)) {
             None => Distance::Away,
-            Some((checked, max_age)) if self.is_fresh(checked, max_age) => Distance::Here,
+            Some((checked, max_age)) if self.run.is_fresh(checked, max_age) => Distance::Here,
             Some(_) => Distance::Remembered(route),
         }
     }
@@ -203,7 +185,7 @@ impl Shared {
             });
             if is_its_own
                 && !self.is_known(&id)
-                && !(self.options.is_local)(&id)
+                && !(self.run.options.is_local)(&id)
                 && self.guesses.made.fetch_add(1, Ordering::Relaxed) < MOST_GUESSES
             {
                 let shared = Arc::clone(&shared);

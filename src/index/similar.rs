@@ -5,7 +5,7 @@
 use mu_provider::catalog::Query;
 
 use crate::guard::lock;
-use crate::index::Shared;
+use crate::index::shared::Shared;
 use crate::reference::PackageId;
 
 /// More names than this are not compared with one that is not there.
@@ -23,10 +23,7 @@ impl Shared {
 
     fn find_similar(&self, id: &PackageId) -> Vec<PackageId> {
         let base = id.base();
-        let cached = lock(&self.caches)
-            .values()
-            .flatten()
-            .filter_map(|(_, cache)| cache.get()?.as_ref().ok().cloned())
+        let cached = (self.caches.all().iter())
             .flat_map(|cache| {
                 // What was asked for in vain is remembered too.
                 let is_there =
@@ -43,7 +40,7 @@ impl Shared {
     /// The packages that the registry of `id` lists, if it lists any; of a registry that only answers questions, those with
     /// the same last part of the name.
     fn listed(&self, id: &PackageId) -> Vec<PackageId> {
-        let places = self.routes.registries(&self.options.defaults.base);
+        let places = self.run.routes.registries(&self.run.options.defaults.base);
         let serving = places
             .into_iter()
             .filter(|(prefix, _)| id.as_str().starts_with(prefix.as_str()))
@@ -51,7 +48,7 @@ impl Shared {
         let Some((prefix, Ok(route))) = serving else { return Vec::new() };
         let search = |words: &str| {
             let query = Query::new(words, MOST_LISTED);
-            let found = route.provider.search(&route.location, &query, &*self.options.progress);
+            let found = route.provider.search(&route.location, &query, self.run.progress());
             found.ok().flatten().unwrap_or_default()
         };
         let mut hits = search("");

@@ -220,3 +220,10 @@ pub struct Unavailable {
     /// What the provider, or the cache, said.
     pub source: Box<dyn Error + Send + Sync>,
 }
+
+impl Unavailable {
+    /// Says that something about a package could not be found out, and why.
+    pub(super) fn new(id: &PackageId, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { id: id.clone(), source: source.into() }
+    }
+}

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use mu_provider::{Dependency, Found, Release};
 
-use crate::index::cache::{Head, Label, Line, Lines, Needs};
+use crate::index::cache::{Fetched, Head, Label, Learned, Line, Lines, Listing};
 use crate::index::releases::{Details, Entry, Upgrade, plain};
 use crate::index::universe::Requirement;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
 
-/// Sorts the lines of a listing into heads, ascending by version; what is no version comes last.
-pub(super) fn heads(found: &Found) -> Vec<Head> {
-    let mut sorted: Vec<(Option<Version>, Head)> = line_ranges(&found.lines)
+/// Sorts the lines of a listing, ascending by version; what is no version comes last.
+pub(super) fn fetched(found: &Found) -> Vec<Fetched> {
+    let mut sorted: Vec<(Option<Version>, Fetched)> = line_ranges(&found.lines)
         .filter_map(|range| {
             let release: Release = serde_json::from_slice(found.lines.get(range.clone())?).ok()?;
             let version = version_of(&release, found.location.lenient);
@@ -24,11 +24,10 @@ pub(super) fn heads(found: &Found) -> Vec<Head> {
                 composite: is_composite(&release),
                 detailed: has_details(&release),
                 published: release.published.as_deref().and_then(seconds),
-                needs: needs(release.dependencies),
                 commit: release.commit.map(String::into_boxed_str),
                 line: Line::fetched(range),
             };
-            Some((version, head))
+            Some((version, Fetched { head, needs: needs(release.dependencies) }))
         })
         .collect();
     // Stable, so that of two lines for one version the first stays first.
@@ -37,7 +36,13 @@ pub(super) fn heads(found: &Found) -> Vec<Head> {
         (left, right) => right.is_some().cmp(&left.is_some()),
     });
     sorted.dedup_by(|(later, _), (first, _)| later.is_some() && later == first);
-    sorted.into_iter().map(|(_, head)| head).collect()
+    sorted.into_iter().map(|(_, fetched)| fetched).collect()
+}
+
+/// What a listing says whose lines are `fetched`, as it is remembered.
+pub(super) fn learned(checked: i64, found: &Found, fetched: &[Fetched]) -> Learned {
+    let (validator, lines) = (found.validator.as_deref(), (fetched, &*found.lines));
+    Learned::listed(checked, found.max_age, validator, &found.location, lines)
 }
 
 /// A version in short, if nothing is lost by that.
@@ -47,13 +52,12 @@ pub(super) fn label(version: Option<&Version>) -> Label {
 }
 
 /// The references of dependencies that are nothing else.
-fn needs(dependencies: Option<Vec<Dependency>>) -> Needs {
-    let Some(dependencies) = dependencies else { return Needs::Unread };
-    let references = dependencies.into_iter().map(|dependency| match dependency {
+fn needs(dependencies: Option<Vec<Dependency>>) -> Option<Vec<String>> {
+    let references = dependencies?.into_iter().map(|dependency| match dependency {
         Dependency::Reference(reference) => Some(reference),
         Dependency::Detailed(_) => None,
     });
-    references.collect::<Option<_>>().map_or(Needs::Unread, Needs::References)
+    references.collect()
 }
 
 fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
@@ -75,13 +79,14 @@ pub(super) fn release(lines: &Lines, line: Line) -> Result<Release, serde_json::
 
 /// What selection sees of the listing's versions: the heads up to the first that is none. When they were published is left
 /// out unless it matters.
-pub(super) fn entries(id: &PackageId, heads: &[Head], lines: &Lines, dated: bool) -> Vec<Entry> {
-    let entries = heads.iter().map_while(|head| {
+pub(super) fn entries(id: &PackageId, listing: &Listing, dated: bool) -> Vec<Entry> {
+    let entries = listing.heads().map_while(|head| {
+        let details = || Arc::new(details_at(id, &listing.lines, head.line));
         Some(Entry {
-            version: parse_head(head)?,
+            version: parse_head(&head)?,
             published: head.published.filter(|_| dated),
             commit: head.commit.as_deref().map(Arc::from),
-            details: head.detailed.then(|| Arc::new(details_at(id, lines, head.line))),
+            details: head.detailed.then(details),
         })
     });
     entries.collect()
@@ -253,12 +258,13 @@ mod tests {
              {\"tags\":[\"main\"],\"commit\":\"c0ffee\"}\n{\"version\":\"1.2.0\"}\n{\"version\":\"1.0.0\",\
              \"published\":\"1970-01-01T00:00:07Z\"}",
         );
-        let heads = heads(&found);
+        let listing = learned(0, &found, &fetched(&found)).record.listing.expect("is there");
+        let heads: Vec<Head> = listing.heads().collect();
         let versions: Vec<String> = heads.iter().map(|head| head.version.to_string()).collect();
         assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
         assert_eq!(heads[0].published, Some(7));
         let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
-        let entries = entries(&id, &heads, &Lines::fetched(found.lines), false);
+        let entries = entries(&id, &listing, false);
         assert_eq!(entries.len(), 3);
         let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());
         assert_eq!(yanked.as_deref(), Some("bad"));

@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 /// Changes with every change of the layout; a file with another one is ignored and replaced.
-pub(super) const MAGIC: &[u8; 8] = b"muindex4";
+pub(super) const MAGIC: &[u8; 8] = b"muindex5";
 
 /// A record, whole.
 pub(super) const WHOLE: u8 = 0;

@@ -5,9 +5,9 @@ use std::path::Path;
 use mu_provider::{Dependency, Release};
 
 use super::Package;
-use crate::index::Shared;
 use crate::index::error::PackageError;
 use crate::index::releases::Position;
+use crate::index::run::Surroundings;
 use crate::manifest::error_at_dependency;
 use crate::manifest::source::SourceError;
 use crate::reference::ReferenceError;
@@ -27,7 +27,7 @@ impl Package {
     /// The error of a dependency on a folder that only its author has.
     pub(super) fn no_folder(
         &self,
-        shared: &Shared,
+        around: &dyn Surroundings,
         about: About<'_>,
         dependency: &Dependency,
         folder: &str,
@@ -44,7 +44,7 @@ impl Package {
         };
         let message = format!("the folder `{folder}` {why}");
         let (id, version) = (self.id().clone(), about.version.to_owned());
-        match self.in_file(shared, about, dependency, &message) {
+        match self.in_file(around, about, dependency, &message) {
             Some(source) => {
                 let source = source.help(format!("its author has to {remedy}"));
                 PackageError::DependencyInFile { id, version, source }
@@ -56,13 +56,13 @@ impl Package {
     /// The error of a dependency that cannot be read.
     pub(super) fn no_reference(
         &self,
-        shared: &Shared,
+        around: &dyn Surroundings,
         about: About<'_>,
         dependency: &Dependency,
         source: ReferenceError,
     ) -> PackageError {
         let (id, version) = (self.id().clone(), about.version.to_owned());
-        match self.in_file(shared, about, dependency, &source.to_string()) {
+        match self.in_file(around, about, dependency, &source.to_string()) {
             Some(source) => PackageError::DependencyInFile { id, version, source },
             None => PackageError::Dependency { id, version, source },
         }
@@ -71,7 +71,7 @@ impl Package {
     /// An error about a dependency, at its place in the index line or the manifest that it is from.
     fn in_file(
         &self,
-        shared: &Shared,
+        around: &dyn Surroundings,
         about: About<'_>,
         dependency: &Dependency,
         message: &str,
@@ -79,12 +79,12 @@ impl Package {
         let reference = dependency.reference();
         if about.release.dependencies.is_some() {
             let lines = self.lines.as_ref()?;
-            let line = lines.read(self.held.line(lines, about.line?)?).ok()?;
+            let line = lines.read(self.table.line(lines, about.line? as usize)?).ok()?;
             let text = std::str::from_utf8(&line).ok()?;
             let error = error_at_dependency(Path::new("line.json"), text, reference, message)?;
             return Some(error.with_path(format!("index line of {} {}", self.id(), about.version)));
         }
-        let progress = &*shared.options.progress;
+        let progress = around.run().progress();
         let location = &self.route.location;
         let file = self.route.provider.manifest(location, about.release, progress).ok()??;
         error_at_dependency(&self.shown(&file), &file.text, reference, message)

@@ -4,7 +4,7 @@
 
 use super::Package;
 use crate::guard::lock;
-use crate::index::Shared;
+use crate::index::run::Surroundings;
 use crate::reference::PackageId;
 
 impl Package {
@@ -22,7 +22,7 @@ impl Package {
     /// tell it no more than `left` are looked into, and taken from that.
     pub(in crate::index) fn known_requirements(
         &self,
-        shared: &Shared,
+        around: &dyn Surroundings,
         left: &mut u32,
     ) -> Vec<PackageId> {
         let slots: Vec<_> = lock(&self.requirements).values().cloned().collect();
@@ -30,7 +30,7 @@ impl Package {
         let looked_into = self.releases.len().min(*left);
         *left -= looked_into;
         let newest_first = (0..self.releases.len()).rev().take(looked_into as usize);
-        let plain = newest_first.filter_map(|position| self.plain(shared, position));
+        let plain = newest_first.filter_map(|position| self.plain(around, position));
         let mut ids = Vec::new();
         for requirements in settled.chain(plain) {
             ids.extend(requirements.iter().map(|requirement| requirement.id.clone()));

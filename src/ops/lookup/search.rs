@@ -200,7 +200,7 @@ fn filtered(
     packages: Vec<FoundPackage>,
 ) -> Vec<FoundPackage> {
     let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
-    session.index().ask_for_releases(&ids, false);
+    session.index().ask_for_releases(&ids);
     let newest = |package: FoundPackage| {
         let releases = match session.index().published(&package.id) {
             Ok(releases) => releases,

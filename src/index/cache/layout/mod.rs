@@ -1,40 +1,26 @@
 //! How a record is written, so that a package's versions and what they need are read without reading their lines.
 //!
-//! The near part has the texts, each once; then what is known of each version, a few bytes long; then the lines of
-//! versions that have details, which everybody looks at. The far part has all other lines. Numbers are seven bits a byte,
-//! the lowest first; a text is said by where it begins among the texts and how long it is.
-//!
-//! Where all versions are plain ones, what is known of them is a table with rows of one length, of which nobody need read
-//! but what is wanted; then come their dependencies, and which of them have details.
+//! The near part has the texts, each once; then the table of what is known of each version; then the lines of versions that
+//! have details, which everybody looks at. The far part has all other lines.
 
+mod bytes;
 mod table;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use mu_provider::{Location, SafeUrl};
-use rustc_hash::FxHashMap;
 
+use self::bytes::{Reader, Writer, put_number};
 pub(in crate::index) use self::table::Table;
-use self::table::is_plain;
-use crate::index::cache::listing::{Far, Head, Heads, Label, Line, Lines, Listing, Needs, Record};
+use crate::index::cache::lines::{Far, Lines};
+use crate::index::cache::record::{Fetched, Learned, Listing, Record};
 
 const VALIDATOR: u8 = 1;
 const LISTING: u8 = 2;
 const FOLDER: u8 = 4;
 const INSECURE: u8 = 8;
 const LENIENT: u8 = 16;
-const TABLE: u8 = 32;
-
-const COMPOSITE: u8 = 1;
-const DETAILED: u8 = 2;
-const PUBLISHED: u8 = 4;
-const COMMIT: u8 = 8;
-const PLAIN: u8 = 16;
-const NEEDS: u8 = 32;
-
-/// No head is shorter.
-const SHORTEST: usize = 4;
 
 /// A record as it is written.
 #[derive(Debug, Clone, Default)]
@@ -44,15 +30,20 @@ pub(super) struct Written {
 }
 
 /// When something was asked, and for how long that is fresh; every record begins so.
-pub(super) fn times(checked: i64, max_age: u32) -> Vec<u8> {
+fn put_times(checked: i64, max_age: u32) -> Vec<u8> {
     let mut out = checked.to_le_bytes().to_vec();
     out.extend_from_slice(&max_age.to_le_bytes());
     out
 }
 
+/// Reads when something was asked, and for how long that is fresh.
+pub(super) fn times(bytes: &[u8]) -> Option<(i64, u32)> {
+    Reader::new(bytes, 0..bytes.len())?.times()
+}
+
 /// That a record is as it was, but for its times and its validator.
 pub(super) fn encode_unchanged(record: &Record) -> Vec<u8> {
-    let mut out = times(record.checked, record.max_age);
+    let mut out = put_times(record.checked, record.max_age);
     if let Some(validator) = &record.validator {
         out.push(VALIDATOR);
         out.extend_from_slice(validator.as_bytes());
@@ -62,7 +53,7 @@ pub(super) fn encode_unchanged(record: &Record) -> Vec<u8> {
 
 /// Reads what [`encode_unchanged`] wrote: times and validator.
 pub(super) fn decode_unchanged(bytes: &[u8]) -> Option<(i64, u32, Option<String>)> {
-    let mut reader = Reader::new(bytes);
+    let mut reader = Reader::new(bytes, 0..bytes.len())?;
     let (checked, max_age) = reader.times()?;
     let validator = match reader.rest() {
         [] => None,
@@ -72,49 +63,67 @@ pub(super) fn decode_unchanged(bytes: &[u8]) -> Option<(i64, u32, Option<String>
     Some((checked, max_age, validator))
 }
 
-/// Writes a record; `None` where a line of it cannot be read any more.
-pub(super) fn encode(record: &Record) -> Option<Written> {
-    let mut writer = Writer::default();
-    let mut flags = 0;
-    if let Some(validator) = &record.validator {
-        flags |= VALIDATOR;
-        writer.text(validator);
-    }
-    let (mut near, mut far) = (Vec::new(), Vec::new());
-    match &record.listing {
-        None => {
-            writer.number(record.tried.len() as u64);
-            record.tried.iter().for_each(|tried| writer.text(tried));
+impl Learned {
+    /// That a registry lists `lines`, whose heads are ascending by version, and last those that are no version.
+    pub(in crate::index) fn listed(
+        checked: i64,
+        max_age: u32,
+        validator: Option<&str>,
+        location: &Location,
+        lines: (&[Fetched], &[u8]),
+    ) -> Self {
+        let mut writer = Writer::default();
+        validator.iter().for_each(|text| writer.text(text));
+        let flags = LISTING | writer.location(location);
+        let (mut near, mut far) = (Vec::new(), Vec::new());
+        let (fetched, bytes) = lines;
+        writer.number(fetched.len() as u64);
+        writer.table(fetched);
+        for Fetched { head, .. } in fetched {
+            let part = if head.detailed { &mut near } else { &mut far };
+            part.extend_from_slice(bytes.get(head.line.range()).unwrap_or_default());
         }
-        Some(listing) => {
-            flags |= LISTING | writer.location(&listing.location);
-            let heads = listing.heads.each(&listing.lines);
-            writer.number(heads.len() as u64);
-            if is_plain(&heads) {
-                flags |= TABLE;
-                writer.table(&heads, &listing.lines);
-            } else {
-                heads.iter().for_each(|head| writer.head(head, &listing.lines));
-            }
-            for head in &*heads {
-                let lines = if head.detailed { &mut near } else { &mut far };
-                lines.extend_from_slice(&listing.lines.read(head.line).ok()?);
-            }
-        }
+        let whole = whole(checked, max_age, validator, flags, &writer, &near);
+        Self::written(whole, far, &location.root)
     }
-    let mut whole = times(record.checked, record.max_age);
-    whole.push(flags);
+
+    /// That a registry has no such package, which was looked for in these places; its `root` is of no account.
+    pub(in crate::index) fn absent(checked: i64, tried: &[String], root: &SafeUrl) -> Self {
+        let mut writer = Writer::default();
+        writer.number(tried.len() as u64);
+        tried.iter().for_each(|tried| writer.text(tried));
+        Self::written(whole(checked, 0, None, 0, &writer, &[]), Vec::new(), root)
+    }
+
+    fn written(near: Vec<u8>, far: Vec<u8>, root: &SafeUrl) -> Self {
+        let written = Written { near: Arc::new(near), far: Arc::new(far) };
+        let far = Far::Bytes(Arc::clone(&written.far));
+        let record = decode(&written.near, 0..written.near.len(), far, root);
+        Self { record: record.expect("what was written a moment ago can be read"), written }
+    }
+}
+
+/// The near part of a record.
+fn whole(
+    checked: i64,
+    max_age: u32,
+    validator: Option<&str>,
+    flags: u8,
+    writer: &Writer,
+    near: &[u8],
+) -> Vec<u8> {
+    let mut whole = put_times(checked, max_age);
+    whole.push(flags | if validator.is_some() { VALIDATOR } else { 0 });
     put_number(&mut whole, writer.texts.len() as u64);
     whole.extend_from_slice(&writer.texts);
     whole.extend_from_slice(&writer.rest);
-    whole.extend_from_slice(&near);
-    Some(Written { near: Arc::new(whole), far: Arc::new(far) })
+    whole.extend_from_slice(near);
+    whole
 }
 
 /// Reads the validator of a record.
 pub(super) fn decode_validator(bytes: &[u8]) -> Option<String> {
-    let mut reader = Reader::new(bytes);
-    Some(reader.beginning()?.1?.to_owned())
+    Some(Reader::new(bytes, 0..bytes.len())?.beginning()?.validator?.to_owned())
 }
 
 /// Reads the record that is at `place` in `near`; packages are most likely below `root`.
@@ -125,12 +134,11 @@ pub(super) fn decode(
     root: &SafeUrl,
 ) -> Option<Record> {
     let end = place.end;
-    let mut reader = Reader { bytes: near.get(..end)?, at: place.start };
-    let (checked, max_age) = reader.times()?;
-    reader.at = place.start;
-    let (flags, validator, texts_at) = reader.beginning()?;
-    let validator = validator.map(str::to_owned);
+    let mut reader = Reader::new(near, place)?;
+    let Beginning { times: (checked, max_age), flags, validator, texts: texts_at } =
+        reader.beginning()?;
     let texts = near.get(texts_at.clone())?;
+    let validator = validator.map(str::to_owned);
     let mut record = Record { checked, max_age, validator, listing: None, tried: Vec::new() };
     if flags & LISTING == 0 {
         for _ in 0..reader.number()? {
@@ -140,205 +148,38 @@ pub(super) fn decode(
     }
     let location = reader.location(texts, flags, root)?;
     let count = usize::try_from(reader.number()?).ok()?;
-    let mut heads = match flags & TABLE {
-        0 => Heads::Each(reader.heads(count, texts)?),
-        _ => Heads::Table(reader.table(count)?),
-    };
+    let mut table = reader.table(count, texts_at, texts)?;
     // What is left are near lines, one after the other.
-    let mut line_begin = u32::try_from(reader.at).ok()?;
-    let mut place = |line: &mut Line| {
-        line.start = line_begin;
-        line_begin = line_begin.checked_add(line.length)?;
-        Some(())
-    };
-    match &mut heads {
-        Heads::Each(heads) => {
-            let mut detailed = heads.iter_mut().filter(|head| head.detailed);
-            detailed.try_for_each(|head| place(&mut head.line))?;
-        }
-        Heads::Table(table) => table.detailed.iter_mut().try_for_each(|(_, line)| place(line))?,
+    let mut begin = u32::try_from(reader.at).ok()?;
+    for line in table.near_lines() {
+        line.start = begin;
+        begin = begin.checked_add(line.length)?;
     }
-    if line_begin as usize != end {
+    if begin as usize != end {
         return None;
     }
-    let lines = Lines { near: Arc::clone(near), texts: texts_at, far };
-    record.listing = Some(Listing { location, heads, lines });
+    let lines = Lines { near: Arc::clone(near), far };
+    record.listing = Some(Listing { location, table, lines });
     Some(record)
 }
 
-/// Collects texts, each once, and what refers to them.
-#[derive(Default)]
-struct Writer {
-    texts: Vec<u8>,
-    known: FxHashMap<Box<str>, usize>,
-    rest: Vec<u8>,
-}
-
-impl Writer {
-    fn number(&mut self, number: u64) {
-        put_number(&mut self.rest, number);
-    }
-
-    fn place_of(&mut self, text: &str) -> u64 {
-        if let Some(&known) = self.known.get(text) {
-            return known as u64;
-        }
-        let place = self.texts.len();
-        self.texts.extend_from_slice(text.as_bytes());
-        self.known.insert(text.into(), place);
-        place as u64
-    }
-
-    fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
-        let place = self.place_of(text);
-        self.number(place);
-    }
-
-    fn optional_text(&mut self, text: Option<&str>) {
-        let Some(text) = text else { return self.number(0) };
-        self.number(text.len() as u64 + 1);
-        let place = self.place_of(text);
-        self.number(place);
-    }
-
-    fn location(&mut self, location: &Location) -> u8 {
-        self.text(location.root.as_url().as_str());
-        self.text(&location.path);
-        if let Some(folder) = &location.folder {
-            self.text(folder);
-        }
-        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        flag(location.folder.is_some(), FOLDER)
-            | flag(location.insecure, INSECURE)
-            | flag(location.lenient, LENIENT)
-    }
-
-    /// How it is written what a version depends on, if that is known.
-    fn needs(&mut self, head: &Head, lines: &Lines) -> Option<Vec<u8>> {
-        let needs: Vec<(&str, Option<&str>)> = match &head.needs {
-            Needs::Unread => return None,
-            Needs::At(at) => lines.needs(at)?,
-            Needs::References(references) => {
-                references.iter().map(|text| split_reference(text)).collect()
-            }
-        };
-        let before = std::mem::take(&mut self.rest);
-        for (place, version) in needs {
-            self.text(place);
-            self.optional_text(version);
-        }
-        Some(std::mem::replace(&mut self.rest, before))
-    }
-
-    fn head(&mut self, head: &Head, lines: &Lines) {
-        let needs = self.needs(head, lines);
-        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        self.rest.push(
-            flag(head.composite, COMPOSITE)
-                | flag(head.detailed, DETAILED)
-                | flag(head.published.is_some(), PUBLISHED)
-                | flag(head.commit.is_some(), COMMIT)
-                | flag(matches!(head.version, Label::Plain(_)), PLAIN)
-                | flag(needs.is_some(), NEEDS),
-        );
-        match &head.version {
-            Label::Plain(numbers) => {
-                numbers.iter().for_each(|&number| self.number(u64::from(number)));
-            }
-            Label::Text(text) => self.text(text),
-        }
-        if let Some(published) = head.published {
-            self.rest.extend_from_slice(&published.to_le_bytes());
-        }
-        if let Some(commit) = &head.commit {
-            self.text(commit);
-        }
-        self.number(u64::from(head.line.length));
-        if let Some(needs) = needs {
-            self.number(needs.len() as u64);
-            self.rest.extend_from_slice(&needs);
-        }
-    }
-}
-
-/// A reference, split where its version begins.
-fn split_reference(text: &str) -> (&str, Option<&str>) {
-    text.split_once('#').map_or((text, None), |(place, version)| (place, Some(version)))
-}
-
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Reads what was written; everything gives `None` where the bytes make no sense.
-pub(super) struct Reader<'bytes> {
-    bytes: &'bytes [u8],
-    at: usize,
+/// What every record begins with.
+struct Beginning<'bytes> {
+    times: (i64, u32),
+    flags: u8,
+    validator: Option<&'bytes str>,
+    /// Where its texts are.
+    texts: Range<usize>,
 }
 
 impl<'bytes> Reader<'bytes> {
-    pub(super) fn new(bytes: &'bytes [u8]) -> Self {
-        Self { bytes, at: 0 }
-    }
-
-    pub(super) fn is_at_end(&self) -> bool {
-        self.at >= self.bytes.len()
-    }
-
-    fn rest(&self) -> &'bytes [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
-    }
-
-    fn take(&mut self, count: usize) -> Option<&'bytes [u8]> {
-        let end = self.at.checked_add(count)?;
-        let taken = self.bytes.get(self.at..end)?;
-        self.at = end;
-        Some(taken)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let byte = *self.bytes.get(self.at)?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let first = self.byte()?;
-        if first < 0x80 {
-            return Some(u64::from(first));
-        }
-        let mut number = u64::from(first & 0x7f);
-        for shift in (7..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    fn small(&mut self) -> Option<u32> {
-        u32::try_from(self.number()?).ok()
-    }
-
-    fn long(&mut self) -> Option<i64> {
-        Some(i64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    pub(super) fn times(&mut self) -> Option<(i64, u32)> {
+    fn times(&mut self) -> Option<(i64, u32)> {
         let checked = self.long()?;
         Some((checked, u32::from_le_bytes(self.take(4)?.try_into().ok()?)))
     }
 
-    /// What every record begins with: its flags, its validator, and where its texts are.
-    fn beginning(&mut self) -> Option<(u8, Option<&'bytes str>, Range<usize>)> {
-        self.times()?;
+    fn beginning(&mut self) -> Option<Beginning<'bytes>> {
+        let times = self.times()?;
         let flags = self.byte()?;
         let length = usize::try_from(self.number()?).ok()?;
         let begin = self.at;
@@ -347,28 +188,7 @@ impl<'bytes> Reader<'bytes> {
             0 => None,
             _ => Some(self.text(texts)?),
         };
-        Some((flags, validator, begin..begin + length))
-    }
-
-    pub(super) fn text<'texts>(&mut self, texts: &'texts [u8]) -> Option<&'texts str> {
-        let length = self.number()?;
-        self.text_of(length, texts)
-    }
-
-    pub(super) fn optional_text<'texts>(
-        &mut self,
-        texts: &'texts [u8],
-    ) -> Option<Option<&'texts str>> {
-        match self.number()? {
-            0 => Some(None),
-            length => Some(Some(self.text_of(length - 1, texts)?)),
-        }
-    }
-
-    fn text_of<'texts>(&mut self, length: u64, texts: &'texts [u8]) -> Option<&'texts str> {
-        let start = usize::try_from(self.number()?).ok()?;
-        let end = start.checked_add(usize::try_from(length).ok()?)?;
-        std::str::from_utf8(texts.get(start..end)?).ok()
+        Some(Beginning { times, flags, validator, texts: begin..begin + length })
     }
 
     fn location(&mut self, texts: &[u8], flags: u8, likely: &SafeUrl) -> Option<Location> {
@@ -386,50 +206,18 @@ impl<'bytes> Reader<'bytes> {
             dated: false,
         })
     }
+}
 
-    /// Reads heads, but for where their near lines begin.
-    fn heads(&mut self, count: usize, texts: &[u8]) -> Option<Vec<Head>> {
-        let mut heads = Vec::with_capacity(count.min(self.rest().len() / SHORTEST));
-        let mut far_end = 0u32;
-        for _ in 0..count {
-            let mut head = self.head(texts)?;
-            if head.line.is_far {
-                head.line.start = far_end;
-                far_end = far_end.checked_add(head.line.length)?;
-            }
-            heads.push(head);
+impl Writer {
+    fn location(&mut self, location: &Location) -> u8 {
+        self.text(location.root.as_url().as_str());
+        self.text(&location.path);
+        if let Some(folder) = &location.folder {
+            self.text(folder);
         }
-        Some(heads)
-    }
-
-    /// Reads a head, but for where its line begins.
-    fn head(&mut self, texts: &[u8]) -> Option<Head> {
-        let flags = self.byte()?;
-        let has = |flag: u8| flags & flag != 0;
-        let version = if has(PLAIN) {
-            Label::Plain([self.small()?, self.small()?, self.small()?])
-        } else {
-            Label::Text(self.text(texts)?.into())
-        };
-        let published = if has(PUBLISHED) { Some(self.long()?) } else { None };
-        let commit = if has(COMMIT) { Some(self.text(texts)?.into()) } else { None };
-        let line = Line { start: 0, length: self.small()?, is_far: !has(DETAILED) };
-        let needs = if has(NEEDS) {
-            let length = usize::try_from(self.number()?).ok()?;
-            let start = u32::try_from(self.at).ok()?;
-            self.take(length)?;
-            Needs::At(start..u32::try_from(self.at).ok()?)
-        } else {
-            Needs::Unread
-        };
-        Some(Head {
-            version,
-            composite: has(COMPOSITE),
-            detailed: has(DETAILED),
-            published,
-            commit,
-            line,
-            needs,
-        })
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        flag(location.folder.is_some(), FOLDER)
+            | flag(location.insecure, INSECURE)
+            | flag(location.lenient, LENIENT)
     }
 }

@@ -1,32 +1,63 @@
-//! The heads of plain versions as a table: rows of one length, of which nobody need read but what is wanted; then their
-//! dependencies, and which of them have details.
-//!
-//! Anything else than three small numbers, a time and a line is a head of its own, and none of this table's business.
+//! What is known of the lines of a listing, as a table: rows of one length, of which nobody need read but what is wanted; then
+//! their dependencies, which of them have details, and what few of them have that a row has no room for.
 
 use std::ops::Range;
 
-use super::{Reader, Writer};
-use crate::index::cache::listing::{Head, Label, Line, Lines, Needs};
+use super::bytes::{Reader, Writer};
+use crate::index::cache::head::{Head, Label};
+use crate::index::cache::lines::{Line, Lines};
+use crate::index::cache::record::Fetched;
 
-/// The heads of plain versions, ascending, which but for the versions stay as they lie in the cache.
-#[derive(Debug, Clone)]
+/// In what a row has no room for: that the version is a text.
+const TEXT: u8 = 1;
+const COMPOSITE: u8 = 2;
+const COMMIT: u8 = 4;
+const PUBLISHED: u8 = 8;
+
+/// What is known of the lines of a listing, which but for the versions stays as it lies in the cache.
+#[derive(Debug, Clone, Default)]
 pub(in crate::index) struct Table {
-    /// How many there are.
-    pub(in crate::index) count: usize,
     /// Whether it is told of all without their lines what they depend on.
     pub(in crate::index) is_told: bool,
-    /// The three numbers of each, for whoever takes them first.
-    pub(in crate::index) versions: Vec<[u32; 3]>,
+    /// The three numbers of each version; zeros for what is none, or more than that.
+    pub(in crate::index) numbers: Vec<[u32; 3]>,
     /// The lines that hold more than a version, its time and its dependencies, by position, ascending.
     pub(in crate::index) detailed: Vec<(u32, Line)>,
+    /// Ascending by position.
+    odd: Vec<Odd>,
+    count: usize,
     /// Where the rows begin.
     rows: usize,
     /// Where the dependencies begin.
-    needs: u32,
+    needs: usize,
+    /// Where the texts are that these say.
+    texts: Range<usize>,
+}
+
+/// What a row has no room for.
+#[derive(Debug, Clone)]
+struct Odd {
+    position: u32,
+    /// If the row does not have it.
+    version: Option<Box<str>>,
+    composite: bool,
+    commit: Option<Box<str>>,
+    /// If the row does not have it.
+    published: Option<i64>,
 }
 
 impl Table {
-    /// Where the line of a version is; nothing of a position that there is not.
+    /// How many lines there are.
+    pub(in crate::index) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether every line is a version of three numbers, and no commit; then they are ascending.
+    pub(in crate::index) fn is_plain(&self) -> bool {
+        self.odd.is_empty()
+    }
+
+    /// Where a line is; nothing of a position that there is not.
     pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Option<Line> {
         let detailed = self.detailed.binary_search_by_key(&position, |(at, _)| *at as usize);
         if let Some((_, line)) = detailed.ok().and_then(|found| self.detailed.get(found)) {
@@ -37,16 +68,51 @@ impl Table {
         Some(Line { start, length, is_far: true })
     }
 
-    /// Where the dependencies of a version are, for [`Lines::needs`]; `None` if only its line can tell.
-    pub(in crate::index) fn needs(&self, lines: &Lines, position: usize) -> Option<Range<u32>> {
-        let row = self.row(lines, position)?;
+    /// The references that a version depends on, each split where its version begins; `None` if only its line can tell, or the
+    /// cache is damaged there.
+    pub(in crate::index) fn needs<'lines>(
+        &self,
+        lines: &'lines Lines,
+        position: usize,
+    ) -> Option<Vec<(&'lines str, Option<&'lines str>)>> {
+        let row = self.row(lines, position).filter(|row| row.has_needs)?;
         let start = self.before(lines, position).map_or(0, |row| row.needs_end);
-        row.has_needs.then(|| self.needs + start..self.needs + row.needs_end)
+        let texts = lines.near.get(self.texts.clone())?;
+        let place = self.needs + start as usize..self.needs + row.needs_end as usize;
+        let mut reader = Reader::new(&lines.near, place)?;
+        let mut needs = Vec::new();
+        while !reader.is_at_end() {
+            needs.push((reader.text(texts)?, reader.optional_text(texts)?));
+        }
+        Some(needs)
     }
 
-    /// When a version was published, in seconds since 1970.
+    /// When a version was published, in seconds since 1970, if its row has that.
     pub(in crate::index) fn published(&self, lines: &Lines, position: usize) -> Option<i64> {
         Some(i64::from(self.row(lines, position)?.published)).filter(|&published| published != 0)
+    }
+
+    /// All that is known of a line.
+    pub(in crate::index) fn head(&self, lines: &Lines, position: usize) -> Option<Head> {
+        let odd = self.odd.binary_search_by_key(&position, |odd| odd.position as usize);
+        let odd = odd.ok().and_then(|found| self.odd.get(found));
+        let line = self.line(lines, position)?;
+        let numbers = Label::Plain(self.row(lines, position)?.version);
+        Some(Head {
+            version: odd.and_then(|odd| odd.version.clone()).map_or(numbers, Label::Text),
+            composite: odd.is_some_and(|odd| odd.composite),
+            detailed: !line.is_far,
+            published: odd
+                .and_then(|odd| odd.published)
+                .or_else(|| self.published(lines, position)),
+            commit: odd.and_then(|odd| odd.commit.clone()),
+            line,
+        })
+    }
+
+    /// The near lines, in the order in which they lie.
+    pub(super) fn near_lines(&mut self) -> impl Iterator<Item = &mut Line> {
+        self.detailed.iter_mut().map(|(_, line)| line)
     }
 
     fn before(&self, lines: &Lines, position: usize) -> Option<Row> {
@@ -58,72 +124,124 @@ impl Table {
         let row = lines.near.get(start..start + Row::LENGTH)?;
         (position < self.count).then(|| Row::read(row)).flatten()
     }
-
-    pub(in crate::index::cache) fn head(&self, lines: &Lines, position: usize) -> Option<Head> {
-        let line = self.line(lines, position)?;
-        Some(Head {
-            version: Label::Plain(self.row(lines, position)?.version),
-            composite: false,
-            detailed: !line.is_far,
-            published: self.published(lines, position),
-            commit: None,
-            line,
-            needs: self.needs(lines, position).map_or(Needs::Unread, Needs::At),
-        })
-    }
 }
 
 impl Writer {
-    /// The heads of plain versions.
-    pub(super) fn table(&mut self, heads: &[Head], lines: &Lines) {
+    /// What is known of lines.
+    pub(super) fn table(&mut self, fetched: &[Fetched]) {
         let (mut needs, mut far_end) = (Vec::new(), 0);
-        for head in heads {
-            let known = self.needs(head, lines);
-            needs.extend_from_slice(known.as_deref().unwrap_or_default());
+        for Fetched { head, needs: own } in fetched {
+            if let Some(own) = own {
+                needs.extend_from_slice(&self.needs(own));
+            }
             far_end += if head.detailed { 0 } else { head.line.length };
             let row = Row {
-                version: head.version.plain().unwrap_or_default(),
-                published: head.published.and_then(|at| u32::try_from(at).ok()).unwrap_or_default(),
+                version: numbers(head).unwrap_or_default(),
+                published: short_time(head).unwrap_or_default(),
                 far_end,
                 needs_end: i32::try_from(needs.len())
                     .expect("a listing is under 2 GiB")
                     .unsigned_abs(),
-                has_needs: known.is_some(),
+                has_needs: own.is_some(),
             };
             row.write(&mut self.rest);
         }
         self.rest.extend_from_slice(&needs);
-        let detailed = || heads.iter().enumerate().filter(|(_, head)| head.detailed);
+        let heads = || (0..).zip(fetched.iter().map(|fetched| &fetched.head));
+        let detailed = || heads().filter(|(_, head)| head.detailed);
         self.number(detailed().count() as u64);
         for (position, head) in detailed() {
-            self.number(position as u64);
+            self.number(position);
             self.number(u64::from(head.line.length));
         }
+        let odd = || heads().filter(|(_, head)| oddity(head) != 0);
+        self.number(odd().count() as u64);
+        for (position, head) in odd() {
+            self.odd(position, head);
+        }
     }
+
+    fn odd(&mut self, position: u64, head: &Head) {
+        self.number(position);
+        self.rest.push(oddity(head));
+        if numbers(head).is_none() {
+            self.text(&head.version.to_string());
+        }
+        if let Some(commit) = &head.commit {
+            self.text(commit);
+        }
+        if let Some(published) = head.published.filter(|_| short_time(head).is_none()) {
+            self.rest.extend_from_slice(&published.to_le_bytes());
+        }
+    }
+
+    /// How it is written what a version depends on.
+    fn needs(&mut self, references: &[String]) -> Vec<u8> {
+        let before = std::mem::take(&mut self.rest);
+        for reference in references {
+            match reference.split_once('#') {
+                None => {
+                    self.text(reference);
+                    self.optional_text(None);
+                }
+                Some((place, version)) => {
+                    self.text(place);
+                    self.optional_text(Some(version));
+                }
+            }
+        }
+        std::mem::replace(&mut self.rest, before)
+    }
+}
+
+/// The version of a head, if a row has room for it.
+fn numbers(head: &Head) -> Option<[u32; 3]> {
+    match head.version {
+        Label::Plain(numbers) => {
+            numbers.iter().all(|&number| number <= u32::from(u16::MAX)).then_some(numbers)
+        }
+        Label::Text(_) => None,
+    }
+}
+
+/// When a head was published, if a row has room for it.
+fn short_time(head: &Head) -> Option<u32> {
+    u32::try_from(head.published?).ok().filter(|&at| at != 0)
+}
+
+/// What a row has no room for in a head.
+fn oddity(head: &Head) -> u8 {
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    flag(numbers(head).is_none(), TEXT)
+        | flag(head.composite, COMPOSITE)
+        | flag(head.commit.is_some(), COMMIT)
+        | flag(head.published.is_some() && short_time(head).is_none(), PUBLISHED)
 }
 
 impl Reader<'_> {
     /// Reads a table, but for where its near lines begin.
-    pub(super) fn table(&mut self, count: usize) -> Option<Table> {
+    pub(super) fn table(
+        &mut self,
+        count: usize,
+        texts_at: Range<usize>,
+        texts: &[u8],
+    ) -> Option<Table> {
         let rows = self.at;
-        let mut versions: Vec<[u32; 3]> = Vec::new();
+        let mut numbers = Vec::new();
         let (mut far_end, mut needs_end, mut is_told) = (0, 0, true);
         let all = self.take(count.checked_mul(Row::LENGTH)?)?;
-        versions.reserve_exact(count);
+        numbers.reserve_exact(count);
         for row in all.chunks_exact(Row::LENGTH) {
             let row = Row::read(row)?;
-            let is_behind = versions.last().is_none_or(|last| *last < row.version);
-            if !is_behind || row.far_end < far_end || row.needs_end < needs_end {
+            if row.far_end < far_end || row.needs_end < needs_end {
                 return None;
             }
             (far_end, needs_end) = (row.far_end, row.needs_end);
             is_told &= row.has_needs;
-            versions.push(row.version);
+            numbers.push(row.version);
         }
-        let needs = u32::try_from(self.at).ok()?;
+        let needs = self.at;
         self.take(needs_end as usize)?;
-        // Where they end is a place that is told in the same way.
-        u32::try_from(self.at).ok()?;
         let mut detailed: Vec<(u32, Line)> = Vec::new();
         for _ in 0..self.number()? {
             let position = self.small()?;
@@ -133,23 +251,41 @@ impl Reader<'_> {
             }
             detailed.push((position, Line { start: 0, length: self.small()?, is_far: false }));
         }
-        Some(Table { count, is_told, versions, detailed, rows, needs })
+        let mut odd: Vec<Odd> = Vec::new();
+        for _ in 0..self.number()? {
+            let one = self.odd(texts)?;
+            let is_behind = odd.last().is_none_or(|last| last.position < one.position);
+            if !is_behind || one.position as usize >= count {
+                return None;
+            }
+            odd.push(one);
+        }
+        // Plain versions are found by halves.
+        let is_fine = !odd.is_empty() || numbers.is_sorted_by(|one, other| one < other);
+        is_fine.then_some(Table {
+            is_told,
+            numbers,
+            detailed,
+            odd,
+            count,
+            rows,
+            needs,
+            texts: texts_at,
+        })
     }
-}
 
-/// Whether heads can be written as a table.
-pub(super) fn is_plain(heads: &[Head]) -> bool {
-    let fits = |head: &Head| {
-        let numbers = head.version.plain();
-        numbers.is_some_and(|numbers| numbers.iter().all(|&number| number <= u32::from(u16::MAX)))
-            && !head.composite
-            && head.commit.is_none()
-            && head.published.is_none_or(|at| u32::try_from(at).is_ok_and(|at| at != 0))
-    };
-    let numbers = |head: &Head| head.version.plain();
-    !heads.is_empty()
-        && heads.iter().all(fits)
-        && heads.is_sorted_by(|one, two| numbers(one) < numbers(two))
+    fn odd(&mut self, texts: &[u8]) -> Option<Odd> {
+        let position = self.small()?;
+        let flags = self.byte()?;
+        let has = |flag: u8| flags & flag != 0;
+        Some(Odd {
+            position,
+            version: if has(TEXT) { Some(self.text(texts)?.into()) } else { None },
+            composite: has(COMPOSITE),
+            commit: if has(COMMIT) { Some(self.text(texts)?.into()) } else { None },
+            published: if has(PUBLISHED) { Some(self.long()?) } else { None },
+        })
+    }
 }
 
 /// A row of a table.

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 
 use crate::guard::lock;
+use crate::index::commits::AskedCommits;
 use crate::index::universe::Requirement;
-use crate::index::wanted::Wanted;
 use crate::reference::{Base, PackageId, Reference, VersionSpec};
 
 /// Longer references are not remembered.
@@ -19,7 +19,7 @@ const LONGEST: usize = 1_000;
 
 /// The plain references that were met in this run.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Met>);
+pub(super) struct PlainReferences(Mutex<Met>);
 
 #[derive(Debug, Default)]
 struct Met {
@@ -45,13 +45,13 @@ struct Specs {
     all: Vec<VersionSpec>,
 }
 
-impl Known {
+impl PlainReferences {
     /// What references ask for, each split where its version begins; `None` if one of them is not plain.
     pub(super) fn requirements(
         &self,
         base: &Base,
         references: &[(&str, Option<&str>)],
-        wanted: &Wanted,
+        commits: &AskedCommits,
     ) -> Option<Arc<[Arc<Requirement>]>> {
         let mut met = lock(&self.0);
         let Met { places, packages, specs, requirements } = &mut *met;
@@ -75,7 +75,7 @@ impl Known {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => {
                     let spec = specs.all.get(spec)?;
-                    unknown.insert(packages.get_mut(package)?.requirement(spec, wanted))
+                    unknown.insert(packages.get_mut(package)?.requirement(spec, commits))
                 }
             };
             all.push(Arc::clone(requirement));
@@ -86,10 +86,10 @@ impl Known {
 
 impl Package {
     /// What asks for it in this way, after noting that something does.
-    fn requirement(&mut self, spec: &VersionSpec, wanted: &Wanted) -> Arc<Requirement> {
+    fn requirement(&mut self, spec: &VersionSpec, commits: &AskedCommits) -> Arc<Requirement> {
         let is_commit = matches!(spec, VersionSpec::Commit(_));
         if !self.is_wanted || is_commit {
-            wanted.note(&self.id, spec);
+            commits.note(&self.id, spec);
             self.is_wanted |= !is_commit;
         }
         Arc::new(Requirement::new(self.id.clone(), spec.clone()))
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn plain_references_are_what_they_are_read_as() {
         let base = PackageId::parse("acme.co/a/b").expect("is an id").base();
-        let known = Known::default();
+        let known = PlainReferences::default();
         for (place, expected) in [
             ("aws/ec2", Some("acme.co/aws/ec2")),
             ("hub.mu.com/ec2", Some("hub.mu.com/ec2")),
@@ -139,24 +139,27 @@ mod tests {
             ("aws//ec2", None),
         ] {
             for version in [Some("^1.2"), None] {
-                let wanted = Wanted::default();
+                let wanted = AskedCommits::default();
                 let found = known.requirements(&base, &[(place, version)], &wanted);
                 let id = |found: Arc<[Arc<Requirement>]>| found[0].id.to_string();
                 assert_eq!(found.map(id).as_deref(), expected, "{place}");
             }
         }
-        assert_eq!(known.requirements(&base, &[("aws/ec2", Some("^"))], &Wanted::default()), None);
+        assert_eq!(
+            known.requirements(&base, &[("aws/ec2", Some("^"))], &AskedCommits::default()),
+            None
+        );
     }
 
     #[test]
     fn what_is_wanted_of_a_package_is_noted() {
         let base = Base::default();
-        let (known, wanted) = (Known::default(), Wanted::default());
+        let (known, wanted) = (PlainReferences::default(), AskedCommits::default());
         let commit = "a".repeat(40);
         let id = PackageId::parse("hub.mu.com/aws/ec2").expect("is an id");
         known.requirements(&base, &[("aws/ec2", Some(&commit))], &wanted).expect("is plain");
-        assert_eq!(wanted.commits_alone(&id), Some(vec![commit]));
+        assert_eq!(wanted.alone(&id), Some(vec![commit]));
         known.requirements(&base, &[("aws/ec2", Some("^1"))], &wanted).expect("is plain");
-        assert_eq!(wanted.commits_alone(&id), None);
+        assert_eq!(wanted.alone(&id), None);
     }
 }

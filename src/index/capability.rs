@@ -5,10 +5,12 @@ use std::sync::Arc;
 use mu_provider::{ErrorKind, SafeUrl};
 
 use crate::guard::lock;
-use crate::index::cache::Record;
+use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
+use crate::index::load::Answer;
 use crate::index::routes::Route;
-use crate::index::{Answer, Shared, wire};
+use crate::index::shared::Shared;
+use crate::index::wire;
 use crate::manifest::Capability;
 use crate::reference::PackageId;
 
@@ -27,7 +29,7 @@ impl Shared {
             return Ok(Arc::from([]));
         }
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-        let route = self.routes.find(near, &known, &*self.options.progress)?;
+        let route = self.run.routes.find(near, &known, self.run.progress())?;
         let Some(prefix) = near.as_str().strip_suffix(route.location.path.as_str()) else {
             return Ok(Arc::from([]));
         };
@@ -40,8 +42,7 @@ impl Shared {
         let record = self.list_providers(&route, capability)?;
         let listing = record.listing.iter();
         let names = listing.flat_map(|listing| {
-            let heads = listing.heads.each(&listing.lines).into_owned();
-            let lines = heads.into_iter().map(|head| wire::release(&listing.lines, head.line));
+            let lines = listing.heads().map(|head| wire::release(&listing.lines, head.line));
             lines.filter_map(|line| Some(line.ok()?.name))
         });
         let ids: Arc<[PackageId]> =
@@ -51,24 +52,28 @@ impl Shared {
     }
 
     fn list_providers(&self, route: &Route, capability: &str) -> Result<Record, PackageError> {
-        let cache = self.cache(route.provider.name(), &route.location.root)?;
+        let cache = self.caches.of(route.provider.name(), &route.location.root);
+        let cache = cache.map_err(PackageError::Cache)?;
         // No package has such a name.
         let name = format!("capability:{capability}");
         let mut remembered = cache.find(&name);
-        let is_fresh = |record: &mut Record| self.is_fresh(record.checked, record.max_age);
+        let is_fresh = |record: &mut Record| self.run.is_fresh(record.checked, record.max_age);
         if let Some(record) = remembered.take_if(is_fresh) {
             return Ok(record);
         }
         let validator = remembered.as_ref().and_then(|record| record.validator.as_deref());
-        let progress = &*self.options.progress;
+        let progress = self.run.progress();
         let answer = route.provider.providers(&route.location, capability, validator, progress);
         let listing = match answer {
             // What cannot be asked lists nothing; who provides it anyway still counts.
-            Err(error) if error.kind() == ErrorKind::Offline => return Ok(self.nothing()),
+            Err(error) if error.kind() == ErrorKind::Offline => {
+                let root = &route.location.root;
+                return Ok(Learned::absent(self.run.options.now, &[], root).record);
+            }
             answer => answer?,
         };
         Ok(match self.answer(route, listing, remembered.as_ref())? {
-            Answer::New(record) => cache.put(&name, record),
+            Answer::New(learned) => cache.put(&name, learned),
             Answer::Unchanged(record) => {
                 cache.touch(&name, &record);
                 record

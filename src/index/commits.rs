@@ -11,36 +11,36 @@ use crate::reference::{PackageId, VersionSpec};
 
 /// What is asked of each package.
 #[derive(Debug, Default)]
-pub(super) struct Wanted(Mutex<HashMap<PackageId, Asked>>);
+pub(super) struct AskedCommits(Mutex<HashMap<PackageId, Commits>>);
 
 #[derive(Debug)]
-enum Asked {
+enum Commits {
     /// These commits, and nothing else.
-    Commits(BTreeSet<String>),
+    These(BTreeSet<String>),
     /// Something that only a list of versions can answer.
-    Versions,
+    AndMore,
 }
 
-impl Wanted {
+impl AskedCommits {
     /// Remembers that `spec` is asked of `id`.
     pub(super) fn note(&self, id: &PackageId, spec: &VersionSpec) {
         let mut wanted = lock(&self.0);
-        let asked = wanted.entry(id.clone()).or_insert_with(|| Asked::Commits(BTreeSet::new()));
+        let asked = wanted.entry(id.clone()).or_insert_with(|| Commits::These(BTreeSet::new()));
         match (spec, asked) {
             (VersionSpec::Commit(commit), asked) if commit.is_full() => {
-                if let Asked::Commits(commits) = asked {
+                if let Commits::These(commits) = asked {
                     commits.insert(commit.as_str().to_ascii_lowercase());
                 }
             }
-            (_, asked) => *asked = Asked::Versions,
+            (_, asked) => *asked = Commits::AndMore,
         }
     }
 
     /// The commits that are asked of `id`, if nothing else is.
-    pub(super) fn commits_alone(&self, id: &PackageId) -> Option<Vec<String>> {
+    pub(super) fn alone(&self, id: &PackageId) -> Option<Vec<String>> {
         match lock(&self.0).get(id)? {
-            Asked::Commits(commits) => Some(commits.iter().cloned().collect()),
-            Asked::Versions => None,
+            Commits::These(commits) => Some(commits.iter().cloned().collect()),
+            Commits::AndMore => None,
         }
     }
 }
@@ -51,17 +51,17 @@ mod tests {
 
     #[test]
     fn commits_are_alone_until_anything_else_is_asked() {
-        let wanted = Wanted::default();
+        let wanted = AskedCommits::default();
         let id = PackageId::parse("example.com/a").expect("is an id");
         let note = |text: &str| wanted.note(&id, &VersionSpec::parse(text).expect("is a version"));
-        assert_eq!(wanted.commits_alone(&id), None);
+        assert_eq!(wanted.alone(&id), None);
         let (one, two) = ("a".repeat(40), "b".repeat(40));
         note(&one);
         note(&two.to_ascii_uppercase());
-        assert_eq!(wanted.commits_alone(&id), Some(vec![one.clone(), two]));
+        assert_eq!(wanted.alone(&id), Some(vec![one.clone(), two]));
         note("aaaaaaa");
-        assert_eq!(wanted.commits_alone(&id), None);
+        assert_eq!(wanted.alone(&id), None);
         note(&one);
-        assert_eq!(wanted.commits_alone(&id), None);
+        assert_eq!(wanted.alone(&id), None);
     }
 }

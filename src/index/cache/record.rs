@@ -1,0 +1,55 @@
+//! What a registry said about one package, as it comes out of the cache.
+
+use mu_provider::Location;
+
+use super::head::Head;
+use super::layout::{Table, Written};
+use super::lines::Lines;
+
+/// What a registry said about one package.
+#[derive(Debug, Clone)]
+pub(in crate::index) struct Record {
+    /// When it was asked, in seconds since 1970.
+    pub(in crate::index) checked: i64,
+    /// For how many seconds it need not be asked again.
+    pub(in crate::index) max_age: u32,
+    /// What to send to ask whether anything changed.
+    pub(in crate::index) validator: Option<String>,
+    /// The package's releases; `None` if it has no such package.
+    pub(in crate::index) listing: Option<Listing>,
+    /// Where it was looked for, if it has no such package.
+    pub(in crate::index) tried: Vec<String>,
+}
+
+/// A package's releases.
+#[derive(Debug, Clone)]
+pub(in crate::index) struct Listing {
+    /// Where the package really is.
+    pub(in crate::index) location: Location,
+    /// What is known of each line: ascending by version, and last those that are no version.
+    pub(in crate::index) table: Table,
+    /// What the table's lines are in.
+    pub(in crate::index) lines: Lines,
+}
+
+/// What a registry said just now: as it is written into the cache, and as it comes out of that.
+#[derive(Debug)]
+pub(in crate::index) struct Learned {
+    pub(in crate::index) record: Record,
+    pub(super) written: Written,
+}
+
+/// A line that was just fetched.
+#[derive(Debug, Clone)]
+pub(in crate::index) struct Fetched {
+    pub(in crate::index) head: Head,
+    /// The references that it depends on; `None` if it depends on anything else, or only the manifest can tell.
+    pub(in crate::index) needs: Option<Vec<String>>,
+}
+
+impl Listing {
+    /// What is known of each line.
+    pub(in crate::index) fn heads(&self) -> impl Iterator<Item = Head> {
+        (0..self.table.len()).filter_map(|position| self.table.head(&self.lines, position))
+    }
+}

@@ -1,0 +1,230 @@
+//! What goes into a cache and comes out of it, whole, cut off, and damaged.
+
+use mu_provider::Location;
+
+use super::*;
+
+fn fetched(lines: &[&str], is_plain: bool) -> Vec<Fetched> {
+    let mut start = 0;
+    let fetched = lines.iter().enumerate().map(|(index, line)| {
+        start += line.len();
+        let plain = Label::Plain([1, index as u32, 0]);
+        let is_odd = index == 3 && !is_plain;
+        let references = ["aws/ec2#^1", "acme.co/x", "aws/ec2#"].map(str::to_owned);
+        let head = Head {
+            version: if is_odd { Label::Text("1.3.0-rc.1".into()) } else { plain },
+            composite: is_odd,
+            detailed: index == 1,
+            published: (index == 0).then_some(7),
+            commit: (index == 2 && !is_plain).then(|| "c0ffee".into()),
+            line: Line::fetched(start - line.len()..start),
+        };
+        let needs = match index {
+            0 => None,
+            1 => Some(Vec::new()),
+            _ => Some(references.to_vec()),
+        };
+        Fetched { head, needs }
+    });
+    fetched.collect()
+}
+
+fn location() -> Location {
+    let root = SafeUrl::parse("https://hub.example/mu/").expect("is a URL");
+    Location::new(root, "aws/ec2")
+}
+
+fn learned(lines: &[&str], fetched: &[Fetched]) -> Learned {
+    let bytes = lines.concat().into_bytes();
+    Learned::listed(5, 60, Some("\"etag\""), &location(), (fetched, &bytes))
+}
+
+fn record(lines: &[&str]) -> Learned {
+    learned(lines, &fetched(lines, false))
+}
+
+fn texts(listing: &Listing) -> Vec<String> {
+    let text = |head: Head| {
+        let line = listing.lines.read(head.line).expect("is there");
+        String::from_utf8_lossy(&line).into_owned()
+    };
+    listing.heads().map(text).collect()
+}
+
+fn lines(cache: &Cache, name: &str) -> Option<Vec<String>> {
+    cache.find(name)?.listing.as_ref().map(texts)
+}
+
+#[test]
+fn a_record_comes_out_as_it_went_in() {
+    let lines = ["{1}", "{22}", "{333}", "{4444}"];
+    for is_plain in [false, true] {
+        comes_out(&lines, is_plain);
+    }
+}
+
+fn comes_out(lines: &[&str], is_plain: bool) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cache = open(&folder);
+    let before = fetched(lines, is_plain);
+    let check = |after: &Record| {
+        assert_eq!((after.checked, after.max_age), (5, 60));
+        assert_eq!(after.validator.as_deref(), Some("\"etag\""));
+        let after = after.listing.as_ref().expect("has releases");
+        assert_eq!(after.table.is_plain(), is_plain);
+        assert_eq!(texts(after), lines);
+        assert_eq!(after.location, location());
+        let known = |head: &Head| {
+            let Head { version, composite, detailed, published, commit, .. } = head.clone();
+            (version, composite, detailed, published, commit)
+        };
+        let heads: Vec<_> = after.heads().map(|head| known(&head)).collect();
+        let expected: Vec<_> = before.iter().map(|fetched| known(&fetched.head)).collect();
+        assert_eq!(heads, expected);
+        let needs = |position| after.table.needs(&after.lines, position);
+        let found: Vec<_> = (0..lines.len()).map(needs).collect();
+        let all = vec![("aws/ec2", Some("^1")), ("acme.co/x", None), ("aws/ec2", Some(""))];
+        assert_eq!(found, [None, Some(Vec::new()), Some(all.clone()), Some(all)]);
+    };
+    check(&cache.put("a", learned(lines, &before)));
+    cache.save().expect("saves");
+    let cache = open(&folder);
+    check(&cache.find("a").expect("is there"));
+    assert_eq!(cache.validator("a").as_deref(), Some("\"etag\""));
+}
+
+#[test]
+fn versions_and_times_that_are_too_large_for_a_row_come_out_as_they_went_in() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let lines = ["{1}", "{22}", "{333}"];
+    let mut fetched = fetched(&lines, true);
+    fetched[1].head.published = Some(-7);
+    fetched[2].head.published = Some(1 << 40);
+    fetched[2].head.version = Label::Plain([1, 70_000, 0]);
+    let cache = open(&folder);
+    cache.put("a", learned(&lines, &fetched));
+    cache.save().expect("saves");
+    let found = open(&folder).find("a").and_then(|record| record.listing).expect("is there");
+    let heads: Vec<_> =
+        found.heads().map(|head| (head.version.to_string(), head.published)).collect();
+    let expected = [("1.0.0", Some(7)), ("1.1.0", Some(-7)), ("1.70000.0", Some(1 << 40))];
+    assert_eq!(heads, expected.map(|(version, at)| (version.to_owned(), at)));
+}
+
+#[test]
+fn whatever_the_bytes_are_nothing_breaks() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let lines = ["{1}", "{22}", "{333}", "{4444}"];
+    for is_plain in [false, true] {
+        survives(&folder, learned(&lines, &fetched(&lines, is_plain)));
+    }
+}
+
+fn survives(folder: &tempfile::TempDir, before: Learned) {
+    let cache = open(folder);
+    cache.put("a", before);
+    cache.save().expect("saves");
+    let cache = open(folder);
+    cache.touch("a", &record(&[]).record);
+    cache.save().expect("saves");
+    let whole = std::fs::read(&cache.path).expect("reads");
+    for at in 0..whole.len() {
+        for byte in [0, 1, 0x7f, 0x80, 0xff, whole[at] ^ 1] {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            std::fs::write(&cache.path, &bytes).expect("writes");
+            let cache = open(folder);
+            cache.times("a");
+            cache.validator("a");
+            let Some(listing) = cache.find("a").and_then(|record| record.listing) else {
+                continue;
+            };
+            for (position, head) in listing.heads().enumerate() {
+                let _ = listing.lines.read(head.line);
+                listing.table.needs(&listing.lines, position);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_small_changes_become_one_segment() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for index in 0..MOST_SEGMENTS * 2 {
+        let cache = open(&folder);
+        cache.put(&format!("package-{index}"), record(&["{1}"]));
+        cache.save().expect("saves");
+    }
+    let cache = open(&folder);
+    assert_eq!(cache.names().count(), MOST_SEGMENTS * 2);
+    let file = File::open(&cache.path).expect("is there");
+    assert!(Near::read(&file).expect("reads").segments <= MOST_SEGMENTS);
+    assert_eq!(lines(&cache, "package-0"), Some(vec!["{1}".to_owned()]));
+}
+
+fn open(folder: &tempfile::TempDir) -> Cache {
+    Cache::open(folder.path(), "hub", &location().root).expect("opens")
+}
+
+#[test]
+fn remembers_what_is_not_there() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cache = open(&folder);
+    let tried = ["x".to_owned()];
+    cache.put("a", Learned::absent(5, &tried, &location().root));
+    cache.save().expect("saves");
+    let found = open(&folder).find("a").expect("is there");
+    assert!(found.listing.is_none());
+    assert_eq!(found.tried, tried);
+}
+
+#[test]
+fn finds_what_was_saved_and_the_newest_of_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cache = open(&folder);
+    cache.put("a", record(&["{1}", "{22}", "{333}"]));
+    cache.put("b", record(&["{b}"]));
+    cache.save().expect("saves");
+    let cache = open(&folder);
+    assert_eq!(lines(&cache, "a"), Some(["{1}", "{22}", "{333}"].map(String::from).to_vec()));
+    cache.put("a", record(&["{new}"]));
+    let renewed = Some("renewed".to_owned());
+    let unchanged = record(&[]).record;
+    cache.touch("b", &Record { checked: 99, max_age: 10, validator: renewed, ..unchanged });
+    cache.save().expect("saves");
+    let cache = open(&folder);
+    assert_eq!(lines(&cache, "a"), Some(vec!["{new}".to_owned()]));
+    let b = cache.find("b").expect("is there");
+    assert_eq!((b.checked, b.max_age, b.validator.as_deref()), (99, 10, Some("renewed")));
+    assert!(cache.find("c").is_none());
+}
+
+#[test]
+fn a_file_that_was_cut_anywhere_is_still_a_cache() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let cache = open(&folder);
+    cache.put("a", record(&["{1}"]));
+    cache.put("b", record(&["{2}"]));
+    cache.save().expect("saves");
+    let whole = std::fs::read(&cache.path).expect("reads");
+    for length in 0..whole.len() {
+        std::fs::write(&cache.path, &whole[..length]).expect("writes");
+        let cut = open(&folder);
+        cut.put("c", record(&["{3}"]));
+        cut.save().expect("saves");
+        assert_eq!(lines(&open(&folder), "c"), Some(vec!["{3}".to_owned()]), "{length}");
+    }
+}
+
+#[test]
+fn does_not_grow_for_ever() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let long = "x".repeat(10_000);
+    for _ in 0..50 {
+        let cache = open(&folder);
+        cache.put("a", record(&[&long]));
+        cache.save().expect("saves");
+    }
+    let size = std::fs::metadata(&open(&folder).path).expect("is there").len();
+    assert!(size < 100_000, "{size}");
+}

@@ -1,0 +1,133 @@
+//! Asks for one package: out of the cache, from its registry, or of what is installed.
+
+use std::sync::atomic::Ordering;
+
+use mu_provider::{Found, Listing, SafeUrl};
+
+use crate::index::cache::{Learned, Record};
+use crate::index::error::PackageError;
+use crate::index::package::Package;
+use crate::index::routes::Route;
+use crate::index::shared::Shared;
+use crate::index::wire;
+use crate::reference::PackageId;
+
+/// What a provider answered.
+pub(super) enum Answer {
+    New(Learned),
+    Unchanged(Record),
+}
+
+impl Shared {
+    /// The package as its registry lists it; as far as it is installed, where nobody may be asked.
+    pub(super) fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
+        match self.load_from_registry(id) {
+            Err(error) if error.is_offline() && self.uses_installed.load(Ordering::SeqCst) => {
+                self.installed(id).ok_or(error)
+            }
+            result => result,
+        }
+    }
+
+    /// The package as far as it is installed, if its lines say all of it.
+    fn installed(&self, id: &PackageId) -> Option<Package> {
+        let releases = (self.run.options.installed)(id);
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        let route = self.run.routes.presumed(id, &known)?;
+        // A commit is more than a pack tells.
+        if releases.is_empty() || !route.provider.lines_are_complete() {
+            return None;
+        }
+        let mut lines = Vec::new();
+        for release in releases {
+            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
+            lines.push(b'\n');
+        }
+        let location = route.location.clone();
+        let found = Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() };
+        Some(Package::installed(id, route, self.learned(&found).record))
+    }
+
+    fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        let route = self.run.routes.find(id, &known, self.run.progress())?;
+        if route.provider.is_folder() {
+            return self.load_folder(id, route);
+        }
+        let cache = self.caches.of(route.provider.name(), &route.location.root);
+        let cache = cache.map_err(PackageError::Cache)?;
+        let name = route.location.path.clone();
+        let mut remembered = cache.find(&name);
+        let is_fresh = |record: &mut Record| self.run.is_fresh(record.checked, record.max_age);
+        if let Some(record) = remembered.take_if(is_fresh) {
+            return Ok(Package::new(id, route, record));
+        }
+        if let Some(record) = self.recall(id, &route, remembered.as_ref()) {
+            return Ok(Package::recalled(id, route, record));
+        }
+        let validator = remembered.as_ref().and_then(|record| record.validator.as_deref());
+        let listing = route.provider.list(&route.location, validator, self.run.progress())?;
+        if let Listing::Found(found) = &listing {
+            self.follow(id, &route, &found.leads_to);
+        }
+        let record = match self.answer(&route, listing, remembered.as_ref())? {
+            Answer::New(learned) => cache.put(&name, learned),
+            Answer::Unchanged(record) => {
+                let known = remembered.and_then(|known| known.validator);
+                // A place that always wants to be asked will be; the time of asking is of no use then.
+                if record.max_age > 0 || record.validator != known {
+                    cache.touch(&name, &record);
+                }
+                record
+            }
+        };
+        Ok(Package::new(id, route, record))
+    }
+
+    /// A folder on this machine is looked at in every run.
+    fn load_folder(&self, id: &PackageId, route: Route) -> Result<Package, PackageError> {
+        match route.provider.list(&route.location, None, self.run.progress())? {
+            Listing::Found(found) => Package::in_folder(self, id, route, &found),
+            listing => match self.answer(&route, listing, None)? {
+                Answer::New(Learned { record, .. }) | Answer::Unchanged(record) => {
+                    Ok(Package::new(id, route, record))
+                }
+            },
+        }
+    }
+
+    /// What is known of a package without asking, if that answers all that is asked of it.
+    fn recall(&self, id: &PackageId, route: &Route, remembered: Option<&Record>) -> Option<Record> {
+        let commits = self.run.commits.alone(id)?;
+        let found = route.provider.recall(&route.location, &commits, self.run.progress())?;
+        let listed = remembered.filter(|record| record.listing.is_some());
+        Some(listed.cloned().unwrap_or_else(|| self.learned(&found).record))
+    }
+
+    fn learned(&self, found: &Found) -> Learned {
+        wire::learned(self.run.options.now, found, &wire::fetched(found))
+    }
+
+    /// What came of asking, given what is remembered.
+    pub(super) fn answer(
+        &self,
+        route: &Route,
+        listing: Listing,
+        remembered: Option<&Record>,
+    ) -> Result<Answer, PackageError> {
+        let checked = self.run.options.now;
+        Ok(match (listing, remembered) {
+            (Listing::Unchanged { max_age, validator }, Some(record)) => {
+                let validator = validator.or_else(|| record.validator.clone());
+                Answer::Unchanged(Record { checked, max_age, validator, ..record.clone() })
+            }
+            (Listing::Unchanged { .. }, None) => {
+                return Err(PackageError::Unasked(route.location.describe()));
+            }
+            (Listing::Absent { tried }, _) => {
+                Answer::New(Learned::absent(checked, &tried, &route.location.root))
+            }
+            (Listing::Found(found), _) => Answer::New(self.learned(&found)),
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! How an index behaves: what it is made with.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_provider::{Progress, Release};
+
+use crate::index::routes::Providers;
+use crate::reference::{Defaults, PackageId};
+use crate::workspace::Registry;
+
+/// How the index behaves.
+pub struct IndexOptions {
+    /// The providers there are.
+    pub providers: Providers,
+    /// The registries of the settings.
+    pub registries: Vec<Registry>,
+    /// What references in the manifests of folders leave out.
+    pub defaults: Defaults,
+    /// Packages that are used instead of others, and those others.
+    pub instead_of: HashMap<PackageId, PackageId>,
+    /// Whether a package is found in the workspace, whatever registries say.
+    pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
+    /// What is installed of a package, for [`crate::index::Index::use_installed`].
+    pub installed: Installed,
+    /// The cache folder.
+    pub cache: PathBuf,
+    /// Whether only the cache may be asked.
+    pub offline: bool,
+    /// Whether plain http to other machines is allowed.
+    pub allow_insecure: bool,
+    /// Whether it matters when versions were published.
+    pub dated: bool,
+    /// Now, in seconds since 1970.
+    pub now: i64,
+    /// How many questions are asked at once.
+    pub jobs: usize,
+    /// How many packages may be asked for, as [`crate::index::MOST_PACKAGES`].
+    pub most: usize,
+    /// Receives waits and warnings.
+    pub progress: Arc<dyn Progress>,
+    /// Is told how many packages have answered, of how many that were asked about.
+    pub answered: Box<dyn Fn(usize, usize) + Send + Sync>,
+}
+
+/// Tells the releases that are installed of a package.
+pub type Installed = Box<dyn Fn(&PackageId) -> Vec<Release> + Send + Sync>;

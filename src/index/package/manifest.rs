@@ -1,0 +1,142 @@
+//! What the manifests of a package say, where its lines do not say it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
+
+use super::Package;
+use crate::guard::lock;
+use crate::index::error::PackageError;
+use crate::index::releases::{Details, Position};
+use crate::index::run::Surroundings;
+use crate::index::universe::Candidate;
+use crate::index::wire;
+use crate::manifest::{Manifest, Outline};
+use crate::reference::Version;
+
+/// What the manifest of a release says, as far as selection needs it.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) version: Option<Version>,
+    pub(super) details: Option<Arc<Details>>,
+    pub(super) dependencies: Vec<Dependency>,
+}
+
+impl Package {
+    /// The manifest of a release, if its place can show it without being fetched whole.
+    pub(in crate::index) fn manifest(
+        &self,
+        around: &dyn Surroundings,
+        release: &Release,
+    ) -> Result<Option<Manifest>, PackageError> {
+        let progress = around.run().progress();
+        let file = self.route.provider.manifest(&self.route.location, release, progress)?;
+        let Some(file) = file else {
+            return Ok(None);
+        };
+        self.parse(release, &file).map(Some)
+    }
+
+    fn parse(&self, release: &Release, file: &ManifestFile) -> Result<Manifest, PackageError> {
+        let version = match (&release.version, &release.commit) {
+            (version, Some(commit)) if version.is_empty() => commit.clone(),
+            (version, _) => version.clone(),
+        };
+        Manifest::parse(&self.shown(file), &file.text).map(|(manifest, _)| manifest).map_err(
+            |source| match &*version {
+                "" => PackageError::ManifestInFolder { id: self.id().clone(), source },
+                _ => PackageError::Manifest { id: self.id().clone(), version, source },
+            },
+        )
+    }
+
+    /// Where a manifest is, for messages.
+    pub(super) fn shown(&self, file: &ManifestFile) -> PathBuf {
+        match self.folder() {
+            Some(folder) => folder.join(&file.name),
+            None => PathBuf::from(format!("{}/{}", self.route.location.describe(), file.name)),
+        }
+    }
+
+    /// What the manifest of a release says, as far as selection needs it. Of one that another mu may have to read, that
+    /// is all that is said.
+    pub(super) fn seen(
+        &self,
+        around: &dyn Surroundings,
+        release: &Release,
+    ) -> Result<Option<Seen>, PackageError> {
+        let progress = around.run().progress();
+        let file = self.route.provider.manifest(&self.route.location, release, progress)?;
+        let Some(file) = file else { return Ok(None) };
+        let manifest = match self.parse(release, &file) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                let known = Outline::parse(&self.shown(&file), &file.text).ok();
+                let Some(known) = known.filter(Outline::is_of_another_mu) else {
+                    return Err(error);
+                };
+                let Outline { api_version, mu_version, .. } = known;
+                let details = Details { api_version, mu_version, ..Details::default() };
+                return Ok(Some(Seen { details: Some(Arc::new(details)), ..Seen::default() }));
+            }
+        };
+        Ok(Some(Seen {
+            version: manifest.version.clone(),
+            details: Some(Arc::new(self.details(&manifest))),
+            dependencies: dependencies(&manifest),
+        }))
+    }
+
+    /// What the manifest of a version says of it, if it was read, and says what the listing does not.
+    pub(in crate::index) fn declared(
+        &self,
+        around: &dyn Surroundings,
+        candidate: Candidate<'_>,
+    ) -> Result<Option<Arc<Details>>, Arc<PackageError>> {
+        let Candidate::Release(position) = candidate else { return Ok(None) };
+        if self.is_complete() || self.releases.details(position).is_some() {
+            return Ok(None);
+        }
+        self.requirements(around, candidate)?;
+        Ok(lock(&self.declared).get(&position).cloned())
+    }
+
+    pub(super) fn note_declared(&self, position: Position, details: Option<Arc<Details>>) {
+        let details = details.filter(|details| **details != Details::default());
+        lock(&self.declared).extend(details.map(|details| (position, details)));
+    }
+
+    /// What a manifest says of its package, as far as it counts for those who use it.
+    fn details(&self, manifest: &Manifest) -> Details {
+        let defaults = wire::inherited(self.id());
+        Details {
+            app_version: manifest.app_version.clone(),
+            api_version: manifest.api_version.clone(),
+            mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
+            constraints: (manifest.constraints.iter())
+                .map(|(fact, constraint)| (fact.clone(), constraint.to_string()))
+                .collect(),
+            provides: manifest.provides.iter().map(ToString::to_string).collect(),
+            requires: manifest.requires.iter().map(ToString::to_string).collect(),
+            replaces: manifest.replaces.iter().map(|reference| reference.id(&defaults)).collect(),
+            ..Details::default()
+        }
+    }
+}
+
+/// A manifest's dependencies in the form of an index line.
+fn dependencies(manifest: &Manifest) -> Vec<Dependency> {
+    manifest
+        .dependencies
+        .iter()
+        .map(|dependency| {
+            Dependency::Detailed(DetailedDependency {
+                reference: dependency.reference.to_string(),
+                channel: dependency.channel.clone(),
+                app_version: dependency.app_version.clone(),
+                prerelease: dependency.prerelease,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,171 @@
+//! What the versions and revisions of a package require.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use mu_provider::Dependency;
+
+use super::Package;
+use super::mistake::About;
+use crate::guard::lock;
+use crate::index::error::PackageError;
+use crate::index::releases::Position;
+use crate::index::run::Surroundings;
+use crate::index::sibling::sibling;
+use crate::index::universe::{Candidate, Requirement};
+use crate::index::wire;
+use crate::reference::{Defaults, PackageId, VersionSpec};
+
+/// What one of them requires, once that was found out.
+pub(super) type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
+
+impl Package {
+    /// What a candidate requires.
+    pub(in crate::index) fn requirements(
+        &self,
+        around: &dyn Surroundings,
+        candidate: Candidate<'_>,
+    ) -> Requirements {
+        match candidate {
+            Candidate::Release(position) => match self.plain(around, position) {
+                // Told as fast as it could be remembered.
+                Some(plain) => Ok(plain),
+                None => {
+                    let of_line = || self.of_line(around, position).map_err(Arc::new);
+                    self.slot(position).get_or_init(of_line).clone()
+                }
+            },
+            Candidate::Revision(untagged) => {
+                let looked = lock(&self.untagged).get(&*untagged.commit).cloned();
+                let Some(looked) = looked else {
+                    return Ok(Arc::from([]));
+                };
+                looked
+                    .requirements
+                    .get_or_init(|| {
+                        let (version, release) = (&*untagged.commit, &looked.release);
+                        let about = About { version, release, line: None };
+                        self.settle(around, about, &looked.dependencies).map_err(Arc::new)
+                    })
+                    .clone()
+            }
+        }
+    }
+
+    /// What a version requires, by its line or its manifest.
+    fn of_line(
+        &self,
+        around: &dyn Surroundings,
+        position: Position,
+    ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
+        let release = self.line(position)?;
+        let dependencies = match release.dependencies.clone() {
+            Some(dependencies) => dependencies,
+            None => {
+                let seen = self.seen(around, &release)?.unwrap_or_default();
+                self.note_declared(position, seen.details);
+                seen.dependencies
+            }
+        };
+        let version = self.releases.version(position).to_string();
+        let about = About { version: &version, release: &release, line: Some(position) };
+        self.settle(around, about, &dependencies)
+    }
+
+    /// Where it is noted what a version requires; whoever asks second waits for the first.
+    fn slot(&self, position: Position) -> Arc<OnceLock<Requirements>> {
+        Arc::clone(lock(&self.requirements).entry(position).or_default())
+    }
+
+    /// What a version requires, if that is told without its line, and leads nowhere but where ids lead.
+    pub(super) fn plain(
+        &self,
+        around: &dyn Surroundings,
+        position: Position,
+    ) -> Option<Arc<[Arc<Requirement>]>> {
+        let lines = self.lines.as_ref()?;
+        let references = self.table.needs(lines, position as usize)?;
+        if around.run().routes.has_hint(self.id()) || self.folder().is_some() {
+            return None;
+        }
+        let own = around.run().options.instead_of.get(self.id()).unwrap_or(self.id());
+        let base = own.base();
+        around.run().plain.requirements(&base, &references, &around.run().commits)
+    }
+
+    /// What this package's dependencies leave out: a package that stands instead of another means what
+    /// that one would, and a folder is no registry that anything else could come from.
+    fn defaults(&self, around: &dyn Surroundings) -> Defaults {
+        let options = &around.run().options;
+        match options.instead_of.get(self.id()) {
+            Some(other) => wire::inherited(other),
+            None if self.folder().is_some() => options.defaults.clone(),
+            None => wire::inherited(self.id()),
+        }
+    }
+
+    /// Turns dependencies as they are written into requirements of packages.
+    pub(super) fn settle(
+        &self,
+        around: &dyn Surroundings,
+        about: About<'_>,
+        dependencies: &[Dependency],
+    ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
+        let mut requirements = Vec::with_capacity(dependencies.len());
+        let defaults = self.defaults(around);
+        for dependency in dependencies {
+            let mut declared = wire::declared(&defaults, dependency)
+                .map_err(|source| self.no_reference(around, about, dependency, source))?;
+            let commit = about.release.commit.as_deref();
+            if let (Some(folder), Some(commit)) = (declared.reference.local(), commit) {
+                let Some(beside) = self.beside(around, folder, commit) else {
+                    return Err(self.no_folder(around, about, dependency, folder));
+                };
+                // A version that was written has to be that of the commit too.
+                if declared.reference.version().is_some() {
+                    declared.requirement.id = beside.id.clone();
+                    requirements.push(Arc::new(declared.requirement));
+                }
+                requirements.push(Arc::new(beside));
+                continue;
+            }
+            let options = &around.run().options;
+            if declared.reference.base().is_none() && declared.reference.local().is_none() {
+                around.run().routes.inherit(&declared.requirement.id, self.id());
+                if let Some(fallback) = &declared.fallback {
+                    around.run().routes.inherit(fallback, self.id());
+                }
+            }
+            if let Some(fallback) = declared.fallback
+                && !(options.is_local)(&declared.requirement.id)
+                && !around.is_there(&declared.requirement.id)?
+            {
+                declared.requirement.id = fallback;
+            }
+            let from = match (declared.reference.local(), self.folder()) {
+                (Some(folder), None) => {
+                    return Err(self.no_folder(around, about, dependency, folder));
+                }
+                (Some(folder), Some(from)) => {
+                    let folder = crate::env::absolute(&from, Path::new(folder));
+                    declared.requirement.id = PackageId::local(&folder);
+                    from
+                }
+                (None, _) => PathBuf::new(),
+            };
+            around.run().declare(&declared.requirement.id, &declared.reference, &from);
+            requirements.push(Arc::new(declared.requirement));
+        }
+        Ok(Arc::from(requirements))
+    }
+
+    /// What a local folder in the manifest of a commit asks for: the package there, of the same commit; `None` if it
+    /// is not in the repository.
+    fn beside(&self, around: &dyn Surroundings, folder: &str, commit: &str) -> Option<Requirement> {
+        let own = self.route.location.folder.as_deref().unwrap_or_default();
+        let spec = VersionSpec::parse(commit).ok()?;
+        let id = sibling(self.id(), own, folder)?;
+        around.run().declare_beside(&id, self.id(), &spec);
+        Some(Requirement::new(id, spec))
+    }
+}

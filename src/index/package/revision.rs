@@ -1,0 +1,119 @@
+//! What commits, tags and branches of a package turn out to be.
+
+use std::sync::{Arc, OnceLock};
+
+use mu_provider::{Dependency, Release};
+
+use super::Package;
+use super::requirements::Requirements;
+use crate::guard::lock;
+use crate::index::error::PackageError;
+use crate::index::releases::Position;
+use crate::index::run::Surroundings;
+use crate::index::universe::{Revision, Untagged};
+use crate::reference::VersionSpec;
+
+/// A revision without a version tag that was looked into.
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub(super) untagged: Untagged,
+    pub(super) dependencies: Vec<Dependency>,
+    pub(super) release: Release,
+    pub(super) requirements: OnceLock<Requirements>,
+}
+
+impl Package {
+    /// What a commit, tag, branch or `tip` names.
+    pub(in crate::index) fn revision(
+        &self,
+        around: &dyn Surroundings,
+        name: &VersionSpec,
+    ) -> Result<Option<Revision>, PackageError> {
+        if self.lines.is_none() {
+            return Ok(None);
+        }
+        if !self.releases.is_repository() {
+            return Ok(self.in_registry(name).map(Revision::Release));
+        }
+        let text = match name {
+            VersionSpec::Tip => None,
+            other => Some(other.to_string()),
+        };
+        let is_full_commit = matches!(name, VersionSpec::Commit(commit) if commit.is_full());
+        if !is_full_commit && let Some(release) = self.named(text.as_deref())? {
+            return self.look_at(around, release).map(Some);
+        }
+        let VersionSpec::Commit(commit) = name else {
+            return Ok(None);
+        };
+        if let Some(position) = self.releases.at_commit(commit.as_str()) {
+            return Ok(Some(Revision::Release(position)));
+        }
+        if let Some(looked) = lock(&self.untagged).get(commit.as_str()) {
+            return Ok(Some(Revision::Untagged(looked.untagged.clone())));
+        }
+        let progress = around.run().progress();
+        match self.route.provider.resolve(&self.route.location, commit.as_str(), progress) {
+            Ok(release) => self.look_at(around, release).map(Some),
+            Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A hub's tag, or its highest version.
+    fn in_registry(&self, name: &VersionSpec) -> Option<Position> {
+        let mut newest_first = (0..self.releases.len()).rev();
+        let details = |position: Position| self.releases.details(position);
+        match name {
+            VersionSpec::Tip => newest_first
+                .find(|position| details(*position).is_none_or(|details| details.yanked.is_none())),
+            other => {
+                let text = other.to_string();
+                newest_first.find(|position| {
+                    details(*position).is_some_and(|details| details.tags.contains(&text))
+                })
+            }
+        }
+    }
+
+    /// The line of a tag or branch called `name`, or of the default branch.
+    fn named(&self, name: Option<&str>) -> Result<Option<Release>, PackageError> {
+        for position in 0..self.table.len() as Position {
+            let release = self.line(position)?;
+            let matches = match name {
+                None => release.tip,
+                Some(name) => release.tags.iter().any(|tag| tag == name),
+            };
+            if matches {
+                return Ok(Some(release));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Turns a release that was found by name into what selection knows.
+    pub(super) fn look_at(
+        &self,
+        around: &dyn Surroundings,
+        release: Release,
+    ) -> Result<Revision, PackageError> {
+        let commit = release.commit.clone().unwrap_or_default();
+        if let Some(position) = self.releases.at_commit(&commit) {
+            return Ok(Revision::Release(position));
+        }
+        if let Some(looked) = lock(&self.untagged).get(&commit) {
+            return Ok(Revision::Untagged(looked.untagged.clone()));
+        }
+        let seen = self.seen(around, &release)?.unwrap_or_default();
+        let (version, details, dependencies) = (seen.version, seen.details, seen.dependencies);
+        let untagged = Untagged { commit: Arc::from(commit.as_str()), version, details };
+        let looked = Looked {
+            untagged: untagged.clone(),
+            dependencies,
+            release,
+            requirements: OnceLock::new(),
+        };
+        lock(&self.untagged).insert(commit, Arc::new(looked));
+        Ok(Revision::Untagged(untagged))
+    }
+}

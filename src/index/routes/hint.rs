@@ -1,0 +1,128 @@
+//! What references say of where packages are, beyond their ids.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use crate::guard::lock;
+use crate::reference::{PackageId, Protocol, Reference};
+
+/// What references said of packages.
+#[derive(Debug, Default)]
+pub(super) struct Hints(Mutex<HashMap<PackageId, Hint>>);
+
+/// What a reference says of where a package is, beyond its id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Hint {
+    pub(super) protocol: Option<Protocol>,
+    pub(super) user: Option<String>,
+    /// The name as written, `.git` marks kept.
+    pub(super) path: Option<String>,
+    pub(super) folder: Option<PathBuf>,
+}
+
+impl Hints {
+    /// What was said of a package.
+    pub(super) fn of(&self, id: &PackageId) -> Option<Hint> {
+        lock(&self.0).get(id).cloned()
+    }
+
+    /// Remembers where `reference` says that its package is; `from` is what a local folder is relative to.
+    pub(super) fn note(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        let marked = reference.path() != reference.name().as_str();
+        let hint = Hint {
+            protocol: reference.protocol().cloned(),
+            user: reference.user().map(str::to_owned),
+            path: marked.then(|| reference.path().to_owned()),
+            folder: reference.local().map(|path| crate::env::absolute(from, Path::new(path))),
+        };
+        if hint == Hint::default() {
+            return;
+        }
+        let mut hints = lock(&self.0);
+        let known = hints.entry(id.clone()).or_default();
+        // The reference that says most wins, whatever order they come in.
+        if rank(&hint) > rank(known) {
+            *known = hint;
+        }
+    }
+
+    /// What must be written to come to `id` again, where its id alone does not lead there.
+    pub(super) fn written(&self, id: &PackageId) -> Option<String> {
+        let hint = self.of(id)?;
+        if let Some(folder) = &hint.folder {
+            return Some(folder.display().to_string());
+        }
+        let user = hint.user.map(|user| format!("{user}@")).unwrap_or_default();
+        let path = hint.path.unwrap_or_else(|| id.name_str().to_owned());
+        let protocol = match hint.protocol {
+            // Where a repository of this machine is says all.
+            Some(Protocol::GitFile) => return Some(format!("git+file:///{path}")),
+            Some(protocol) => format!("{protocol}://"),
+            None => String::new(),
+        };
+        Some(format!("{protocol}{user}{}{path}", id.base()))
+    }
+
+    /// Takes over what is said of `from` for `id`, as far as that is in the same place.
+    pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
+        let mut hints = lock(&self.0);
+        let Some(known) = hints.get(from).filter(|_| id.base() == from.base()) else { return };
+        let path = known.path.as_deref().and_then(|path| marked_alike(id.name_str(), path));
+        let hint =
+            Hint { protocol: known.protocol.clone(), user: known.user.clone(), path, folder: None };
+        if hint != Hint::default() {
+            hints.entry(id.clone()).or_insert(hint);
+        }
+    }
+}
+
+/// `name` with the `.git` mark of `path`, if it is in the same repository.
+fn marked_alike(name: &str, path: &str) -> Option<String> {
+    let mut repository = String::new();
+    for segment in path.split('/') {
+        let (plain, is_marked) = match segment.strip_suffix(".git") {
+            Some(plain) => (plain, true),
+            None => (segment, false),
+        };
+        repository.push_str(plain);
+        if is_marked {
+            let rest = name.strip_prefix(&repository)?;
+            let is_inside = rest.is_empty() || rest.starts_with('/');
+            return is_inside.then(|| format!("{repository}.git{rest}"));
+        }
+        repository.push('/');
+    }
+    None
+}
+
+/// How much a hint says.
+fn rank(hint: &Hint) -> (bool, bool, bool, String) {
+    (
+        hint.folder.is_some(),
+        hint.protocol
+            .as_ref()
+            .is_some_and(|protocol| !matches!(protocol, Protocol::Https | Protocol::Http)),
+        hint.path.is_some(),
+        // Any order will do among equals, as long as it is always the same.
+        format!("{:?}{:?}{:?}{:?}", hint.protocol, hint.user, hint.path, hint.folder),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_the_same_repository_has_its_mark() {
+        for (name, path, expected) in [
+            ("grp/mono/libs/b", "grp/mono.git/libs/a", Some("grp/mono.git/libs/b")),
+            ("grp/mono", "grp/mono.git/libs/a", Some("grp/mono.git")),
+            ("grp/monolith", "grp/mono.git", None),
+            ("grp/b", "grp/mono.git", None),
+            ("grp/mono/b", "grp/mono/a", None),
+        ] {
+            assert_eq!(marked_alike(name, path).as_deref(), expected, "{name} {path}");
+        }
+    }
+}

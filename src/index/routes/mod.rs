@@ -1,0 +1,269 @@
+//! Which provider serves a package, and where it really is.
+//!
+//! In this order: an explicit scheme (`git+https://`, `ssh://`, `oci://`, a folder), the registries of
+//! the settings, well-known Git hosts, then asking: for a hub at the base, and for a Git repository.
+//! What a base turned out to be is asked once a run.
+
+mod base;
+mod hint;
+mod registry;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use mu_provider::{Location, Progress, Provider, ProviderError, SafeUrl};
+
+use self::hint::{Hint, Hints};
+use crate::guard::lock;
+use crate::reference::{PackageId, Protocol, Reference};
+use crate::workspace::Registry;
+
+/// The providers that this program has, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Providers(BTreeMap<String, Arc<dyn Provider>>);
+
+impl Providers {
+    /// Adds a provider under its own name.
+    pub fn add(&mut self, provider: Arc<dyn Provider>) {
+        self.0.insert(provider.name().to_owned(), provider);
+    }
+
+    /// The provider with this name.
+    ///
+    /// # Errors
+    ///
+    /// When this program has none; the error names those it has.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn Provider>, RouteError> {
+        self.0.get(name).map(Arc::clone).ok_or_else(|| RouteError::NoProvider {
+            name: name.to_owned(),
+            known: self.0.keys().cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+/// Why no provider serves a package.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// No provider has that name.
+    #[error("this mu has no provider for `{name}` yet, only: {known}")]
+    NoProvider {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// The place is no URL.
+    #[error("`{text}` is not a URL that packages can come from")]
+    Url {
+        /// The text.
+        text: String,
+    },
+    /// The place could not be asked.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+}
+
+/// A provider, and where the package is in its terms.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// The provider.
+    pub provider: Arc<dyn Provider>,
+    /// The place.
+    pub location: Location,
+}
+
+/// Finds routes, and remembers what bases turned out to be.
+#[derive(Debug)]
+pub(super) struct Routes {
+    providers: Providers,
+    registries: Vec<Registry>,
+    allow_insecure: bool,
+    dated: bool,
+    hints: Hints,
+    /// Bases that some reference says to be served over plain http.
+    plain: Mutex<HashSet<String>>,
+    bases: Mutex<HashMap<String, Arc<Mutex<Option<Kind>>>>>,
+}
+
+/// What is at a base that no setting speaks of.
+#[derive(Debug, Clone)]
+enum Kind {
+    Hub(SafeUrl),
+    Git(SafeUrl),
+}
+
+/// Hosts that serve Git repositories and no hub.
+const GIT_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
+
+impl Routes {
+    pub(super) fn new(
+        providers: Providers,
+        mut registries: Vec<Registry>,
+        allow_insecure: bool,
+        dated: bool,
+    ) -> Self {
+        // Longest first, so that the first match is the one that counts.
+        registries.sort_by_key(|registry| std::cmp::Reverse(registry.prefix.len()));
+        Self {
+            providers,
+            registries,
+            allow_insecure,
+            dated,
+            hints: Hints::default(),
+            plain: Mutex::default(),
+            bases: Mutex::default(),
+        }
+    }
+
+    pub(super) fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
+    /// Remembers where `reference` says that its package is; `from` is what a local folder is relative to.
+    pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        if reference.protocol() == Some(&Protocol::Http) {
+            lock(&self.plain).insert(id.base().as_str().to_owned());
+        }
+        self.hints.note(id, reference, from);
+    }
+
+    /// What must be written to come to `id` again, where its id alone does not lead there.
+    pub(super) fn written(&self, id: &PackageId) -> Option<String> {
+        self.hints.written(id)
+    }
+
+    /// Whether a reference said more of where `id` is than its id does.
+    pub(super) fn has_hint(&self, id: &PackageId) -> bool {
+        self.hints.of(id).is_some()
+    }
+
+    /// Remembers that `id` is where `from` is: a dependency without a base is reached as the package that
+    /// declares it was, and comes out of the same repository if it is in it.
+    pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
+        self.hints.inherit(id, from);
+    }
+
+    /// The route to a package.
+    ///
+    /// `known` says which provider's answers about a root are in the cache, so that a base that was
+    /// asked in an earlier run need not be asked what it is.
+    pub(super) fn find(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        progress: &dyn Progress,
+    ) -> Result<Route, RouteError> {
+        let route = self.look_up(id, known, Some(progress))?;
+        Ok(route.expect("there is a route once everybody may be asked"))
+    }
+
+    /// The route to a package, if it is known without asking anybody.
+    pub(super) fn known(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+    ) -> Option<Route> {
+        self.look_up(id, known, None).ok().flatten()
+    }
+
+    /// The route to a package as far as it can be told without asking; a base that nobody knows is taken
+    /// for a hub, which is what a bare reference means first.
+    pub(super) fn presumed(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+    ) -> Option<Route> {
+        self.known(id, known).or_else(|| {
+            let root = self.web_root(id.base().host_port()).ok()?;
+            self.route("hub", root, id.name_str().to_owned()).ok()
+        })
+    }
+
+    /// The route to a package; `None` if somebody must be asked, and there is no `progress` to tell.
+    fn look_up(
+        &self,
+        id: &PackageId,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        progress: Option<&dyn Progress>,
+    ) -> Result<Option<Route>, RouteError> {
+        let hint = self.hints.of(id).unwrap_or_default();
+        if let Some(folder) = &hint.folder {
+            let root = url::Url::from_directory_path(folder)
+                .map_err(|()| RouteError::Url { text: folder.display().to_string() })?;
+            return Ok(Some(Route {
+                provider: self.providers.get("path")?,
+                location: Location::new(root.into(), ""),
+            }));
+        }
+        let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
+        if let Some(protocol) = &hint.protocol
+            && let Some(route) = self.explicit(id, protocol, &hint, &path)?
+        {
+            return Ok(Some(route));
+        }
+        if let Some(route) = self.registered(id, &path)? {
+            return Ok(Some(route));
+        }
+        let base = id.base();
+        let root = self.web_root(base.host_port())?;
+        if hint.path.is_some() || GIT_HOSTS.contains(&base.host_port()) {
+            return self.route("git", root, path).map(Some);
+        }
+        match self.base(base.as_str(), root, &path, known, progress)? {
+            Some(Kind::Hub(root)) => self.route("hub", root, id.name_str().to_owned()).map(Some),
+            Some(Kind::Git(root)) => self.route("git", root, path).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn route(&self, provider: &str, root: SafeUrl, path: String) -> Result<Route, RouteError> {
+        let mut location = Location::new(root, path);
+        location.insecure = self.allow_insecure;
+        location.dated = self.dated;
+        Ok(Route { provider: self.providers.get(provider)?, location })
+    }
+
+    /// A scheme that leaves no question.
+    fn explicit(
+        &self,
+        id: &PackageId,
+        protocol: &Protocol,
+        hint: &Hint,
+        path: &str,
+    ) -> Result<Option<Route>, RouteError> {
+        let base = id.base();
+        let host = match &hint.user {
+            Some(user) => format!("{user}@{}", base.host_port()),
+            None => base.host_port().to_owned(),
+        };
+        let root = match protocol {
+            Protocol::Https | Protocol::Http | Protocol::File => return Ok(None),
+            Protocol::GitHttps => format!("https://{host}/"),
+            Protocol::GitHttp => format!("http://{host}/"),
+            Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
+            Protocol::Git => format!("git://{host}/"),
+            Protocol::GitFile => "file:///".to_owned(),
+            Protocol::Oci => {
+                return self
+                    .route("oci", parse(&format!("oci://{host}/"))?, path.to_owned())
+                    .map(Some);
+            }
+            Protocol::Plugin(scheme) => {
+                let root = parse(&format!("{scheme}://{host}/"))?;
+                return self.route(scheme, root, path.to_owned()).map(Some);
+            }
+        };
+        self.route("git", parse(&root)?, path.to_owned()).map(Some)
+    }
+
+    fn web_root(&self, host_port: &str) -> Result<SafeUrl, RouteError> {
+        let base = format!("{host_port}/");
+        let scheme = if lock(&self.plain).contains(&base) { "http" } else { "https" };
+        parse(&format!("{scheme}://{base}"))
+    }
+}
+
+fn parse(text: &str) -> Result<SafeUrl, RouteError> {
+    SafeUrl::parse(text).map_err(|_| RouteError::Url { text: text.to_owned() })
+}

@@ -1,0 +1,69 @@
+//! What holds for a whole run: how the index behaves, where packages are, and what was asked of them so far.
+
+use std::path::Path;
+
+use mu_provider::Progress;
+
+use crate::index::commits::AskedCommits;
+use crate::index::options::IndexOptions;
+use crate::index::plain::PlainReferences;
+use crate::index::routes::Routes;
+use crate::index::universe::Unavailable;
+use crate::reference::{PackageId, Reference, VersionSpec};
+
+/// What holds for a whole run.
+pub(super) struct Run {
+    pub(super) options: IndexOptions,
+    pub(super) routes: Routes,
+    pub(super) commits: AskedCommits,
+    pub(super) plain: PlainReferences,
+}
+
+/// What a package has to know of the others.
+pub(super) trait Surroundings {
+    /// What holds for the whole run.
+    fn run(&self) -> &Run;
+
+    /// Whether there is a package with this id in its registry.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be found out.
+    fn is_there(&self, id: &PackageId) -> Result<bool, Unavailable>;
+}
+
+impl Run {
+    /// A run in which nothing was asked yet.
+    pub(super) fn new(mut options: IndexOptions) -> Self {
+        let routes = Routes::new(
+            std::mem::take(&mut options.providers),
+            std::mem::take(&mut options.registries),
+            options.allow_insecure,
+            options.dated,
+        );
+        let (commits, plain) = (AskedCommits::default(), PlainReferences::default());
+        Self { options, routes, commits, plain }
+    }
+
+    pub(super) fn progress(&self) -> &dyn Progress {
+        &*self.options.progress
+    }
+
+    /// Whether nobody need be asked, or may be, about what was said at `checked`, in seconds since 1970.
+    pub(super) fn is_fresh(&self, checked: i64, max_age: u32) -> bool {
+        let age = self.options.now.saturating_sub(checked);
+        self.options.offline || (0..i64::from(max_age)).contains(&age)
+    }
+
+    /// Remembers where `reference` says that its package is, and what it asks of it; local folders are relative to `from`.
+    pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        self.routes.declare(id, reference, from);
+        self.commits.note(id, &reference.spec());
+    }
+
+    /// Remembers that `id` is asked for at `commit`, out of the repository that `from` is in.
+    pub(super) fn declare_beside(&self, id: &PackageId, from: &PackageId, commit: &VersionSpec) {
+        self.routes.inherit(id, from);
+        self.commits.note(id, commit);
+    }
+}

@@ -1,0 +1,137 @@
+//! What the index and its pool share: each package of a run, asked for once, however many threads want it.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use mu_provider::SafeUrl;
+use rustc_hash::FxHashMap;
+
+use crate::guard::lock;
+use crate::index::caches::Caches;
+use crate::index::capability::Question;
+use crate::index::error::PackageError;
+use crate::index::options::IndexOptions;
+use crate::index::package::Package;
+use crate::index::pool::Pool;
+use crate::index::routes::Route;
+use crate::index::run::{Run, Surroundings};
+use crate::index::universe::Unavailable;
+use crate::reference::PackageId;
+
+/// What the index and its pool share.
+pub(crate) struct Shared {
+    /// Itself, for what the pool does.
+    pub(super) this: Weak<Self>,
+    pub(super) pool: Pool,
+    pub(super) run: Run,
+    pub(super) caches: Caches,
+    pub(super) packages: Mutex<FxHashMap<PackageId, Arc<Slot>>>,
+    /// The packages that registries list as providers of a capability.
+    pub(super) providers: Mutex<HashMap<Question, Arc<[PackageId]>>>,
+    pub(super) met_local: Mutex<BTreeSet<PackageId>>,
+    pub(super) similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
+    pub(super) guesses: Guesses,
+    pub(super) uses_installed: AtomicBool,
+    /// Why nobody is asked any more.
+    pub(super) first_too_many: OnceLock<Arc<PackageError>>,
+    asked: AtomicUsize,
+    answered: AtomicUsize,
+}
+
+/// A package that was asked for; whoever asks second waits for the first.
+pub(super) type Slot = OnceLock<Result<Arc<Package>, Arc<PackageError>>>;
+
+/// How many packages were asked for because another may lead to them.
+#[derive(Debug, Default)]
+pub(super) struct Guesses {
+    pub(super) made: AtomicUsize,
+    pub(super) in_vain: AtomicUsize,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Shared").field("routes", &self.run.routes).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// A run in which nothing was asked yet.
+    pub(super) fn new(options: IndexOptions) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            pool: Pool::new(options.jobs),
+            caches: Caches::new(options.cache.clone()),
+            run: Run::new(options),
+            packages: Mutex::default(),
+            providers: Mutex::default(),
+            met_local: Mutex::default(),
+            similar: Mutex::default(),
+            guesses: Guesses::default(),
+            uses_installed: AtomicBool::new(false),
+            first_too_many: OnceLock::new(),
+            asked: AtomicUsize::new(0),
+            answered: AtomicUsize::new(0),
+        })
+    }
+
+    /// Whether a package was asked for.
+    pub(super) fn is_known(&self, id: &PackageId) -> bool {
+        lock(&self.packages).contains_key(id)
+    }
+
+    /// The package, if it was asked for and has answered.
+    pub(super) fn loaded(&self, id: &PackageId) -> Option<Arc<Package>> {
+        lock(&self.packages).get(id)?.get()?.as_ref().ok().cloned()
+    }
+
+    /// Whether anything of a registry is in the cache.
+    pub(super) fn is_cached(&self, provider: &str, root: &SafeUrl) -> bool {
+        self.caches.has(provider, root)
+    }
+
+    /// Where a package most likely is, if nothing of it is in the cache.
+    pub(super) fn unknown_route(&self, id: &PackageId) -> Option<Route> {
+        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        let route = self.run.routes.presumed(id, &known)?;
+        let cache = self.caches.of(route.provider.name(), &route.location.root).ok()?;
+        cache.times(&route.location.path).is_none().then_some(route)
+    }
+
+    /// The package, asked for at most once.
+    pub(super) fn package(&self, id: &PackageId) -> Result<Arc<Package>, Unavailable> {
+        let slot = {
+            let mut packages = lock(&self.packages);
+            let known = packages.get(id).cloned();
+            known.unwrap_or_else(|| Arc::clone(packages.entry(id.clone()).or_default()))
+        };
+        let result = slot.get_or_init(|| {
+            let options = &self.run.options;
+            let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+            if asked > options.most {
+                return Err(self.too_many(id));
+            }
+            (options.answered)(self.answered.load(Ordering::Relaxed), asked);
+            let loaded = self.load(id).map(|package| package.at_turn(asked));
+            let result = loaded.map(Arc::new).map_err(Arc::new);
+            let answered = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
+            (options.answered)(answered, self.asked.load(Ordering::Relaxed));
+            result
+        });
+        match result {
+            Ok(package) => Ok(Arc::clone(package)),
+            Err(error) => Err(Unavailable::new(id, Arc::clone(error))),
+        }
+    }
+}
+
+impl Surroundings for Shared {
+    fn run(&self) -> &Run {
+        &self.run
+    }
+
+    fn is_there(&self, id: &PackageId) -> Result<bool, Unavailable> {
+        Ok(self.package(id)?.releases().tried().is_none())
+    }
+}
