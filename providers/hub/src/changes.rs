@@ -3,6 +3,7 @@
 //! This only saves requests: whenever something is missing or odd, the answer is "may have changed".
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
 use crate::document::{Answer, Asking};
@@ -29,34 +30,42 @@ struct Known {
     useless: bool,
 }
 
-impl Root {
+impl Changes {
     /// Whether the index file of `name`, as it was in `generation`, is certain to be the same now.
-    pub(crate) fn is_unchanged(&self, name: &str, generation: u64, asking: &Asking<'_>) -> bool {
-        let Some(current) = self.file.generation else { return false };
+    pub(crate) fn are_none(
+        &self,
+        root: &Root,
+        name: &str,
+        generation: u64,
+        asking: &Asking<'_>,
+    ) -> bool {
+        let Some(current) = root.file.generation else { return false };
         if generation >= current {
             return generation == current;
         }
-        let Some(log) = self.file.log.as_deref() else { return false };
-        let mut known = self.changes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(log) = root.file.log.as_deref() else { return false };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = generation + 1;
         if !known.useless && known.since.is_none_or(|since| since > first) {
-            known.useless = self.read_log(log, first, current, &mut known, asking).is_none();
+            known.useless = known.read_log(root, log, first..=current, asking).is_none();
         }
         !known.useless && known.last.get(name).is_none_or(|last| *last <= generation)
     }
+}
 
-    /// Reads the log from generation `first` on, as far as it was not read yet.
+impl Known {
+    /// Reads the log of these generations, as far as it was not read yet.
     fn read_log(
-        &self,
+        &mut self,
+        root: &Root,
         log: &str,
-        first: u64,
-        current: u64,
-        known: &mut Known,
+        generations: RangeInclusive<u64>,
         asking: &Asking<'_>,
     ) -> Option<()> {
-        let folder = root::below(&self.url, log).ok()?.as_folder();
+        let (first, current) = generations.into_inner();
+        let folder = root::below(&root.url, log).ok()?.as_folder();
         // Generations of one file, from its last down to its first.
-        let mut last = known.since.map_or(current, |since| since - 1);
+        let mut last = self.since.map_or(current, |since| since - 1);
         for _ in 0..MOST_FILES {
             if last < first {
                 return Some(());
@@ -73,10 +82,10 @@ impl Root {
             let start = last - line as u64;
             // Lines after `last` were added since `hub.json` was read, and count as well.
             for (generation, name) in (start..).zip(&lines) {
-                let entry = known.last.entry((*name).to_owned()).or_default();
+                let entry = self.last.entry((*name).to_owned()).or_default();
                 *entry = generation.max(*entry);
             }
-            known.since = Some(start);
+            self.since = Some(start);
             last = start - 1;
         }
         (last < first).then_some(())

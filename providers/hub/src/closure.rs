@@ -31,23 +31,20 @@ pub(crate) struct Closures {
     in_vain: AtomicUsize,
 }
 
-impl Root {
+impl Closures {
     /// Where the closure of the package called `name` is, if it is worth asking for: no other has named the package yet.
-    pub(crate) fn closure(&self, name: &str) -> Option<SafeUrl> {
+    pub(crate) fn place(&self, root: &Root, name: &str) -> Option<SafeUrl> {
         // A folder answers at once, so that nothing is gained by asking ahead.
-        let folder = self.file.closures.as_deref().filter(|_| self.url.scheme() != "file")?;
-        let closures = &self.closures;
-        if closures.in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
-            || !closures.is_new(name)
-            || closures.asked.fetch_add(1, Ordering::Relaxed) >= MOST
+        let folder = root.file.closures.as_deref().filter(|_| root.url.scheme() != "file")?;
+        if self.in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
+            || !self.is_new(name)
+            || self.asked.fetch_add(1, Ordering::Relaxed) >= MOST
         {
             return None;
         }
-        below(&below(&self.url, folder).ok()?.as_folder(), &closure_path(name)).ok()
+        below(&below(&root.url, folder).ok()?.as_folder(), &closure_path(name)).ok()
     }
-}
 
-impl Closures {
     /// The packages that the closure which `request` asks for adds to those that others have named.
     pub(crate) fn learn(&self, request: &mut Request<'_>, progress: &dyn Progress) -> Vec<String> {
         let Some(mut names) = read(request, progress) else {

@@ -59,10 +59,10 @@ impl HubProvider {
         release: &Release,
     ) -> Result<Vec<SafeUrl>, ProviderError> {
         let url = location.root.as_folder();
-        if url.scheme() == "file" && self.roots.known(&url).is_none() {
+        if url.scheme() == "file" && self.hubs.known(&url).is_none() {
             return Ok(Vec::new());
         }
-        self.roots.known_or_usual(&url).archives(&location.path, release)
+        self.hubs.known_or_usual(&url).archives(&location.path, release)
     }
 
     /// Looks into the hub's own files for where the archive is.

@@ -1,6 +1,6 @@
 //! Hubs: package registries of static files, on any web server or in a folder.
 //!
-//! Text comes in as [`HubProvider::list`] (`root.rs` finds `hub.json`, `document.rs` reads a file if it
+//! Text comes in as [`HubProvider::list`] (`hub.rs` knows the hubs of a run, `root.rs` reads `hub.json`, `document.rs` reads a file if it
 //! has changed, `changes.rs` knows what has not, `snapshot.rs` reads all at once, `closure.rs` tells what comes next,
 //! `index.rs` checks lines); files come in as
 //! [`HubProvider::fetch`] (`download.rs` gets an archive and compares its digest, `partial.rs` keeps
@@ -21,6 +21,7 @@ mod closure;
 mod document;
 mod download;
 mod fetch;
+mod hub;
 pub mod index;
 mod memory;
 mod partial;
@@ -41,8 +42,9 @@ use mu_provider::{
 
 pub use crate::catalog::CATALOG;
 use crate::document::{Answer, Asking, Validator};
+use crate::hub::{Hub, Hubs};
 use crate::memory::Memory;
-use crate::root::{LONGEST_HUB_FILE, Root, Roots};
+use crate::root::{LONGEST_HUB_FILE, Root};
 
 /// What the provider works with.
 #[derive(Debug, Clone)]
@@ -73,7 +75,7 @@ impl HubOptions {
 #[derive(Debug)]
 pub struct HubProvider {
     options: HubOptions,
-    roots: Roots,
+    hubs: Hubs,
     /// What will be listed of each hub.
     expected: Mutex<HashMap<SafeUrl, Expected>>,
     scratch: archive::Scratch,
@@ -94,7 +96,7 @@ impl HubProvider {
     pub fn new(options: HubOptions) -> Self {
         Self {
             options,
-            roots: Roots::default(),
+            hubs: Hubs::default(),
             expected: Mutex::default(),
             scratch: archive::Scratch::default(),
             downloads: OnceLock::new(),
@@ -122,10 +124,10 @@ impl HubProvider {
         Folder::open_once(&self.downloads, || self.options.downloads.clone())
     }
 
-    fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Root>, ProviderError> {
+    fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Hub>, ProviderError> {
         let asking = Asking { limit: LONGEST_HUB_FILE, ..*asking };
         let memory = Memory::new(&self.options.downloads, url);
-        self.roots.get(url, || Root::read(url.clone(), &asking, &memory))
+        self.hubs.get(url, || Root::read(url.clone(), &asking, &memory))
     }
 
     /// Lists a package by the hub's snapshot, if so many are wanted that it is less work than their files.

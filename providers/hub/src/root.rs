@@ -1,18 +1,12 @@
 //! The root of a hub: its `hub.json`, read once for each hub, and what it says where things are.
 
-use std::collections::HashMap;
-use std::error::Error as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use mu_provider::http::check_lead;
 use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 
-use crate::changes::Changes;
-use crate::closure::Closures;
 use crate::document::{Answer, Asking, Document};
 use crate::memory::Memory;
-use crate::snapshot::Snapshot;
 use crate::wire::{self, HUB_VERSION, HubFile};
 
 /// The longest `hub.json`, in bytes.
@@ -37,27 +31,12 @@ pub(crate) struct Root {
     pub(crate) has_file: bool,
     /// For how long it stays fresh.
     pub(crate) max_age: u32,
-    /// What changed between its generations.
-    pub(crate) changes: Changes,
-    /// All its index lines, once they were read at once.
-    pub(crate) snapshot: OnceLock<Option<Snapshot>>,
-    /// What was asked of its closures.
-    pub(crate) closures: Closures,
 }
 
 impl Root {
     /// A hub where everything is where it usually is.
     pub(crate) fn usual(url: SafeUrl) -> Self {
-        Self {
-            url,
-            file: HubFile::default(),
-            packs: OnceLock::new(),
-            has_file: false,
-            max_age: 0,
-            changes: Changes::default(),
-            snapshot: OnceLock::new(),
-            closures: Closures::default(),
-        }
+        Self { url, file: HubFile::default(), packs: OnceLock::new(), has_file: false, max_age: 0 }
     }
 
     /// The URL of `hub.json`.
@@ -105,16 +84,7 @@ impl Root {
                 .because(error)
         })?;
         let max_age = document.max_age;
-        Ok(Self {
-            url,
-            file,
-            packs: OnceLock::new(),
-            has_file: true,
-            max_age,
-            changes: Changes::default(),
-            snapshot: OnceLock::new(),
-            closures: Closures::default(),
-        })
+        Ok(Self { url, file, packs: OnceLock::new(), has_file: true, max_age })
     }
 
     /// The index file of a package.
@@ -205,84 +175,6 @@ pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderEr
     Ok(url)
 }
 
-/// The hubs that were asked so far.
-#[derive(Debug, Default)]
-pub(crate) struct Roots(Mutex<HashMap<SafeUrl, Arc<Slot>>>);
-
-#[derive(Debug, Default)]
-struct Slot {
-    root: OnceLock<Arc<Root>>,
-    /// What it most likely is, for whoever does without reading it.
-    usual: OnceLock<Arc<Root>>,
-    /// How often reading it has failed.
-    failures: AtomicU64,
-    /// Held while it is read; holds why that failed.
-    last_failure: Mutex<Option<ProviderError>>,
-}
-
-impl Roots {
-    /// A hub that has been read already.
-    pub(crate) fn known(&self, url: &SafeUrl) -> Option<Arc<Root>> {
-        self.slot(url).root.get().cloned()
-    }
-
-    /// A hub that has been read already; else one where everything is where it usually is.
-    pub(crate) fn known_or_usual(&self, url: &SafeUrl) -> Arc<Root> {
-        let slot = self.slot(url);
-        let usual = || slot.usual.get_or_init(|| Arc::new(Root::usual(url.clone())));
-        Arc::clone(slot.root.get().unwrap_or_else(usual))
-    }
-
-    /// A hub, read with `read` unless another thread has done so, or is just doing it.
-    ///
-    /// Who waited while the reading failed gets the same failure; who comes later tries again.
-    pub(crate) fn get(
-        &self,
-        url: &SafeUrl,
-        read: impl FnOnce() -> Result<Root, ProviderError>,
-    ) -> Result<Arc<Root>, ProviderError> {
-        let slot = self.slot(url);
-        let failures = slot.failures.load(Ordering::SeqCst);
-        if let Some(root) = slot.root.get() {
-            return Ok(Arc::clone(root));
-        }
-        let mut last_failure = slot.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(root) = slot.root.get() {
-            return Ok(Arc::clone(root));
-        }
-        if let Some(failure) = &*last_failure
-            && slot.failures.load(Ordering::SeqCst) != failures
-        {
-            return Err(copy(failure));
-        }
-        match read() {
-            Ok(root) => Ok(Arc::clone(slot.root.get_or_init(|| Arc::new(root)))),
-            Err(error) => {
-                *last_failure = Some(copy(&error));
-                slot.failures.fetch_add(1, Ordering::SeqCst);
-                Err(error)
-            }
-        }
-    }
-
-    fn slot(&self, url: &SafeUrl) -> Arc<Slot> {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(slots.entry(url.clone()).or_default())
-    }
-}
-
-/// The same error once more, with its cause as text.
-fn copy(error: &ProviderError) -> ProviderError {
-    let mut copy = ProviderError::new(error.kind(), error.to_string());
-    for hint in error.hints() {
-        copy = copy.hint(hint);
-    }
-    match error.source() {
-        Some(source) => copy.because(source.to_string()),
-        None => copy,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,18 +206,5 @@ mod tests {
             let result = below(&url(folder), place).map(|url| url.to_string());
             assert_eq!(result.as_deref().ok(), expected, "{folder} {place}");
         }
-    }
-
-    #[test]
-    fn reading_that_failed_is_shared_by_those_who_waited_and_tried_again_by_others() {
-        let roots = Roots::default();
-        let place = url("https://h/");
-        let fails = || Err(ProviderError::new(ErrorKind::Network, "is down").hint("wait"));
-        let error = roots.get(&place, fails).expect_err("is down");
-        assert_eq!((error.kind(), error.hints()), (ErrorKind::Network, &["wait".to_owned()][..]));
-        assert!(roots.known(&place).is_none());
-        roots.get(&place, || Ok(Root::usual(place.clone()))).expect("is up again");
-        assert!(roots.known(&place).is_some());
-        roots.get(&place, fails).expect("is not read again");
     }
 }

@@ -47,77 +47,66 @@ pub(crate) struct Snapshot {
     places: HashMap<String, Vec<u32>>,
 }
 
-impl Root {
-    /// Whether the snapshot is less work than asking for `packages` packages, or was read already.
-    pub(crate) fn is_snapshot_worth_it(&self, packages: u64) -> bool {
-        if self.snapshot.get().is_some() {
-            return true;
-        }
-        if self.file.snapshot.is_none()
-            || self.file.generation.is_none()
-            || self.url.scheme() == "file"
-        {
-            return false;
-        }
-        match self.file.snapshot_bytes {
-            Some(bytes) => bytes <= packages.saturating_mul(BYTES_OF_A_QUESTION),
-            None => packages >= MANY,
+/// Whether the snapshot of a hub is less work than asking for `packages` packages.
+pub(crate) fn is_worth_it(root: &Root, packages: u64) -> bool {
+    if root.file.snapshot.is_none() || root.file.generation.is_none() || root.url.scheme() == "file"
+    {
+        return false;
+    }
+    match root.file.snapshot_bytes {
+        Some(bytes) => bytes <= packages.saturating_mul(BYTES_OF_A_QUESTION),
+        None => packages >= MANY,
+    }
+}
+
+/// The snapshot of a hub; `None` if it is of no use.
+pub(crate) fn read(root: &Root, asking: &Asking<'_>) -> Option<Snapshot> {
+    match ask(root, asking) {
+        Ok(snapshot) => Some(snapshot),
+        Err(Unusable::Odd) => None,
+        Err(Unusable::TooLarge(why)) => {
+            asking.progress.warning(&format!(
+                "the snapshot of the hub at `{}` is not used, and packages are asked for one by one: {why}",
+                root.url
+            ));
+            None
         }
     }
+}
 
-    /// The snapshot, read once; `None` if it is of no use.
-    pub(crate) fn snapshot(&self, asking: &Asking<'_>) -> Option<&Snapshot> {
-        self.snapshot.get_or_init(|| self.read_snapshot(asking)).as_ref()
-    }
-
-    fn read_snapshot(&self, asking: &Asking<'_>) -> Option<Snapshot> {
-        match self.ask_for_snapshot(asking) {
-            Ok(snapshot) => Some(snapshot),
-            Err(Unusable::Odd) => None,
-            Err(Unusable::TooLarge(why)) => {
-                asking.progress.warning(&format!(
-                    "the snapshot of the hub at `{}` is not used, and packages are asked for one by one: {why}",
-                    self.url
-                ));
-                None
+fn ask(root: &Root, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
+    let path = root.file.snapshot.as_deref().ok_or(Unusable::Odd)?;
+    let read = |path: &str, limit: u64| {
+        let place = below(&root.url, path).map_err(|_| Unusable::Odd)?;
+        match (Asking { limit, ..*asking }).read(&place, None) {
+            Ok(Answer::Read(document)) => Ok(document.bytes),
+            Err(error) if error.kind() == ErrorKind::Protocol => {
+                Err(Unusable::TooLarge(error.to_string()))
             }
+            _ => Err(Unusable::Odd),
         }
+    };
+    let sent = most_sent(root);
+    let rows = read(&digests_path(path), sent)?;
+    let left = sent.saturating_sub(rows.len() as u64);
+    let longest = MOST_BYTES - rows.len() as u64;
+    // Some servers send it inflated already.
+    let file = read(path, left.saturating_mul(LARGEST_RATIO).min(longest))?;
+    let text = inflate(file, left, longest)?;
+    let head = text.lines().next().and_then(|head| serde_json::from_str(head).ok());
+    let head: SnapshotHead = head.ok_or(Unusable::Odd)?;
+    let digest = FileDigest::from_bytes(Sha256::digest(&rows).into()).to_string();
+    if !head.digests.trim_start_matches("sha256:").eq_ignore_ascii_case(&digest) {
+        return Err(Unusable::Odd);
     }
+    Snapshot::new(head.generation, text, rows).ok_or(Unusable::Odd)
+}
 
-    fn ask_for_snapshot(&self, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
-        let path = self.file.snapshot.as_deref().ok_or(Unusable::Odd)?;
-        let read = |path: &str, limit: u64| {
-            let place = below(&self.url, path).map_err(|_| Unusable::Odd)?;
-            match (Asking { limit, ..*asking }).read(&place, None) {
-                Ok(Answer::Read(document)) => Ok(document.bytes),
-                Err(error) if error.kind() == ErrorKind::Protocol => {
-                    Err(Unusable::TooLarge(error.to_string()))
-                }
-                _ => Err(Unusable::Odd),
-            }
-        };
-        let sent = self.most_sent();
-        let rows = read(&digests_path(path), sent)?;
-        let left = sent.saturating_sub(rows.len() as u64);
-        let longest = MOST_BYTES - rows.len() as u64;
-        // Some servers send it inflated already.
-        let file = read(path, left.saturating_mul(LARGEST_RATIO).min(longest))?;
-        let text = inflate(file, left, longest)?;
-        let head = text.lines().next().and_then(|head| serde_json::from_str(head).ok());
-        let head: SnapshotHead = head.ok_or(Unusable::Odd)?;
-        let digest = FileDigest::from_bytes(Sha256::digest(&rows).into()).to_string();
-        if !head.digests.trim_start_matches("sha256:").eq_ignore_ascii_case(&digest) {
-            return Err(Unusable::Odd);
-        }
-        Snapshot::new(head.generation, text, rows).ok_or(Unusable::Odd)
-    }
-
-    /// How many bytes both files may have together, as they are sent.
-    fn most_sent(&self) -> u64 {
-        let told = self.file.snapshot_bytes.unwrap_or(MOST_SENT);
-        // It may have doubled since that was told, and no more.
-        told.saturating_mul(2).saturating_add(SLACK).min(MOST_BYTES)
-    }
+/// How many bytes both files may have together, as they are sent.
+fn most_sent(root: &Root) -> u64 {
+    let told = root.file.snapshot_bytes.unwrap_or(MOST_SENT);
+    // It may have doubled since that was told, and no more.
+    told.saturating_mul(2).saturating_add(SLACK).min(MOST_BYTES)
 }
 
 /// Why a snapshot is of no use.
