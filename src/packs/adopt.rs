@@ -11,12 +11,13 @@ use mu_provider::{Digest, Entry, Folder, Kind, Tree};
 
 use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME};
+use crate::packs::error::PacksError;
+use crate::packs::folder::PacksFolder;
 use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
-use crate::packs::install::{Wanted, first_from, from, holds};
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::Record;
-use crate::packs::{PacksError, PacksFolder, is_below};
+use crate::packs::wanted::{Wanted, first_from, from, holds, is_below};
 
 /// Takes note of wanted packs that are in place, and are the right ones.
 ///

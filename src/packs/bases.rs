@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use mu_provider::Folder;
 
 use crate::fs::{self, AtPath as _};
-use crate::packs::{PacksError, PacksFolder, Wanted};
+use crate::packs::error::PacksError;
+use crate::packs::folder::PacksFolder;
+use crate::packs::wanted::Wanted;
 
 /// The bases that are not there yet, such as `hub.mu.com`.
 #[derive(Debug)]

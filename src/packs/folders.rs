@@ -4,7 +4,8 @@ use std::io::ErrorKind;
 
 use mu_provider::Folder;
 
-use crate::packs::{PacksError, PacksFolder};
+use crate::packs::error::PacksError;
+use crate::packs::folder::PacksFolder;
 
 /// Opens the folders around packs. The last one is kept, so asking for places in their order costs one look a folder.
 pub(super) struct Folders<'packs> {
@@ -50,7 +51,12 @@ impl<'packs> Folders<'packs> {
         let (above, leaf) = split(place);
         let is_there = matches!(&self.last, Some((last, Some(_))) if last == above);
         if !is_there {
-            let made = self.packs.make()?.open_or_make(above);
+            let base = match self.base.take().flatten() {
+                Some(base) => base,
+                None => self.packs.make()?,
+            };
+            let made = base.open_or_make(above);
+            self.base = Some(Some(base));
             let folder = made.map_err(|error| self.packs.not_opened(above, error))?;
             self.last = Some((above.to_owned(), Some(folder)));
         }

@@ -6,39 +6,27 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::Mutex;
 
 use mu_provider::threads::{at_once, into_inner, lock};
-use mu_provider::{Digest, Entry, Folder};
+use mu_provider::{Entry, Folder};
 
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::packs::adopt::adopt;
 use crate::packs::bases::NewBases;
+use crate::packs::error::PacksError;
+use crate::packs::folder::{OWN, PacksFolder};
 use crate::packs::folders::Folders;
 use crate::packs::link::Linker;
 use crate::packs::state::{Pack, State};
-use crate::packs::{OWN, PacksError, PacksFolder, is_below};
+use crate::packs::wanted::{Wanted, first_from, from, holds, is_below};
 use crate::store::{Store, StoreError, Stored};
 use crate::workspace::Link;
 
 /// Where packs are built, in what mu keeps for itself.
 const STAGING: &str = "staging";
-
-/// A pack that should be installed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// Where, below the packs folder: `hub.mu.com/aws/ec2`.
-    pub place: String,
-    /// The package's id.
-    pub id: String,
-    /// Its version, as the lock writes it.
-    pub version: String,
-    /// The digest of its content.
-    pub digest: Digest,
-}
 
 /// Refuses a tree of the store that is not the package that is wanted.
 pub type Check<'check> = dyn Fn(&Wanted, &Stored) -> Result<(), PacksError> + Sync + 'check;
@@ -322,28 +310,6 @@ impl Building<'_> {
 struct Built {
     /// What it leaves out of its package.
     omitted: Vec<Entry>,
-}
-
-/// Whether a sorted set of places holds `place` or one below it; `first_from` yields the set's first
-/// that is not before what it is given.
-pub(super) fn holds<'places>(
-    first_from: impl Fn(&str) -> Option<&'places str>,
-    place: &str,
-) -> bool {
-    let below = format!("{place}/");
-    first_from(place) == Some(place)
-        || first_from(&below).is_some_and(|first| first.starts_with(&below))
-}
-
-/// Everything that is not before `place`, as a range of a sorted set.
-pub(super) fn from(place: &str) -> (Bound<&str>, Bound<&str>) {
-    (Bound::Included(place), Bound::Unbounded)
-}
-
-/// The first of the places, which are sorted, that is not before `place`.
-pub(super) fn first_from<'wanted>(wanted: &'wanted [Wanted], place: &str) -> Option<&'wanted str> {
-    let start = wanted.partition_point(|other| other.place.as_str() < place);
-    wanted.get(start).map(|other| other.place.as_str())
 }
 
 fn has_manifest(stored: &Stored) -> bool {

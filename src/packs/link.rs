@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use mu_provider::{Entry, Folder, Mode};
 
 use crate::fs::{self, AtPath as _, FileError};
-use crate::packs::PacksError;
+use crate::packs::error::PacksError;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 

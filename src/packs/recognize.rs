@@ -3,12 +3,49 @@
 //! The state is unknown in a checkout, in a folder that was moved or copied, and after the cache was cleaned. Vendored
 //! packs come with a checkout whenever it changes, so what was true of them before says nothing.
 
+use mu_provider::{Folder, Kind};
+
+use crate::manifest::{JSON_NAME, YAML_NAME};
+use crate::packs::error::PacksError;
+use crate::packs::folder::PacksFolder;
 use crate::packs::folders::Folders;
-use crate::packs::state::Pack;
-use crate::packs::{PacksError, PacksFolder, State, Wanted};
-use mu_provider::Kind;
+use crate::packs::state::{Pack, State};
+use crate::packs::wanted::Wanted;
 
 impl PacksFolder {
+    /// Whether every pack in `wanted` is here as the state says, and nothing else is.
+    ///
+    /// Looks at one or two files a pack and hashes nothing.
+    pub fn is_current(&self, state: &State, wanted: &[Wanted]) -> bool {
+        let mut folders = Folders::of(self);
+        state.pending.is_empty()
+            && state.packs.len() == wanted.len()
+            && wanted.iter().all(|wanted| self.is_installed(state, wanted, &mut folders))
+    }
+
+    /// Those of `wanted` that are not here as the state says.
+    pub fn missing<'wanted>(
+        &self,
+        state: &State,
+        wanted: &'wanted [Wanted],
+    ) -> Vec<&'wanted Wanted> {
+        let mut folders = Folders::of(self);
+        wanted.iter().filter(|wanted| !self.is_installed(state, wanted, &mut folders)).collect()
+    }
+
+    /// Whether one pack is here as the state says. What cannot be looked at is not.
+    fn is_installed(&self, state: &State, wanted: &Wanted, folders: &mut Folders<'_>) -> bool {
+        !state.pending.contains(&wanted.place)
+            && state.packs.get(&wanted.place).is_some_and(|pack| pack.digest == wanted.digest)
+            && folders.at(&wanted.place).ok().flatten().is_some_and(|(folder, leaf)| {
+                match folder.kind(leaf) {
+                    Some(Kind::Folder) => has_manifest(folder, leaf),
+                    Some(Kind::Symlink) => self.is_stored(&wanted.place, &wanted.digest),
+                    _ => false,
+                }
+            })
+    }
+
     /// What is installed here; `locked` tells what the lock beside these packs names, where
     /// that has to be looked at.
     ///
@@ -75,4 +112,8 @@ impl PacksFolder {
         }
         Ok(state)
     }
+}
+
+fn has_manifest(folder: &Folder, pack: &str) -> bool {
+    [YAML_NAME, JSON_NAME].iter().any(|name| folder.kind(&[pack, "/", name].concat()).is_some())
 }

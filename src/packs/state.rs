@@ -14,7 +14,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, FileError};
 use crate::manifest::source::Choice as _;
-use crate::packs::{PacksError, PacksFolder, Wanted};
+use crate::packs::error::PacksError;
+use crate::packs::folder::PacksFolder;
+use crate::packs::wanted::Wanted;
 use crate::workspace::Link;
 
 /// The newest format this program writes and reads.

@@ -5,6 +5,8 @@ use std::path::{Component, Path};
 
 use proptest::prelude::*;
 
+use mu_provider::Digest;
+
 use super::*;
 use crate::packs::state::is_place;
 use crate::store::Store;

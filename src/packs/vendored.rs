@@ -12,8 +12,10 @@ use mu_provider::{Digest, Entry};
 use serde::{Deserialize, Serialize};
 
 use crate::fs::{self, FileError};
-use crate::packs::state::{entries, lines};
-use crate::packs::{PacksError, PacksFolder, State, Wanted, is_below};
+use crate::packs::error::PacksError;
+use crate::packs::folder::PacksFolder;
+use crate::packs::state::{State, entries, lines};
+use crate::packs::wanted::{Wanted, is_below};
 
 const FILE: &str = "vendored.json";
 

@@ -1,0 +1,63 @@
+//! Why packs could not be installed or checked.
+
+use std::path::PathBuf;
+
+use mu_provider::Digest;
+
+use crate::fs::FileError;
+use crate::store::StoreError;
+
+/// Why packs could not be installed or checked.
+#[derive(Debug, thiserror::Error)]
+pub enum PacksError {
+    /// The disk refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The store does not have, or no longer has, what a pack is made of.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A folder that mu did not make is where a pack belongs.
+    #[error("`{}` is in the way: mu did not install it, and its content is not {digest}", path.display())]
+    InTheWay {
+        /// The folder.
+        path: PathBuf,
+        /// What belongs there.
+        digest: Digest,
+    },
+    /// A vendored pack is not what the lock says.
+    #[error("the content of `{}`, which is vendored, is not what Mu.lock says: expected {digest}{}", path.display(), got(*.found))]
+    Changed {
+        /// The pack's folder.
+        path: PathBuf,
+        /// What belongs there.
+        digest: Digest,
+        /// What is there; `None` if it cannot be hashed.
+        found: Option<Digest>,
+    },
+    /// A symbolic link is where a folder of packs belongs, or a pack.
+    #[error("`{}` is a symbolic link, and mu follows none in a packs folder: it could lead out of the workspace", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// A tree in the store is not what the pack should be. Whoever said so knows why.
+    #[error("what the store has for `{id}` is another package or version")]
+    Refused {
+        /// The package's id.
+        id: String,
+    },
+    /// The state was written by a newer mu.
+    #[error("`{}` was written by a newer mu (format {version}; this one knows {known})", path.display())]
+    NewerState {
+        /// The state file.
+        path: PathBuf,
+        /// The format it has.
+        version: u32,
+        /// The newest format this program knows.
+        known: u32,
+    },
+}
+
+fn got(found: Option<Digest>) -> String {
+    found.map_or_else(String::new, |found| format!(", got {found}"))
+}

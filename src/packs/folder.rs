@@ -1,0 +1,146 @@
+//! A packs folder: where it is, who may change it, and how it is opened.
+//!
+//! What is installed in it is not known here.
+
+use std::path::{Path, PathBuf};
+
+use mu_provider::{Digest, Folder};
+
+use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
+use crate::packs::error::PacksError;
+
+/// A folder of packs.
+#[derive(Debug, Clone)]
+pub struct PacksFolder {
+    pub(super) folder: PathBuf,
+    /// The folder around it, from which on no link is followed; `None` where the user keeps the folder itself.
+    pub(super) root: Option<PathBuf>,
+    pub(super) cache: PathBuf,
+}
+
+/// Where a workspace has its packs.
+const IN_WORKSPACE: &str = ".mu/packs";
+
+/// What mu keeps for itself in a packs folder.
+pub(super) const OWN: &str = ".mu";
+
+impl PacksFolder {
+    /// The packs folder of the workspace at `root`, whose state is kept in `cache`; makes nothing yet.
+    pub fn of_workspace(root: &Path, cache: &Path) -> Self {
+        let folder = root.join(IN_WORKSPACE);
+        Self { folder, root: Some(root.to_owned()), cache: cache.to_owned() }
+    }
+
+    /// The packs folder of the user whose mu is at home in `mu_home`, with its state in `cache`; makes nothing yet.
+    pub fn of_user(mu_home: &Path, cache: &Path) -> Self {
+        Self { folder: mu_home.join("packs"), root: None, cache: cache.to_owned() }
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where the pack at `place` (such as `hub.mu.com/aws/ec2`) is.
+    pub fn pack_path(&self, place: &str) -> PathBuf {
+        self.folder.join(place)
+    }
+
+    /// Makes this run the only one that changes these packs, until the lock is dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the lock file cannot be made.
+    pub fn lock(&self, waiting: &mut dyn FnMut()) -> Result<Lock, PacksError> {
+        let own = self.make()?.open_or_make(OWN);
+        own.map_err(|error| self.not_opened(OWN, error))?;
+        Ok(Lock::acquire(&self.own_folder().join("lock"), Sharing::Exclusive, waiting)?)
+    }
+
+    /// Whether the link at `place` leads to the tree with this digest, and the store has that.
+    pub(super) fn is_stored(&self, place: &str, digest: &Digest) -> bool {
+        let tree = crate::store::tree_in(&self.cache, digest);
+        tree.is_some_and(|tree| fs::read_link(&self.pack_path(place)).is_ok_and(|to| to == tree))
+    }
+
+    /// Whether a path leads into the store.
+    pub(super) fn is_in_store(&self, path: &Path) -> bool {
+        path.starts_with(crate::store::trees_in(&self.cache))
+    }
+
+    /// The folders that taking the lock will make, innermost first.
+    pub fn missing_folders(&self) -> Vec<PathBuf> {
+        let own = self.own_folder();
+        let folders = own.ancestors().take_while(|folder| !folder.exists());
+        folders.map(Path::to_owned).collect()
+    }
+
+    /// Removes `folders`, which taking the lock has made, if nothing was installed here.
+    ///
+    /// The caller holds the lock, and lets it go right after.
+    pub fn remove_traces(&self, folders: &[PathBuf]) {
+        let is_other = |name: &str, folder: &Path| {
+            let entries = fs::entries(folder).unwrap_or_default();
+            entries.iter().any(|entry| entry.file_name() != name)
+        };
+        if folders.is_empty() || is_other("lock", &self.own_folder()) || is_other(OWN, &self.folder)
+        {
+            return;
+        }
+        // Each fails, and ends it, where something else is in the folder.
+        let _ = fs::remove_file(&self.own_folder().join("lock"));
+        for folder in folders {
+            if fs::remove_empty_folder(folder).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Opens the packs folder; `None` if it is not there.
+    pub(super) fn open(&self) -> Result<Option<Folder>, PacksError> {
+        let opened = match &self.root {
+            Some(root) => Folder::open(root).and_then(|root| root.open_folder(IN_WORKSPACE)),
+            None => Folder::open(&self.folder),
+        };
+        match opened {
+            Ok(folder) => Ok(Some(folder)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.not_opened("", error)),
+        }
+    }
+
+    /// Opens the packs folder, and makes it if it is not there.
+    pub(super) fn make(&self) -> Result<Folder, PacksError> {
+        match &self.root {
+            Some(root) => {
+                let opened = Folder::open(root).at("open the folder", root)?;
+                let made = opened.open_or_make(IN_WORKSPACE);
+                made.map_err(|error| self.not_opened("", error))
+            }
+            None => {
+                if let Some(home) = self.folder.parent() {
+                    fs::create_private_folder(home, crate::env::IN_HOME)?;
+                }
+                fs::create_folder(&self.folder)?;
+                Ok(Folder::open(&self.folder).at("open the folder", &self.folder)?)
+            }
+        }
+    }
+
+    /// Why `place` could not be opened: the first link on the way, or what the system says.
+    pub(super) fn not_opened(&self, place: &str, error: std::io::Error) -> PacksError {
+        let inside = self.folder.join(place);
+        let root = self.root.as_deref().unwrap_or(&self.folder);
+        let mut above: Vec<&Path> =
+            inside.ancestors().take_while(|folder| *folder != root).collect();
+        above.reverse();
+        match above.into_iter().find(|folder| folder.is_symlink()) {
+            Some(link) => PacksError::Link { path: link.to_owned() },
+            None => FileError::new("open the folder", inside, error).into(),
+        }
+    }
+
+    pub(super) fn own_folder(&self) -> PathBuf {
+        self.folder.join(OWN)
+    }
+}

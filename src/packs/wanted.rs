@@ -1,0 +1,45 @@
+//! Packs that should be installed, and what is inside what, by their places.
+
+use std::ops::Bound;
+
+use mu_provider::Digest;
+
+/// A pack that should be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Where, below the packs folder: `hub.mu.com/aws/ec2`.
+    pub place: String,
+    /// The package's id.
+    pub id: String,
+    /// Its version, as the lock writes it.
+    pub version: String,
+    /// The digest of its content.
+    pub digest: Digest,
+}
+
+/// Whether a sorted set of places holds `place` or one below it; `first_from` yields the set's first
+/// that is not before what it is given.
+pub(super) fn holds<'places>(
+    first_from: impl Fn(&str) -> Option<&'places str>,
+    place: &str,
+) -> bool {
+    let below = format!("{place}/");
+    first_from(place) == Some(place)
+        || first_from(&below).is_some_and(|first| first.starts_with(&below))
+}
+
+/// Everything that is not before `place`, as a range of a sorted set.
+pub(super) fn from(place: &str) -> (Bound<&str>, Bound<&str>) {
+    (Bound::Included(place), Bound::Unbounded)
+}
+
+/// The first of the places, which are sorted, that is not before `place`.
+pub(super) fn first_from<'wanted>(wanted: &'wanted [Wanted], place: &str) -> Option<&'wanted str> {
+    let start = wanted.partition_point(|other| other.place.as_str() < place);
+    wanted.get(start).map(|other| other.place.as_str())
+}
+
+/// Whether folder `inner` is somewhere below `outer` (both slash-separated).
+pub(super) fn is_below(inner: &str, outer: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
+}
