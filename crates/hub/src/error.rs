@@ -6,8 +6,8 @@ use std::fmt;
 use mu_provider::fs::FileError;
 use mu_provider_hub::archive::ArchiveError;
 
-use crate::place::credentials_hint;
-use crate::root::HUB_FILE;
+use crate::paths::HUB_FILE;
+use crate::place::bucket::credentials_hint;
 
 /// Why a hub could not be opened, read or changed.
 #[derive(Debug, thiserror::Error)]

@@ -22,6 +22,7 @@ mod files;
 mod lines;
 mod log;
 mod names;
+mod paths;
 mod pending;
 mod place;
 mod private;

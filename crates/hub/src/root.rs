@@ -11,9 +11,7 @@ use crate::HubError;
 use crate::closures;
 use crate::derived::CATALOG_FILE;
 use crate::files::Files;
-
-/// The root file of a hub.
-pub(crate) const HUB_FILE: &str = "hub.json";
+pub(crate) use crate::paths::HUB_FILE;
 
 /// Where the log is, in a hub that does not say.
 const LOG: &str = "log/";

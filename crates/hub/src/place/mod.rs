@@ -4,7 +4,7 @@
 //! passes in what the environment says. `bucket.rs` knows the object stores, `metadata.rs` how long to
 //! wait for credentials that a machine in a cloud has of its own.
 
-mod bucket;
+pub(crate) mod bucket;
 mod metadata;
 
 use std::fmt;
@@ -16,7 +16,6 @@ use object_store::ObjectStore;
 
 use crate::HubError;
 use crate::place::bucket::Bucket;
-pub(crate) use crate::place::bucket::credentials_hint;
 
 /// After how long a write that left its marker in a bucket counts as broken off.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(600);

@@ -23,7 +23,8 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::patience::{Crowd, Patient};
-use super::{Server, routes};
+use super::routes;
+use super::server::Server;
 use crate::HubError;
 
 /// How many connections are open at the same time. Whoever comes then waits to be accepted.

@@ -11,8 +11,8 @@ use object_store::{GetOptions, GetRange, ObjectMeta};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::Server;
 use super::problem::Problem;
+use super::server::Server;
 use crate::archive::hex;
 use crate::files::Got;
 use crate::root::HUB_FILE;

@@ -7,27 +7,24 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::answers::{Asker, answer_file, json, only_read, too_many};
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::{Cause, Problem};
-use super::{Server, host, page, reading, search, writing};
+use super::server::Server;
+use super::{host, page, search, writing};
 
 /// The longest part of a client's text that is logged, in characters.
 const LOGGED: usize = 300;
 
 /// The longest error that is logged, in characters. It may name what a client asked for.
 const LOGGED_ERROR: usize = 1_000;
-
-/// Who asked: the name of the token, for the log.
-#[derive(Debug, Clone)]
-pub(super) struct Asker(pub(super) String);
 
 /// All requests that the server answers.
 pub(super) fn router(server: Arc<Server>) -> Router {
@@ -73,49 +70,6 @@ async fn metrics(
 async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Response, Problem> {
     let found = search::search(server, uri.query().unwrap_or_default()).await?;
     Ok(json(StatusCode::OK, &found))
-}
-
-/// Answers with a file of the hub.
-pub(super) async fn answer_file(
-    State(server): State<Arc<Server>>,
-    request: Request,
-) -> Result<Response, Problem> {
-    let (method, path) = (request.method(), request.uri().path());
-    if method != Method::GET && method != Method::HEAD {
-        return Err(only_read().await);
-    }
-    let path = decoded(path).ok_or_else(Problem::not_found)?;
-    reading::file(&server, method, request.headers(), path.trim_start_matches('/')).await
-}
-
-/// What whoever tries to change something here is told.
-async fn only_read() -> Problem {
-    let detail = "this is only read; changes go to `api/v1/packages/NAME/VERSION`";
-    Problem::method("GET, HEAD", detail)
-}
-
-/// An answer in JSON.
-pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    let kind = HeaderValue::from_static("application/json");
-    (status, [(header::CONTENT_TYPE, kind)], format!("{text}\n")).into_response()
-}
-
-/// A path with its `%XX` replaced; none if that is no text.
-pub(super) fn decoded(path: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = &rest[2..];
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Limits, counts and logs a request.
@@ -175,12 +129,6 @@ fn limited(server: &Server, address: IpAddr) -> Option<Problem> {
     Some(too_many(wait))
 }
 
-/// The answer to whoever asks for too much.
-pub(super) fn too_many(wait: std::time::Duration) -> Problem {
-    let detail = "this address asks for too much in too short a time";
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(wait.as_secs() + 1)
-}
-
 fn shortened(text: &str) -> String {
     text.chars().take(LOGGED).collect()
 }
@@ -202,7 +150,7 @@ fn printed(value: &Value) -> String {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{decoded, printed};
+    use super::printed;
 
     #[test]
     fn logs_hold_no_control_characters() {
@@ -210,14 +158,5 @@ mod tests {
         let line = printed(&value);
         assert_eq!(line, "{\"path\":\"/a\\u009b31m\\u007f\\u0085\\n\\u001bä\"}");
         assert_eq!(serde_json::from_str::<Value>(&line).expect("is JSON"), value);
-    }
-
-    #[test]
-    fn percent_signs_are_decoded_or_refused() {
-        assert_eq!(decoded("/a/1.0.0%2Bx").as_deref(), Some("/a/1.0.0+x"));
-        assert_eq!(decoded("/%2e%2E/x").as_deref(), Some("/../x"));
-        for wrong in ["/%", "/%2", "/%zz", "/%ff"] {
-            assert_eq!(decoded(wrong), None, "{wrong}");
-        }
     }
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
 use object_store::GetOptions;
 
-use super::Server;
 use super::problem::Problem;
+use super::server::Server;
 use crate::derived::CATALOG_FILE;
 use crate::files::Got;
 

@@ -12,7 +12,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Runtime;
 
 use super::connection::Peer;
-use super::{Server, Serving, connection, routes};
+use super::server::{Server, Serving};
+use super::{connection, routes};
 use crate::{HubError, Place};
 
 /// How many bytes are on their way at once.

@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::Server;
+use super::answers::{Asker, decoded, json, too_many};
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::Problem;
 use super::reading::e_tags;
-use super::routes::{Asker, decoded, json, too_many};
+use super::server::Server;
 use super::uploads::{Room, patience};
 use crate::archive::{self, Unpacked};
 use crate::lines::Line;

@@ -7,8 +7,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::answer::{self, Keeping};
+use crate::serve::answers::answer_file;
 use crate::serve::problem::Problem;
-use crate::serve::{Server, routes};
+use crate::serve::server::Server;
 
 const STYLE: &str = include_str!("../../../assets/page.css");
 const SCRIPT: &str = include_str!("../../../assets/page.js");
@@ -46,7 +47,7 @@ pub(super) async fn answer(
         () if name == assets.script => ("text/javascript; charset=utf-8", SCRIPT),
         () if name == assets.icon => ("image/svg+xml", ICON),
         // Of another server's version, or a file of a hub whose folder is called so.
-        () => return routes::answer_file(State(server), request).await,
+        () => return answer_file(State(server), request).await,
     };
     Ok(answer::send(request.headers(), StatusCode::OK, Keeping::Forever, kind, text.as_bytes()))
 }

@@ -17,7 +17,8 @@ use crate::files::Files;
 use crate::log;
 use crate::root::Root;
 use crate::serve::problem::Problem;
-use crate::serve::{Server, search as found};
+use crate::serve::search as found;
+use crate::serve::server::Server;
 
 /// How many packages the first page names.
 const NEWEST: usize = 12;

@@ -34,8 +34,8 @@ use self::assets::Assets;
 use self::home::Recent;
 use self::readme::Readmes;
 use self::relations::Relations;
-use super::Server;
 use super::problem::Problem;
+use super::server::Server;
 
 /// Where the pages of packages are.
 const PACKAGES: &str = "packages/";

@@ -20,8 +20,9 @@ use crate::files::Files;
 use crate::lines::{Line, Lines};
 use crate::names;
 use crate::root::Root;
+use crate::serve::answers::{answer_file, decoded};
 use crate::serve::problem::Problem;
-use crate::serve::{Server, routes};
+use crate::serve::server::Server;
 
 /// How many versions are shown, unless all are asked for.
 const VERSIONS: usize = 50;
@@ -104,11 +105,11 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, Problem> {
     let asked = Asked::of(&server, &request);
-    let path = routes::decoded(&asked.path).ok_or_else(Problem::not_found)?;
+    let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
     let name = path.trim_start_matches('/').strip_prefix(PACKAGES).unwrap_or_default();
     if names::check_name(name).is_err() {
         // No file of a hub is named like a package, whatever its folders are called.
-        return routes::answer_file(State(server), request).await;
+        return answer_file(State(server), request).await;
     }
     let root = Root::read(&server.files).await?;
     let index = root.index(name);

@@ -1,0 +1,83 @@
+//! What all requests share, and how a hub is served.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::limits::Buckets;
+use super::metrics::Metrics;
+use super::page::Pages;
+use super::search::Catalog;
+use super::uploads::Uploads;
+use crate::files::Files;
+use crate::root::Root;
+use crate::writer::Writer;
+use crate::{HubError, Place};
+
+/// Takes a line of the access log, which is a JSON object.
+pub type WriteLog = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How a hub is served.
+#[derive(Clone)]
+pub struct Serving {
+    /// Where to listen; port 0 takes any that is free.
+    pub listen: SocketAddr,
+    /// The files with certificate chain and private key, in PEM; without them plain HTTP is spoken.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// What references to the hub's packages begin with, such as `hub.acme.co/`; without it pages show the host that
+    /// they were asked for at.
+    pub base: Option<String>,
+    /// The largest archive that is taken, in bytes.
+    pub largest_archive: u64,
+    /// How many changes one client address may ask for in a minute.
+    pub changes_per_minute: u32,
+    /// How many requests one client address may make in a second; 0 for any number.
+    pub requests_per_second: u32,
+    /// Whether everybody may read the counters; without it only programs of this machine may.
+    pub public_metrics: bool,
+    /// Where the access log goes.
+    pub log: WriteLog,
+}
+
+impl fmt::Debug for Serving {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Serving").field("listen", &self.listen).finish_non_exhaustive()
+    }
+}
+
+/// What all requests share.
+pub(super) struct Server {
+    pub(super) files: Files,
+    pub(super) writer: Writer,
+    /// The hub's folders, which never change.
+    pub(super) root: Root,
+    pub(super) catalog: Catalog,
+    pub(super) pages: Pages,
+    pub(super) uploads: Uploads,
+    pub(super) changes: Buckets,
+    pub(super) requests: Option<Buckets>,
+    pub(super) metrics: Metrics,
+    pub(super) serving: Serving,
+}
+
+impl Server {
+    /// Opens the hub at `place`, which is there.
+    pub(super) async fn open(place: &Place, serving: Serving) -> Result<Self, HubError> {
+        let files = Files::open(place, false)?;
+        files.keep_private();
+        Ok(Self {
+            root: Root::read(&files).await?,
+            writer: Writer { files: files.clone() },
+            files,
+            catalog: Catalog::default(),
+            pages: Pages::default(),
+            uploads: Uploads::new(serving.largest_archive),
+            changes: Buckets::per_minute(serving.changes_per_minute),
+            requests: (serving.requests_per_second > 0)
+                .then(|| Buckets::per_second(serving.requests_per_second)),
+            metrics: Metrics::default(),
+            serving,
+        })
+    }
+}
