@@ -17,7 +17,6 @@ const LONGER_LOOPS: &[(&str, usize)] = &[
     ("crates/manifest/src", 6),
     ("providers/git/src/transport", 8),
     ("src/index", 12),
-    ("src/packs", 8),
     ("src/select", 42),
 ];
 
