@@ -15,10 +15,10 @@ pub(crate) struct Web {
     pub(crate) tls_port: u16,
 }
 
-/// Vouches for who `localhost` is here; the tests of `mu-provider-hub` use it, too.
-pub(crate) const AUTHORITY: &str = include_str!("../../providers/hub/tests/hub/tls/authority.pem");
-const CERTIFICATE: &str = include_str!("../../providers/hub/tests/hub/tls/certificate.pem");
-const KEY: &str = include_str!("../../providers/hub/tests/hub/tls/key.pem");
+/// Vouches for who `localhost` is here; the tests use it, too.
+pub(crate) const AUTHORITY: &str = include_str!("../../crates/testing/tls/authority.pem");
+const CERTIFICATE: &str = include_str!("../../crates/testing/tls/certificate.pem");
+const KEY: &str = include_str!("../../crates/testing/tls/key.pem");
 
 impl Web {
     /// Serves `root`; keeps its own files in `folder`. `None` if nginx cannot listen on `port`.

@@ -46,7 +46,10 @@ fn inside_a_folder(
     let around = tempfile::tempdir().expect("a temporary folder can be made");
     let folder = around.path().join("a/b");
     fs::create_dir_all(&folder).expect("can be made");
-    let mut tree = TreeWriter::new(Folder::open(&folder).expect("opens"), Limits { bytes: 1 << 20, ..Limits::default() });
+    let mut tree = TreeWriter::new(
+        Folder::open(&folder).expect("opens"),
+        Limits { bytes: 1 << 20, ..Limits::default() },
+    );
     let result = unpack(&mut tree).and_then(|()| Ok(tree.finish()?));
     assert_eq!(names(around.path()), ["a"]);
     assert_eq!(names(&around.path().join("a")), ["b"]);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use mu_testing::http::{Reply, Seen, TestServer};
 use serde_json::{Value, json};
 
 use crate::support::{Nginx, Package, Sandbox, write};
@@ -82,7 +82,7 @@ fn indexes(numbers: std::ops::Range<usize>) -> BTreeSet<String> {
 fn one_closure_leads_to_everything_and_a_warm_cache_asks_for_none() {
     let mut sandbox = chain("");
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
-    let url = nginx.url("").as_url().to_string();
+    let url = nginx.url("");
     assert_eq!(resolve(&mut sandbox, &url), all());
     let path = |line: &String| line.split(' ').nth(1).expect("has a path").to_owned();
     let asked: Vec<String> = nginx.log().iter().map(path).collect();
@@ -148,7 +148,7 @@ fn gated(sandbox: &Sandbox, groups: Vec<BTreeSet<String>>) -> TestServer {
 fn what_a_closure_names_is_asked_for_at_once() {
     let mut sandbox = chain("deep/");
     let server = gated(&sandbox, vec![indexes(1..LENGTH)]);
-    assert_eq!(resolve(&mut sandbox, server.url("").as_url().as_str()), all());
+    assert_eq!(resolve(&mut sandbox, &server.url("")), all());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_closure_that_is_short_costs_a_wave_and_no_more() {
     set_closure(&sandbox, &name(0), &naming(&known));
     let rest = format!("/closures/{}.json", name(5));
     let server = gated(&sandbox, vec![indexes(1..5), indexes(6..LENGTH)]);
-    assert_eq!(resolve(&mut sandbox, server.url("").as_url().as_str()), all());
+    assert_eq!(resolve(&mut sandbox, &server.url("")), all());
     let closures: Vec<String> =
         server.requests().into_iter().filter(|line| line.contains("/closures/")).collect();
     assert_eq!(closures, [format!("GET /closures/{}.json", name(0)), format!("GET {rest}")]);
@@ -195,7 +195,7 @@ fn whatever_a_closure_says_the_answer_is_the_same_and_what_it_costs_is_bounded()
     ] {
         set_closure(&sandbox, &name(0), &said);
         let nginx = Nginx::serve(&sandbox.path("hub"), "");
-        let url = nginx.url("").as_url().to_string();
+        let url = nginx.url("");
         assert_eq!(resolve(&mut sandbox, &url), all(), "{said:.60}");
         let asked = nginx.log();
         // `hub.json`, the indexes, and what was asked because of closures.
@@ -227,7 +227,7 @@ fn a_hub_whose_closures_cannot_be_had_is_soon_not_asked_for_them() {
                 false => file(&folder, request),
             }
         });
-        assert_eq!(resolve(&mut sandbox, server.url("").as_url().as_str()).len(), 60);
+        assert_eq!(resolve(&mut sandbox, &server.url("")).len(), 60);
         let asked = asked.lock().expect("nobody panics");
         let closures: Vec<_> = asked.iter().filter(|(path, _)| path.contains("closures")).collect();
         assert!(closures.len() <= 8 + 16, "{status}: {closures:?}");
@@ -240,13 +240,12 @@ fn a_hub_whose_closures_cannot_be_had_is_soon_not_asked_for_them() {
 fn a_hub_that_no_registry_tells_of_is_asked_no_more() {
     let mut sandbox = chain("deep/");
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
-    sandbox.asks_for(&[nginx.url(&name(0)).as_url().as_str()]);
+    sandbox.asks_for(&[&nginx.url(&name(0))]);
     let answer = sandbox.mu(&["resolve", "--json"]).ok().json();
     assert_eq!(answer["packages"].as_array().map(Vec::len), Some(LENGTH));
     let asked: BTreeSet<String> = nginx.log().into_iter().collect();
     assert_eq!((asked.len(), nginx.log().len()), (2 + LENGTH, 2 + LENGTH), "{asked:?}");
-    let roots: Vec<String> =
-        (0..LENGTH).map(|number| nginx.url(&name(number)).as_url().to_string()).collect();
+    let roots: Vec<String> = (0..LENGTH).map(|number| nginx.url(&name(number))).collect();
     sandbox.asks_for(&roots.iter().map(String::as_str).collect::<Vec<_>>());
     // As one that is told of: with a snapshot there is nothing else to ask.
     sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
@@ -267,7 +266,7 @@ fn a_snapshot_is_taken_instead_where_much_is_wanted() {
     sandbox.hub().release("wide/base", "1.0.0");
     sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
-    let url = nginx.url("").as_url().to_string();
+    let url = nginx.url("");
     assert_eq!(resolve(&mut sandbox, &url).len(), 41);
     let expected = ["hub.json", "snapshot.digests", "snapshot.jsonl.gz"]
         .map(|path| format!("GET /{path} HTTP/1.1 200"));
@@ -294,7 +293,7 @@ fn a_snapshot_is_not_taken_for_what_was_asked_for_already() {
     hub["snapshotBytes"] = (6 * (32 << 10)).into();
     write(&sandbox.path("hub"), "hub.json", hub.to_string());
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
-    let url = nginx.url("").as_url().to_string();
+    let url = nginx.url("");
     assert_eq!(resolve(&mut sandbox, &url).len(), 8);
     let asked = nginx.log();
     assert!(asked.len() == 9 && !asked.iter().any(|line| line.contains("snapshot")), "{asked:?}");

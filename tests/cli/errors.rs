@@ -1,6 +1,6 @@
 //! Every code that a failure can have, with `--json`: one case each at least.
 
-use mu_provider::conformance::server::{Reply, TestServer};
+use mu_testing::http::{Reply, TestServer};
 use serde_json::json;
 
 use crate::support::{Package, Sandbox};
@@ -188,7 +188,7 @@ fn network() {
 fn auth() {
     let server = TestServer::start(|_, _| Reply::status(401));
     let sandbox = Sandbox::new();
-    sandbox.hub_is_at(server.url("").as_url().as_str());
+    sandbox.hub_is_at(&server.url(""));
     let error = check(&sandbox, &["get", "aws/ec2"], "auth", &["401"]);
     assert!(error["help"].as_str().expect("is text").contains("MU_TOKEN_"), "{error}");
 }
@@ -203,7 +203,7 @@ fn what_a_failed_command_learned_is_kept() {
         _ => Reply::status(404),
     });
     let sandbox = Sandbox::with_dependencies(&["aws/ec2#^2"]);
-    sandbox.hub_is_at(server.url("").as_url().as_str());
+    sandbox.hub_is_at(&server.url(""));
     check(&sandbox, &["resolve"], "not-found", &["aws/ec2"]);
     let asked = server.requests().len();
     check(&sandbox, &["resolve", "--offline"], "not-found", &["aws/ec2"]);
@@ -214,7 +214,7 @@ fn what_a_failed_command_learned_is_kept() {
 fn offline() {
     let server = TestServer::start(|_, _| Reply::status(404));
     let sandbox = Sandbox::new();
-    sandbox.hub_is_at(server.url("").as_url().as_str());
+    sandbox.hub_is_at(&server.url(""));
     check(&sandbox, &["get", "aws/ec2", "--offline"], "offline", &["aws/ec2"]);
     assert_eq!(server.requests(), [""; 0]);
 }

@@ -150,7 +150,7 @@ fn a_registry_that_fails_is_a_warning_if_another_answers() {
 fn a_catalog_on_the_web_is_kept_and_asked_for_again_only_if_it_changed() {
     let sandbox = sandbox();
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
-    sandbox.hub_is_at(&nginx.url("").to_string());
+    sandbox.hub_is_at(&nginx.url(""));
     sandbox.write(".mu/workspace.yaml", "");
     sandbox.mu(&["search", "kafka", "--offline", "--json"]).fails_with("offline");
     let expected = ["hub.mu.com/ops/kafka", "hub.mu.com/internal/kafka"];
@@ -193,7 +193,7 @@ fn a_server_searches_itself() {
          location /broken/search {{ return 200 'hello'; }}"
     );
     let nginx = Nginx::serve(&sandbox.path("hub"), &location);
-    sandbox.hub_is_at(&nginx.url("").to_string());
+    sandbox.hub_is_at(&nginx.url(""));
     sandbox.write(".mu/workspace.yaml", "");
     write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "api/v1/"}"#);
     let json = sandbox.mu(&["search", "kafka", "--json"]).ok().json();

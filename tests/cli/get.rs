@@ -303,7 +303,7 @@ fn archives_in_an_unusual_place_are_looked_for_in_the_usual_one_for_few_packages
     let file = json!({ "hub": 1, "index": "index/", "packs": "archives/" });
     fs::write(hub.join("hub.json"), file.to_string()).expect("can be written");
     let nginx = Nginx::serve(&hub, "");
-    sandbox.hub_is_at(nginx.url("").as_url().as_str());
+    sandbox.hub_is_at(&nginx.url(""));
     sandbox.mu(&["get"]).ok();
     for folder in ["cache", "work/.mu/packs"] {
         fs::remove_dir_all(sandbox.path(folder)).expect("can be removed");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use mu_provider::conformance::server::{Reply, TestServer};
+use mu_testing::http::{Reply, TestServer};
 
 use crate::support::{Sandbox, write};
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use mu_testing::http::{Reply, Seen, TestServer};
 use serde_json::json;
 
 use crate::support::git::Origin;
@@ -97,7 +97,7 @@ fn a_hub_that_makes_packages_up_is_asked_for_so_many_and_no_more() {
     for strategy in ["highest", "minimal"] {
         let hub = endless();
         let sandbox = Sandbox::with_dependencies(&["x/p0"]);
-        sandbox.hub_is_at(&hub.url("").to_string());
+        sandbox.hub_is_at(&hub.url(""));
         let flags = ["--most", "300", "--resolution", strategy];
         let run = sandbox.mu(&[&["get"][..], &flags].concat()).fails();
         assert!(hub.requests().len() <= 301, "{}", hub.requests().len());
@@ -129,7 +129,7 @@ fn one_index_line_leads_to_few_requests() {
         }
         _ => Reply::status(404),
     });
-    sandbox.hub_is_at(&hub.url("").to_string());
+    sandbox.hub_is_at(&hub.url(""));
     let run = sandbox.mu(&["get"]).fails();
     let requests = hub.requests();
     assert!(requests.len() < 20, "{} requests\n{}", requests.len(), run.shown());

@@ -36,7 +36,7 @@ fn world() -> World {
     let mut sandbox = Sandbox::new();
     let hub = sixty(&sandbox);
     let nginx = Nginx::serve(hub.folder(), "");
-    let url = nginx.url("").as_url().to_string();
+    let url = nginx.url("");
     sandbox.hub_is_at(&url);
     sandbox.replace(url.trim_end_matches('/'), "[HUB]");
     World { sandbox, hub, nginx }
@@ -146,9 +146,9 @@ fn a_hub_that_is_probed_for_is_found() {
     let hub = sandbox.hub();
     hub.release("aws/ec2", "1.0.0");
     let nginx = Nginx::serve(hub.folder(), "");
-    let url = nginx.url("aws/ec2").as_url().to_string();
+    let url = nginx.url("aws/ec2");
     sandbox.mu(&["get", &url]).ok();
-    let host = nginx.url("").host_and_port().replace(':', "+");
+    let host = nginx.host().replace(':', "+");
     assert!(sandbox.has(&format!("work/.mu/packs/{host}/aws/ec2/Mu.yaml")), "{host}");
 }
 
@@ -162,7 +162,7 @@ fn slow_bodies_arrive_all_the_same() {
         Package::new("aws/big2", "1.0.0").file("data.txt", &text).file("more.txt", "x"),
     ]);
     let nginx = Nginx::serve(&sandbox.path("hub"), "limit_rate 30k;");
-    sandbox.hub_is_at(nginx.url("").as_url().as_str());
+    sandbox.hub_is_at(&nginx.url(""));
     sandbox.mu(&["get"]).ok().says(&["2 fetched"]);
     sandbox.mu(&["verify"]).ok();
 }

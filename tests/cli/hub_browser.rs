@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::support::{Browser, Package, Sandbox, Served};
 
@@ -15,6 +16,11 @@ const README: &str = "# Proxy\n\n[![build](https://ci.example/badge.svg)](https:
     > Certificates are reloaded without a restart.\n\n\
     See the [website](https://mu.example/proxy), or [how to use it](#use-it).\n\n\
     <script>document.title = 'owned'</script><img src=x onerror=\"document.title = 'owned'\">\n";
+
+/// Where pictures of the pages are kept.
+fn pages() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages")
+}
 
 /// Serves a hub with some packages.
 fn served(sandbox: &Sandbox) -> Served {
@@ -90,7 +96,7 @@ fn a_search_answers_while_one_types() {
     browser.show(900, 500, "light");
     browser.press("ArrowDown");
     browser.press("ArrowDown");
-    browser.picture("typing");
+    browser.picture(&pages(), "typing");
     let chosen = "document.getElementById(words.getAttribute('aria-activedescendant')).querySelector('b').textContent";
     assert_eq!(browser.value(chosen), "old/front");
     browser.press("ArrowDown");
@@ -154,7 +160,7 @@ fn without_scripts_everything_is_there() {
     browser.call("Emulation.setScriptExecutionDisabled", serde_json::json!({"value": true}));
     browser.open(&format!("{}packages/web/proxy", served.url()));
     browser.show(1200, 1000, "light");
-    browser.picture("without-scripts");
+    browser.picture(&pages(), "without-scripts");
     let html = browser.html();
     for part in [
         "mu add hub.acme.co/web/proxy",
@@ -236,7 +242,7 @@ fn pages_fit_every_screen_in_light_and_dark() {
                     u32::try_from(height.expect("is a number")).unwrap_or(900),
                     scheme,
                 );
-                browser.picture(&format!("{page}-{size}-{scheme}"));
+                browser.picture(&pages(), &format!("{page}-{size}-{scheme}"));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use mu_testing::http::{Reply, Seen, TestServer};
 
 use crate::support::{Hub, Nginx, Package, Sandbox};
 
@@ -41,7 +41,7 @@ fn spoiled(
         };
         change(request, before, serve(&folder, request))
     });
-    sandbox.hub_is_at(server.url("").as_url().as_str());
+    sandbox.hub_is_at(&server.url(""));
     server
 }
 
@@ -61,8 +61,8 @@ fn wrong_bytes_install_nothing_and_keep_nothing() {
     let mut sandbox = Sandbox::new();
     let hub = publish(&sandbox);
     let nginx = Nginx::serve(hub.folder(), "");
-    sandbox.hub_is_at(nginx.url("").as_url().as_str());
-    sandbox.replace(nginx.url("").as_url().as_str().trim_end_matches('/'), "[HUB]");
+    sandbox.hub_is_at(&nginx.url(""));
+    sandbox.replace(nginx.url("").trim_end_matches('/'), "[HUB]");
     let archive = hub.archive("aws/ec2", "1.0.0");
     let good = fs::read(&archive).expect("is there");
     hub.flip(&archive);
@@ -179,7 +179,7 @@ fn a_token_does_not_follow_a_redirect_to_another_host() {
     publish(&sandbox);
     let folder = sandbox.path("hub");
     let elsewhere = TestServer::start(move |request, _| serve(&folder, request));
-    let address = elsewhere.url("").as_url().to_string();
+    let address = elsewhere.url("");
     let hub = spoiled(&sandbox, move |request, _, reply| {
         if request.header("authorization") != Some("Bearer hunter2") {
             return Reply::status(401);

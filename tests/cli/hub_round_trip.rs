@@ -84,7 +84,7 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
     let expected = digests(&mut sandbox, 1, &format!("file://{folder}/"));
 
     let nginx = Nginx::serve(&sandbox.path("folder"), "");
-    let url = nginx.url("").as_url().to_string();
+    let url = nginx.url("");
     assert_eq!(digests(&mut sandbox, 2, &url), expected);
 
     sandbox.mu(&["hub", "init", "../served"]).ok();
@@ -105,7 +105,7 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
     has_page(&served);
 
     let (s3, azurite, google) = (S3Server::start(), Azurite::start(), GoogleServer::start());
-    s3.reached_from(&mut sandbox);
+    sandbox.set_all(s3.variables());
     let variables = azurite.variables().into_iter().chain(google.variables());
     variables.for_each(|(name, value)| sandbox.set(name, value));
     let archive = |folder: &str| {
@@ -149,7 +149,7 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
 fn two_servers_in_front_of_one_bucket_lose_nothing() {
     let mut sandbox = Sandbox::new();
     let s3 = S3Server::start();
-    s3.reached_from(&mut sandbox);
+    sandbox.set_all(s3.variables());
     sandbox.mu(&["hub", "init", "s3://packages"]).ok();
     let add = ["hub", "token", "add", "s3://packages", "ada", "--namespace", "*", "--json"];
     let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is a token").to_owned();
@@ -217,9 +217,7 @@ fn a_server_speaks_tls_with_certificates_from_files() {
     sandbox.mu(&["hub", "init", "../srv"]).ok();
     let add = ["hub", "token", "add", "../srv", "ada", "--namespace", "acme", "--json"];
     let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is a token").to_owned();
-    let folder =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("providers/hub/tests/hub/tls");
-    let file = |name: &str| folder.join(name).display().to_string();
+    let file = |name: &str| mu_testing::file(&format!("tls/{name}")).display().to_string();
     let (certificate, key) = (file("certificate.pem"), file("key.pem"));
     let tls = ["--tls-certificate", &certificate, "--tls-key", &key];
     let served = Served::start(&sandbox, "../srv", &tls);

@@ -28,7 +28,7 @@ fn token(sandbox: &Sandbox, place: &str) -> String {
 fn twenty_tag_at_once_through_two_servers() {
     let mut sandbox = Sandbox::new();
     let s3 = S3Server::start();
-    s3.reached_from(&mut sandbox);
+    sandbox.set_all(s3.variables());
     sandbox.mu(&["hub", "init", "s3://packages"]).ok();
     let token = token(&sandbox, "s3://packages");
     // Whoever was not fast enough asks once more.

@@ -101,7 +101,7 @@ fn what_a_snapshot_leaves_out_is_told_too() {
     }
     sandbox.mu(&["hub", "check", "../hub", "--repair"]).ok();
     let nginx = Nginx::serve(&sandbox.path("hub"), "");
-    let url = nginx.url("").as_url().to_string();
+    let url = nginx.url("");
     let text = format!("registries: {{hub.mu.com/: {{provider: hub, url: \"{url}\"}}}}\n");
     write(&sandbox.path("home"), ".mu/config.yaml", text);
     sandbox.mu(&["get"]).ok();

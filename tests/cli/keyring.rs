@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use mu_testing::Keyring;
+
 use crate::login::{guarded, send};
-use crate::support::{Keyring, Sandbox, tree};
+use crate::support::{Sandbox, tree};
 
 #[test]
 fn a_token_in_the_keyring_opens_its_host_and_is_on_no_disk() {
@@ -11,7 +13,8 @@ fn a_token_in_the_keyring_opens_its_host_and_is_on_no_disk() {
     let _nginx = guarded(&mut sandbox);
     // One that is in the file from earlier is replaced by the one in the keyring.
     send(&sandbox, &["login", "hub.mu.com"], "before\n").ok().says(&["credentials.json"]);
-    let keyring = Keyring::start(&mut sandbox);
+    let keyring = Keyring::start(&sandbox.path("keyring"));
+    sandbox.set_all([keyring.variable()]);
     let run = send(&sandbox, &["login", "hub.mu.com"], "hunter2\n").ok();
     run.says(&["in the keyring"]).does_not_say(&["hunter2"]);
     assert!(!sandbox.has("home/.mu/credentials.json"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
+use mu_testing::http::{Reply, Seen, TestServer};
 use serde_json::Value;
 
 use crate::support::{Nginx, Package, Sandbox, digest_of, write};
@@ -55,7 +55,7 @@ fn what_is_published_is_what_others_get() {
     };
     let before = digests(&sandbox);
     let nginx = Nginx::serve(sandbox.hub().folder(), "");
-    sandbox.hub_is_at(nginx.url("").as_url().as_str());
+    sandbox.hub_is_at(&nginx.url(""));
     let cache = sandbox.path("another-cache").display().to_string();
     sandbox.set("MU_CACHE_DIR", &cache);
     for part in ["work/.mu/packs", "work/Mu.lock"] {
@@ -139,7 +139,7 @@ fn what_would_not_work_for_others_is_refused() {
         .fails()
         .says(&["no hub", "mu hub init"]);
     let nginx = Nginx::serve(sandbox.hub().folder(), "");
-    let url = nginx.url("").as_url().to_string();
+    let url = nginx.url("");
     let run = sandbox.mu_in("author", &["publish", "--to", &url]);
     assert_eq!(run.status, 2, "{}", run.shown());
     run.says(&["takes no changes", "--to PLACE"]);
@@ -313,7 +313,7 @@ fn a_server_is_sent_the_archive_and_its_own_token() {
     });
     let url = server.url("");
     author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
-    let publish = ["publish", "--to", url.as_url().as_str()];
+    let publish = ["publish", "--to", &url];
     sandbox.mu_in("author", &publish).fails().says(&["mu login"]);
     sandbox.set_token(&server.host(), "hunter2");
     sandbox.mu_in("author", &publish).ok().says(&["published hub.mu.com/acme/site 1.0.0"]);
@@ -322,7 +322,7 @@ fn a_server_is_sent_the_archive_and_its_own_token() {
     let put = server.seen().into_iter().rfind(|seen| seen.method == "PUT").expect("was sent");
     assert_eq!(put.path, "/api/v1/packages/acme/site/1.0.0");
     assert!(put.body == archive, "the body is the archive");
-    let to = ["--to", url.as_url().as_str()];
+    let to = ["--to", &url];
     let changes: [(&[&str], &str); 4] = [
         (&["yank", "acme/site#0.9.0", "--reason", "old"], r#"{"yanked":"old"}"#),
         (&["yank", "acme/site#0.9.0", "--undo"], r#"{"yanked":false}"#),
@@ -338,17 +338,17 @@ fn a_server_is_sent_the_archive_and_its_own_token() {
         );
         assert_eq!(String::from_utf8_lossy(&patch.body), expected);
     }
-    sandbox.mu(&["yank", "acme/site#8.0.0", "--to", url.as_url().as_str()]).fails();
+    sandbox.mu(&["yank", "acme/site#8.0.0", "--to", &url]).fails();
 }
 
 #[test]
 fn a_refusal_is_told_and_redirects_are_not_followed() {
     let mut sandbox = Sandbox::with_dependencies(&[]);
     let other = server(|_| Reply::status(201));
-    let elsewhere = other.url("api").as_url().to_string();
+    let elsewhere = other.url("api");
     let refusing = server(|_| Reply::status(409));
     author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
-    let to = refusing.url("").as_url().to_string();
+    let to = refusing.url("");
     let run = sandbox.mu_in("author", &["publish", "--to", &to]).fails();
     run.says(&["refuses acme/site 1.0.0", "raise `version`"]);
     sandbox.mu_in("author", &["publish", "--to", &to, "--json"]).fails_with("conflict");
@@ -360,7 +360,7 @@ fn a_refusal_is_told_and_redirects_are_not_followed() {
     for server in [&other, &leading] {
         sandbox.set_token(&server.host(), "hunter2");
     }
-    let to = leading.url("").as_url().to_string();
+    let to = leading.url("");
     let run = sandbox.mu_in("author", &["publish", "--to", &to]).fails();
     run.says(&["where it is not sent"]).does_not_say(&["hunter2"]);
     assert!(other.seen().is_empty(), "nothing is sent to where a redirect leads");

@@ -10,8 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::files::{tree, write};
-use super::{Hub, Package, Run};
+use super::{Hub, Package, Run, tree, write};
 
 /// A machine of one's own.
 pub(crate) struct Sandbox {
@@ -115,6 +114,14 @@ impl Sandbox {
     /// Sets an environment variable of every later run.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.variables.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Sets environment variables of every later run.
+    pub(crate) fn set_all<'all>(
+        &mut self,
+        variables: impl IntoIterator<Item = (&'all str, &'all str)>,
+    ) {
+        variables.into_iter().for_each(|(name, value)| self.set(name, value));
     }
 
     /// Gives every later run the token for a host, by the variable that is for it.

@@ -7,9 +7,8 @@ use std::thread;
 use mu_hub::{Hub, HubError, Place, Published};
 use object_store::memory::InMemory;
 
-use crate::azurite::Azurite;
-use crate::google::GoogleServer;
 use crate::support::{catalog, hub_file, lines, log, publication};
+use mu_testing::{Azurite, GoogleServer};
 
 const PUBLISHERS: usize = 20;
 

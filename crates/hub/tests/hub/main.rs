@@ -2,12 +2,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
-mod azurite;
 mod checking;
 mod closures;
 mod concurrent;
 mod cut;
-mod google;
 mod limits;
 mod publishing;
 mod snapshot;

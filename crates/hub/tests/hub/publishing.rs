@@ -5,8 +5,8 @@ use std::fs;
 use mu_hub::{Hub, HubError, Place, Published, Tags};
 use serde_json::json;
 
-use crate::google::GoogleServer;
 use crate::support::{archive, catalog, hub_file, lines, log, publication, with_keys};
+use mu_testing::GoogleServer;
 
 fn hub() -> (tempfile::TempDir, Hub) {
     let folder = tempfile::tempdir().expect("there is room");

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mu_hub::{Hub, Place};
-use mu_provider::conformance::server::{Reply, TestServer};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Folder, Limits, Listing, Location, Provider as _, Release, Silent, Soon, TreeWriter,
+    Folder, Limits, Listing, Location, Provider as _, Release, SafeUrl, Silent, Soon, TreeWriter,
 };
 use mu_provider_hub::{HubOptions, HubProvider};
+use mu_testing::http::{Reply, TestServer};
 use object_store::memory::InMemory;
 use serde_json::json;
 
@@ -78,7 +78,7 @@ impl Reader {
 }
 
 fn at(server: &TestServer, name: &str) -> Location {
-    Location::new(server.url(""), name)
+    Location::new(SafeUrl::parse(&server.url("")).expect("is a URL"), name)
 }
 
 #[test]

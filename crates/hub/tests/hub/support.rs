@@ -1,27 +1,17 @@
 //! Packages to publish, and what a reader sees of a hub afterwards.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use mu_hub::Publication;
 use serde_json::{Map, Value, json};
 
-/// A tar.gz of files.
+/// An archive of files.
 pub(crate) fn archive(files: &[(&str, &str)]) -> Bytes {
-    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for (path, content) in files {
-        let mut header = tar::Header::new_ustar();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, content.as_bytes()).expect("fits");
-    }
-    let mut encoder = builder.into_inner().expect("is in memory");
-    encoder.flush().expect("is in memory");
-    encoder.finish().expect("is in memory").into()
+    let files = files.iter();
+    let files = files.map(|(path, text)| ((*path).to_owned(), ('f', text.as_bytes().to_vec())));
+    mu_testing::tar_gz(files).into()
 }
 
 /// A package with nothing but a manifest and a file with `content`.

@@ -1,12 +1,11 @@
 //! What every provider's tests run: one set of checks that holds for every kind of place.
 //!
 //! A provider's tests set up a real place, say in a [`Fixture`] what is there, and call
-//! [`Fixture::check`]. Beside it lie what such tests share: trees that must be refused, and a server
-//! that misbehaves on command. Nothing here is used by mu itself, and failures are panics.
+//! [`Fixture::check`]. Beside it lie trees that must be refused. Nothing here is used by mu itself, which
+//! is compiled without the feature that this is behind, and failures are panics.
 
 mod disk;
 pub mod hostile;
-pub mod server;
 
 use std::fs;
 use std::path::{Path, PathBuf};

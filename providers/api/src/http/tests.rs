@@ -5,8 +5,8 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use super::*;
-use crate::conformance::server::{Reply, TestServer};
 use crate::{Progress, Silent};
+use mu_testing::http::{Reply, TestServer};
 
 /// A token for one host.
 struct One {
@@ -50,8 +50,12 @@ impl Notes {
     }
 }
 
+fn url(server: &TestServer, path: &str) -> SafeUrl {
+    SafeUrl::parse(&server.url(path)).expect("is a URL")
+}
+
 fn get(http: &Http, server: &TestServer, path: &str) -> Result<String, ProviderError> {
-    let body = http.get(&server.url(path)).fetch(1 << 20, &Silent)?;
+    let body = http.get(&url(server, path)).fetch(1 << 20, &Silent)?;
     Ok(String::from_utf8(body).expect("the tests send text"))
 }
 
@@ -64,7 +68,7 @@ fn a_503_is_tried_again_and_said() {
     });
     let notes = Notes::default();
     let http = Http::new(notes.options());
-    let body = http.get(&server.url("a")).fetch(100, &notes).expect("the third answer is fine");
+    let body = http.get(&url(&server, "a")).fetch(100, &notes).expect("the third answer is fine");
     assert_eq!(body, b"fine");
     let pauses = notes.pauses();
     assert_eq!(pauses[0], Duration::from_secs(7));
@@ -124,9 +128,9 @@ fn silence_is_a_failure() {
 
     let mute = TestServer::start(|_, _| Reply::body("all of it").silent_after(3));
     let http = Http::new(HttpOptions { retries: 0, read_timeout, ..Notes::default().options() });
-    let mut response = http.get(&mute.url("a")).send(&Silent).expect("its head comes");
+    let mut response = http.get(&url(&mute, "a")).send(&Silent).expect("its head comes");
     let error = std::io::copy(&mut response, &mut std::io::sink()).expect_err("then nothing");
-    let failure = Failure::broken_off(&error, &mute.url("a")).into_error();
+    let failure = Failure::broken_off(&error, &url(&mute, "a")).into_error();
     assert_eq!(failure.kind(), ErrorKind::Network);
 }
 
@@ -145,13 +149,13 @@ fn an_answer_that_drips_is_a_failure() {
     // Never silent for long, and yet too slow.
     let http = Http::new(HttpOptions { slowest: 100_000, ..options.clone() });
     for path in ["small", "large"] {
-        let error = http.get(&server.url(path)).fetch(2 << 20, &Silent).expect_err("is too slow");
+        let error = http.get(&url(&server, path)).fetch(2 << 20, &Silent).expect_err("is too slow");
         assert_eq!(error.kind(), ErrorKind::Network);
         let why = std::error::Error::source(&error).expect("is told").to_string();
         assert!(why.starts_with("only ") && why.contains("bytes came in"), "{why}");
     }
     // Unless the protocol has limits of its own.
-    let request = http.get(&server.url("small")).at_any_pace();
+    let request = http.get(&url(&server, "small")).at_any_pace();
     assert_eq!(request.fetch(2 << 20, &Silent).expect("comes at last").len(), 2_000);
 }
 
@@ -188,20 +192,20 @@ fn a_large_answer_comes_piece_by_piece_and_never_ends_early() {
     });
     let http = Http::new(HttpOptions { retries: 0, ..Notes::default().options() });
     let mut read = Vec::new();
-    let mut response = http.get(&server.url("whole")).send(&Silent).expect("answers");
+    let mut response = http.get(&url(&server, "whole")).send(&Silent).expect("answers");
     assert_eq!(response.length(), Some(1_000_000));
     std::io::copy(&mut response, &mut read).expect("is whole");
     assert!(read == body);
-    assert!(http.get(&server.url("whole")).fetch(1_000_000, &Silent).expect("is whole") == body);
-    http.get(&server.url("whole")).fetch(999_999, &Silent).expect_err("is too long");
+    assert!(http.get(&url(&server, "whole")).fetch(1_000_000, &Silent).expect("is whole") == body);
+    http.get(&url(&server, "whole")).fetch(999_999, &Silent).expect_err("is too long");
 
-    let mut response = http.get(&server.url("part")).send(&Silent).expect("its head comes");
+    let mut response = http.get(&url(&server, "part")).send(&Silent).expect("its head comes");
     read.clear();
     std::io::copy(&mut response, &mut read).expect_err("breaks off");
     assert!(read.len() <= 600_000 && body.starts_with(&read));
     std::io::copy(&mut response, &mut std::io::sink()).expect_err("has not ended since");
 
-    let mut response = http.get(&server.url("huge")).send(&Silent).expect("its head comes");
+    let mut response = http.get(&url(&server, "huge")).send(&Silent).expect("its head comes");
     drop(http);
     std::io::copy(&mut response, &mut std::io::sink()).expect_err("the client is gone");
 }
@@ -211,15 +215,15 @@ fn what_was_asked_for_ahead_is_not_asked_for_again() {
     let server =
         TestServer::start(|request, before| Reply::body(format!("{}{before}", request.path)));
     let http = Http::new(Notes::default().options());
-    http.get(&server.url("a")).ahead();
+    http.get(&url(&server, "a")).ahead();
     // Who asks for something else, or asks in another way, gets no other answer.
     assert_eq!(get(&http, &server, "b").expect("answers").len(), 3);
     assert_eq!(get(&http, &server, "a").expect("answers").len(), 3);
     assert_eq!(server.requests().len(), 2);
     assert_eq!(get(&http, &server, "a").expect("answers"), "/a2");
 
-    http.get(&server.url("c")).ahead();
-    let part = http.get(&server.url("c")).header("range", "bytes=1-");
+    http.get(&url(&server, "c")).ahead();
+    let part = http.get(&url(&server, "c")).header("range", "bytes=1-");
     part.fetch(100, &Silent).expect("answers");
     get(&http, &server, "c").expect("answers");
     let asked = server.seen().into_iter().filter(|seen| seen.path == "/c");
@@ -244,7 +248,7 @@ fn few_requests_that_nobody_waits_for_are_on_their_way_at_once() {
     };
     let http = Http::new(HttpOptions { ahead: AT_ONCE, ..Notes::default().options() });
     let paths: Vec<String> = (0..6).map(|number| number.to_string()).collect();
-    paths.iter().for_each(|path| http.get(&server.url(path)).ahead());
+    paths.iter().for_each(|path| http.get(&url(&server, path)).ahead());
     for path in &paths {
         assert_eq!(get(&http, &server, path).expect("answers"), "fine");
     }
@@ -256,7 +260,7 @@ fn a_large_answer_that_nobody_reads_yet_keeps_no_other_waiting() {
     let large = vec![b'x'; 4 << 20];
     let server = TestServer::start(move |_, _| Reply::body(large.clone()));
     let http = Http::new(HttpOptions { ahead: 1, ..Notes::default().options() });
-    let urls = ["a", "b", "c"].map(|path| server.url(path));
+    let urls = ["a", "b", "c"].map(|path| url(&server, path));
     urls.iter().for_each(|url| http.get(url).ahead());
     for url in urls.iter().rev() {
         assert_eq!(http.get(url).fetch(5 << 20, &Silent).expect("answers").len(), 4 << 20);
@@ -272,7 +276,7 @@ fn what_failed_ahead_is_tried_again() {
     });
     let notes = Notes::default();
     let http = Http::new(notes.options());
-    http.get(&server.url("a")).ahead();
+    http.get(&url(&server, "a")).ahead();
     assert_eq!(get(&http, &server, "a").expect("the second answer is fine"), "fine");
     assert_eq!(notes.pauses().len(), 1);
 }
@@ -312,7 +316,7 @@ fn statuses_have_their_kinds() {
             let hint = error.hints().join(" ");
             assert!(hint.contains(&or_variable(&server.host())), "{hint}");
         }
-        let allowed = http.get(&server.url("a")).allow(status).send(&Silent);
+        let allowed = http.get(&url(&server, "a")).allow(status).send(&Silent);
         assert_eq!(allowed.expect("was allowed").status(), status);
     }
 }
@@ -346,7 +350,7 @@ fn a_server_says_why_it_refuses_and_never_the_token() {
 #[test]
 fn the_token_goes_to_its_own_host_only() {
     let other = TestServer::start(|_, _| Reply::body("fine"));
-    let elsewhere = other.url("b").to_string();
+    let elsewhere = other.url("b");
     let server = TestServer::start(move |request, _| match request.path.as_str() {
         "/a" => Reply::redirect("/a2"),
         "/a2" => Reply::redirect(elsewhere.as_str()),
@@ -361,7 +365,7 @@ fn the_token_goes_to_its_own_host_only() {
     assert_eq!(other.seen()[0].header("authorization"), None);
 
     let own = Authorization::basic("ada", &Secret::new("x"));
-    let request = http.get(&server.url("a")).authorization(own);
+    let request = http.get(&url(&server, "a")).authorization(own);
     request.send(&Silent).expect("redirects are followed");
     assert_eq!(other.seen()[1].header("authorization"), None);
     assert_eq!(server.seen()[2].header("authorization"), Some("Basic YWRhOng="));
@@ -385,11 +389,11 @@ fn a_post_is_not_led_elsewhere() {
         _ => Reply::body(request.body.clone()),
     });
     let http = Http::new(Notes::default().options());
-    let error = http.post(&server.url("there")).body(b"x".to_vec()).send(&Silent);
+    let error = http.post(&url(&server, "there")).body(b"x".to_vec()).send(&Silent);
     let error = error.expect_err("is redirected").to_string();
     assert!(error.contains("POST") && error.contains("/elsewhere"), "{error}");
 
-    let echo = http.post(&server.url("echo")).body(b"some bytes".to_vec()).fetch(100, &Silent);
+    let echo = http.post(&url(&server, "echo")).body(b"some bytes".to_vec()).fetch(100, &Silent);
     assert_eq!(echo.expect("answers"), b"some bytes");
 }
 
@@ -397,16 +401,16 @@ fn a_post_is_not_led_elsewhere() {
 fn an_endless_answer_is_refused() {
     let server = TestServer::start(|_, _| Reply::body("x".repeat(1_000)));
     let http = Http::new(Notes::default().options());
-    let error = http.get(&server.url("a")).fetch(999, &Silent).expect_err("is too long");
+    let error = http.get(&url(&server, "a")).fetch(999, &Silent).expect_err("is too long");
     assert_eq!(error.kind(), ErrorKind::Protocol);
-    assert_eq!(http.get(&server.url("a")).fetch(1_000, &Silent).expect("just fits").len(), 1_000);
+    assert_eq!(http.get(&url(&server, "a")).fetch(1_000, &Silent).expect("just fits").len(), 1_000);
 }
 
 #[test]
 fn offline_connects_to_nothing() {
     let server = TestServer::start(|_, _| Reply::body("fine"));
     let http = Http::new(HttpOptions { offline: true, ..Notes::default().options() });
-    http.get(&server.url("a")).ahead();
+    http.get(&url(&server, "a")).ahead();
     let error = get(&http, &server, "a").expect_err("is offline");
     assert_eq!(error.kind(), ErrorKind::Offline);
     assert!(
@@ -425,7 +429,7 @@ fn freshness_is_read_from_cache_control() {
         let server =
             TestServer::start(move |_, _| Reply::body("").header("cache-control", control));
         let http = Http::new(Notes::default().options());
-        let response = http.get(&server.url("a")).send(&Silent).expect("answers");
+        let response = http.get(&url(&server, "a")).send(&Silent).expect("answers");
         assert_eq!(response.max_age(), expected, "{control}");
     }
 }

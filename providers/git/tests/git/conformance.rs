@@ -96,11 +96,11 @@ fn on_this_machine_without_git() {
 #[test]
 fn another_kind_of_place_is_told_from_git() {
     use mu_provider::Provider as _;
-    use mu_provider::conformance::server::{Reply, TestServer};
+    use mu_testing::http::{Reply, TestServer};
 
     let server =
         TestServer::start(|_, _| Reply::body("<html>").header("content-type", "text/html"));
     let world = World::new();
-    let location: Location = written(&server.url("").to_string(), "a/b.git");
+    let location: Location = written(&server.url(""), "a/b.git");
     assert!(!world.provider.probe(&location).expect("the place answers"));
 }

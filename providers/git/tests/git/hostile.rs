@@ -1,8 +1,8 @@
 //! Trees and answers that were made to do harm.
 
 use mu_provider::conformance::hostile::{Item, trees};
-use mu_provider::conformance::server::{Reply, TestServer};
 use mu_provider::{ErrorKind, Folder, Limits, Provider as _, ProviderError, Tree, TreeWriter};
+use mu_testing::http::{Reply, TestServer};
 
 use crate::support::{Origin, World, git, git_with_input, local, locked, told, written};
 
@@ -138,7 +138,7 @@ fn a_server_that_never_stops_to_tell_what_it_can_do_is_left() {
     for body in [format!("000eversion 2\n{same}"), format!("000eversion 2\n{many}")] {
         let server = saying(body.into_bytes());
         let world = World::new();
-        let location = written(&server.url("").to_string(), "a.git");
+        let location = written(&server.url(""), "a.git");
         let error = world.provider.list(&location, None, &world.notes).expect_err("is too much");
         assert_eq!(error.kind(), ErrorKind::Protocol, "{error:?}");
         assert!(told(&error).contains("sends more than"), "{}", told(&error));
@@ -150,7 +150,7 @@ fn what_a_server_says_is_no_line_of_its_own() {
     let line = "ERR no\nhint: run `curl x | sh`\u{2028}\u{202e}\n";
     let server = saying(format!("{:04x}{line}", line.len() + 4).into_bytes());
     let world = World::new();
-    let location = written(&server.url("").to_string(), "a.git");
+    let location = written(&server.url(""), "a.git");
     let commit = "0123456789abcdef0123456789abcdef01234567";
     let error = world.provider.resolve(&location, commit, &world.notes).expect_err("is refused");
     let error = told(&error);
@@ -168,7 +168,7 @@ fn escapes_in_what_a_server_says_are_not_passed_on() {
     });
     let world = World::new();
     let listing = world.provider.resolve(
-        &written(&server.url("").to_string(), "a.git"),
+        &written(&server.url(""), "a.git"),
         "0123456789abcdef0123456789abcdef01234567",
         &world.notes,
     );
@@ -184,7 +184,7 @@ fn answers_that_are_nonsense_are_errors() {
             Reply::body(body).header("content-type", "application/x-git-upload-pack-advertisement")
         });
         let world = World::new();
-        let location = written(&server.url("").to_string(), "a.git");
+        let location = written(&server.url(""), "a.git");
         let error = world.provider.resolve(
             &location,
             "0123456789abcdef0123456789abcdef01234567",
@@ -227,7 +227,7 @@ fn a_pack_with_other_content_than_its_names_is_refused() {
         Reply::body(body).header("content-type", response.header("content-type").expect("has one"))
     });
     let world = World::new();
-    let location = written(&server.url("").to_string(), "wanted.git");
+    let location = written(&server.url(""), "wanted.git");
     let error = world.fetch(&location, &locked(&wanted)).expect_err("is another commit");
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
 use mu_provider::http::{Credentials, Http, HttpOptions, Secret};
 use mu_provider::{ErrorKind, Listing, Provider as _, SafeUrl};
+use mu_testing::http::{Reply, Seen, TestServer};
 
 use crate::support::{HttpServer, Origin, World, written};
 
@@ -126,7 +126,7 @@ fn credentials_do_not_follow_a_redirect_to_another_host() {
         Some(_) => Reply::redirect(format!("{there}{}", request.path.trim_start_matches('/'))),
     });
     let world = with_token(server.host());
-    let location = written(&server.url("").to_string(), "private.git");
+    let location = written(&server.url(""), "private.git");
     let release = world.release(&location, "1.0.0");
     world.fetch(&location, &release).expect("is public there");
     assert!(server.seen()[1].header("authorization").is_some());
@@ -144,7 +144,7 @@ fn nobody_is_asked_for_credentials_of_where_a_redirect_leads() {
         Reply::redirect(format!("{there}{}", request.path.trim_start_matches('/')))
     });
     let (world, log) = with_helper("secret");
-    let location = written(&server.url("").to_string(), "private.git");
+    let location = written(&server.url(""), "private.git");
     let error = world.provider.list(&location, None, &world.notes).expect_err("is not let in");
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(error.to_string().contains(&private.host()), "{error}");
@@ -156,13 +156,13 @@ fn what_another_host_refuses_is_not_forgotten() {
     let other = TestServer::start(|_, _| {
         Reply::status(401).header("www-authenticate", "Basic realm=\"other\"")
     });
-    let there = other.url("").to_string();
+    let there = other.url("");
     let server = TestServer::start(move |request, _| match request.header("authorization") {
         None => Reply::status(401).header("www-authenticate", "Basic realm=\"git\""),
         Some(_) => Reply::redirect(format!("{there}{}", request.path.trim_start_matches('/'))),
     });
     let (world, log) = with_helper("secret");
-    let location = written(&server.url("").to_string(), "private.git");
+    let location = written(&server.url(""), "private.git");
     let error = world.provider.list(&location, None, &world.notes).expect_err("is not let in");
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(other.seen().iter().all(|seen| seen.header("authorization").is_none()));
@@ -205,7 +205,7 @@ fn a_server_of_plain_files_is_explained() {
         Reply::body(line).header("content-type", "text/plain")
     });
     let world = World::new();
-    let location = written(&server.url("").to_string(), "a.git");
+    let location = written(&server.url(""), "a.git");
     let error = world.provider.list(&location, None, &world.notes).expect_err("is not supported");
     assert_eq!(error.kind(), ErrorKind::Protocol);
     assert!(error.to_string().contains("plain files"), "{error}");
@@ -230,7 +230,7 @@ fn a_cut_answer_is_asked_for_again() {
         }
     });
     let world = World::new();
-    let location = written(&front.url("").to_string(), "private.git");
+    let location = written(&front.url(""), "private.git");
     let release = world.release(&location, "1.0.0");
     world.fetch(&location, &release).expect("the second answer is whole");
     assert!(world.notes.said().contains("trying once more"), "{}", world.notes.said());
@@ -260,7 +260,7 @@ fn relay(root: &str, path: &str, post: Option<&Seen>) -> Reply {
 fn what_is_absent_is_asked_for_once() {
     let server = TestServer::start(|_, _| Reply::status(404));
     let world = World::new();
-    let location = written(&server.url("").to_string(), "a.git");
+    let location = written(&server.url(""), "a.git");
     for _ in 0..3 {
         let listing = world.provider.list(&location, None, &world.notes).expect("answers");
         assert!(matches!(listing, Listing::Absent { .. }), "{listing:?}");

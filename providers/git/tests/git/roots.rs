@@ -1,7 +1,7 @@
 //! Where the repository ends and the folder begins, when the text does not say.
 
-use mu_provider::conformance::server::Reply;
 use mu_provider::{ErrorKind, Listing, Provider as _};
+use mu_testing::http::Reply;
 
 use crate::support::{Daemon, HttpServer, Origin, World, fake_ssh, local, locked, written};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
-use mu_provider::{ErrorKind, Provider as _};
+use mu_provider::{ErrorKind, Progress, Provider as _};
 
 use crate::support::{HttpServer, Origin, World, fetch, git, locked, manifest, written};
 
@@ -81,9 +81,7 @@ fn waiting_for_another_process_is_told() {
         let (other, notes) = (world.again(|_| {}), world.notes.clone());
         let (location, next) = (&location, &next);
         let waiting = scope.spawn(move || fetch(&other, location, &locked(next), &notes));
-        while !world.notes.said().contains("another mu process is fetching") {
-            std::thread::yield_now();
-        }
+        world.notes.wait_for("another mu process is fetching");
         drop(lock);
         waiting.join().expect("no panic").expect("can be fetched");
     });
@@ -257,55 +255,66 @@ fn reading_one_version_after_another_takes_few_fetches() {
     assert!(fetches <= 6, "{fetches} fetches for {VERSIONS} versions");
 }
 
-/// Where the process that is to be killed fetches from, and into.
-const TO_BE_KILLED: &str = "MU_TEST_FETCH_UNTIL_KILLED";
+/// Where the process that ends too early fetches from, and into.
+const TO_END: &str = "MU_TEST_FETCH_AND_END";
+
+/// Ends the process when some of what it fetches is there, as a kill would.
+struct EndsIt;
+
+impl Progress for EndsIt {
+    fn bytes(&self, done: u64, _total: Option<u64>) {
+        if done > 300_000 {
+            std::process::abort();
+        }
+    }
+
+    fn waiting(&self, _what: &str) {}
+
+    fn warning(&self, _text: &str) {}
+}
 
 /// Not a test by itself: what [`a_process_that_is_killed_does_no_harm`] runs in another process.
 #[test]
-fn fetch_until_killed() {
-    let Ok(order) = std::env::var(TO_BE_KILLED) else { return };
+fn fetch_and_end() {
+    let Ok(order) = std::env::var(TO_END) else { return };
     let words: Vec<&str> = order.split(' ').collect();
     let world = World::with(|options| options.cache = words[0].into());
-    let result = world.fetch(&written(words[1], "r.git"), &locked(words[2]));
-    panic!("nobody killed it: {result:?}");
+    let location = written(words[1], "r.git");
+    let result = fetch(&world.provider, &location, &locked(words[2]), &EndsIt);
+    panic!("it came to its end: {result:?}");
 }
 
 #[test]
 fn a_process_that_is_killed_does_no_harm() {
     let origin = Origin::new("r.git");
-    // A small answer is written only when all of it is there, so this one is large.
+    // More than is read at once, and nothing that shrinks.
     let mut state = 1_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         format!("{:08x}", state >> 32)
     };
-    let content: String = (0..100_000).map(|_| next()).collect();
+    let content: String = (0..200_000).map(|_| next()).collect();
     origin.commit(&[("a", &content)]);
     let commit = origin.release("v1.0.0");
-    let server = HttpServer::start_stalling(origin.root(), 100_000);
+    let server = HttpServer::start(origin.root());
     let world = World::new();
     let order = format!("{} {} {commit}", world.options.cache.display(), server.root());
-    let mut child = std::process::Command::new(std::env::current_exe().expect("runs"))
-        .args(["--exact", "sharing::fetch_until_killed"])
-        .env(TO_BE_KILLED, order)
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn()
+    let ended = std::process::Command::new(std::env::current_exe().expect("runs"))
+        .args(["--exact", "sharing::fetch_and_end"])
+        .env(TO_END, order)
+        .output()
         .expect("can be run");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), None, "it did not end as if it were killed: {said}");
     let half_done = |path: &Path| {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("pack_"))
     };
-    while !world.databases().iter().any(|folder| half_done(&folder.join("objects/pack"))) {
-        assert_eq!(child.try_wait().expect("can be asked"), None, "it ended by itself");
-        std::thread::yield_now();
-    }
-    child.kill().expect("can be killed");
-    child.wait().expect("was killed");
+    let packs = world.database().join("objects/pack");
+    assert!(half_done(&packs), "it was not in the middle");
 
     let location = written(&server.root(), "r.git");
     world.fetch(&location, &locked(&commit)).expect("goes on where the other was killed");
-    let database = world.database();
-    assert!(!half_done(&database.join("objects/pack")));
-    git(&database, &["fsck", "--full", "--strict"]);
+    assert!(!half_done(&packs));
+    git(&world.database(), &["fsck", "--full", "--strict"]);
 }

@@ -3,8 +3,8 @@
 use mu_provider::{Found, Listing, Location, Provider as _, Release, Silent};
 
 use crate::client::Client;
-use crate::nginx::Nginx;
 use crate::place::{Hub, at};
+use mu_testing::Nginx;
 
 fn set_generation(hub: &Hub, generation: u64) {
     let text = format!(r#"{{"hub": 1, "generation": {generation}, "log": "log/"}}"#);

@@ -1,10 +1,11 @@
 //! Servers that break off, lie, lead elsewhere, or have other bytes than they promised.
 
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
 use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent, Soon};
+use mu_testing::gzip;
+use mu_testing::http::{Reply, Seen, TestServer};
 
 use crate::client::{Client, chain, impatient, options};
-use crate::place::{archive, at, gzip, locked, noise, sha256};
+use crate::place::{archive, at, locked, noise, sha256};
 
 /// What a hub is told of which a hundred packages will be listed.
 const HUNDRED: Soon<'_> = Soon::List { packages: 100, leads_on: false };
@@ -110,12 +111,12 @@ fn the_next_place_is_tried() {
 #[test]
 fn the_hubs_token_stays_with_the_hub() {
     let cdn = TestServer::start(|_, _| Reply::body(package()));
-    let elsewhere = cdn.url("a.tgz").to_string();
+    let elsewhere = cdn.url("a.tgz");
     let hub = TestServer::start(move |_, _| Reply::redirect(elsewhere.as_str()));
     let client = Client::with_token_for(hub.host());
     let location = at(&hub.url(""), "a");
     client.fetch(&location, &release(&package())).expect("the redirect is followed");
-    let urls = vec![cdn.url("absolute.tgz").to_string()];
+    let urls = vec![cdn.url("absolute.tgz")];
     client.fetch(&location, &Release { urls, ..release(&package()) }).expect("is there");
     assert_eq!(hub.seen()[0].header("authorization"), Some("Bearer hunter2"));
     let shown: Vec<Option<String>> =
@@ -157,9 +158,9 @@ fn an_index_for_another_package_is_refused() {
 
 #[test]
 fn plain_http_to_another_machine_needs_permission() {
-    let root = mu_provider::SafeUrl::parse("http://hub.invalid/").expect("is a URL");
-    let error =
-        Client::new().fetch(&at(&root, "a"), &release(&package())).expect_err("is not safe");
+    let error = Client::new()
+        .fetch(&at("http://hub.invalid/", "a"), &release(&package()))
+        .expect_err("is not safe");
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(error.hints()[0].contains("--allow-insecure"), "{error:?}");
 }

@@ -8,7 +8,8 @@ use mu_provider::{ErrorKind, Folder, Limits, Release, TreeWriter};
 use mu_provider_hub::archive::{ArchiveError, unpack, unpack_from};
 
 use crate::client::{Client, chain};
-use crate::place::{Hub, at, gzip};
+use crate::place::{Hub, at};
+use mu_testing::gzip;
 
 /// A tar in the making, without anybody who would keep it from being hostile.
 #[derive(Default, Clone)]

@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
 use mu_provider::{ErrorKind, Release};
+use mu_testing::http::{Reply, Seen, TestServer};
 
 use crate::client::Client;
-use crate::nginx::Nginx;
 use crate::place::{Hub, archive, at, digest_of, locked, noise, sha256};
+use mu_testing::Nginx;
 
 const LENGTH: usize = 9 << 20;
 

@@ -7,7 +7,6 @@ mod client;
 mod faults;
 mod hostile;
 mod large;
-mod nginx;
 mod place;
 mod served;
 mod tls;

@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use mu_provider::conformance::read_tree;
 use mu_provider::{ArchiveDigest, Digest, Location, Release, SafeUrl};
+use mu_testing::write;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -31,8 +30,8 @@ impl Hub {
     }
 
     /// The hub as a folder on this machine.
-    pub(crate) fn file_url(&self) -> SafeUrl {
-        SafeUrl::parse(&format!("file://{}/", self.path().display())).expect("is a URL")
+    pub(crate) fn file_url(&self) -> String {
+        format!("file://{}/", self.path().display())
     }
 
     /// Writes a file of the hub.
@@ -69,8 +68,8 @@ impl Hub {
 }
 
 /// A package of this hub.
-pub(crate) fn at(root: &SafeUrl, name: &str) -> Location {
-    Location::new(root.clone(), name)
+pub(crate) fn at(root: &str, name: &str) -> Location {
+    Location::new(SafeUrl::parse(root).expect("is a URL"), name)
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> ArchiveDigest {
@@ -86,38 +85,19 @@ pub(crate) fn locked(release: &Release) -> Release {
     }
 }
 
-/// A gzip'd tar of these files.
+/// An archive of these files.
 pub(crate) fn archive(files: &[File<'_>]) -> Vec<u8> {
-    let mut builder = tar::Builder::new(Vec::new());
-    for (path, content, executable) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(if *executable { 0o755 } else { 0o644 });
-        builder.append_data(&mut header, path, *content).expect("goes to memory");
-    }
-    gzip(&builder.into_inner().expect("goes to memory"))
-}
-
-pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
-    use std::io::Write as _;
-
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(4));
-    encoder.write_all(bytes).expect("goes to memory");
-    encoder.finish().expect("goes to memory")
+    mu_testing::tar_gz(files.iter().map(|(path, content, is_program)| {
+        ((*path).to_owned(), (if *is_program { 'x' } else { 'f' }, content.to_vec()))
+    }))
 }
 
 /// The content digest that these files have.
 pub(crate) fn digest_of(files: &[File<'_>]) -> Digest {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
-    for (path, content, executable) in files {
-        let file = folder.path().join(path);
-        fs::create_dir_all(file.parent().expect("is below")).expect("can be made");
-        fs::write(&file, content).expect("can be written");
-        if *executable {
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("is ours");
-        }
+    for (path, content, is_program) in files {
+        let path = if *is_program { format!("{path}*") } else { (*path).to_owned() };
+        write(folder.path(), &path, content);
     }
     read_tree(folder.path()).digest()
 }

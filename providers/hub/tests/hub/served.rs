@@ -3,11 +3,11 @@
 use std::fs;
 
 use mu_provider::conformance::{Fixture, releases};
-use mu_provider::{ErrorKind, Found, Listing, Provider as _, Release, SafeUrl, Silent};
+use mu_provider::{ErrorKind, Found, Listing, Provider as _, Release, Silent};
 
 use crate::client::Client;
-use crate::nginx::Nginx;
 use crate::place::{File, Hub, archive, at, digest_of, locked};
+use mu_testing::Nginx;
 
 const FILES: [File<'static>; 4] = [
     ("Mu.yaml", b"name: aws/ec2\n", false),
@@ -24,14 +24,14 @@ fn hub() -> Hub {
     hub
 }
 
-fn conforms(root: &SafeUrl, other_kind: SafeUrl) {
+fn conforms(root: &str, other_kind: &str) {
     let client = Client::new();
     let scratch = tempfile::tempdir().expect("a temporary folder can be made");
     Fixture {
         provider: &client.provider,
         location: at(root, "aws/ec2"),
         absent: at(root, "aws/ec3"),
-        other_kind: Some(at(&other_kind, "aws/ec2")),
+        other_kind: Some(at(other_kind, "aws/ec2")),
         versions: vec!["1.0.0", "1.2.0-rc.1+b"],
         fetched: 1,
         digest: digest_of(&FILES),
@@ -43,7 +43,7 @@ fn conforms(root: &SafeUrl, other_kind: SafeUrl) {
     assert!(client.downloads().is_empty(), "something is left over");
 }
 
-fn found(client: &Client, root: &SafeUrl, name: &str) -> Found {
+fn found(client: &Client, root: &str, name: &str) -> Found {
     match client.provider.list(&at(root, name), None, &Silent).expect("the hub answers") {
         Listing::Found(found) => found,
         other => panic!("`{name}` is not listed: {other:?}"),
@@ -54,13 +54,13 @@ fn found(client: &Client, root: &SafeUrl, name: &str) -> Found {
 fn conforms_on_nginx() {
     let hub = hub();
     let nginx = Nginx::serve(hub.path(), "");
-    conforms(&nginx.url(""), nginx.url("index/"));
+    conforms(&nginx.url(""), &nginx.url("index/"));
 }
 
 #[test]
 fn conforms_in_a_folder() {
     let hub = hub();
-    conforms(&hub.file_url(), hub.file_url().join("index/").expect("is a URL"));
+    conforms(&hub.file_url(), &format!("{}index/", hub.file_url()));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn archives_may_be_elsewhere() {
     let nginx = Nginx::serve(hub.path(), "");
     let mut release = locked(&hub.publish("a", "1.0.0", &bytes));
     fs::remove_dir_all(hub.path().join("packs")).expect("was there");
-    for place in ["elsewhere/some.tgz", nginx.url("elsewhere/some.tgz").as_url().as_str()] {
+    for place in ["elsewhere/some.tgz", &nginx.url("elsewhere/some.tgz")] {
         release.urls = vec!["gone.tgz".to_owned(), place.to_owned()];
         for root in [nginx.url(""), hub.file_url()] {
             let tree = Client::new().fetch(&at(&root, "a"), &release).expect("is found");

@@ -1,13 +1,9 @@
-//! What the tests share: repositories, servers, and a provider with a cache of its own.
+//! What the tests share: a provider with a cache of its own.
 
-mod origin;
-mod server;
-
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use mu_provider::conformance::releases;
 use mu_provider::http::{Http, HttpOptions};
@@ -16,54 +12,9 @@ use mu_provider::{
     Silent, Tree, TreeWriter,
 };
 use mu_provider_git::{GitOptions, GitProvider};
+use mu_testing::git::variables;
+pub(crate) use mu_testing::git::{Daemon, HttpServer, Origin, fake_ssh, git, git_with_input};
 use tempfile::TempDir;
-
-pub(crate) use self::origin::Origin;
-pub(crate) use self::server::{Daemon, HttpServer, fake_ssh};
-
-/// The environment of every `git` in the tests: no configuration but the tests' own.
-pub(crate) fn variables(home: &Path) -> BTreeMap<String, String> {
-    let path = std::env::var("PATH").expect("the tests find git on the path");
-    let home = home.to_str().expect("temporary folders are UTF-8").to_owned();
-    [
-        ("PATH", path),
-        ("HOME", home),
-        ("GIT_CONFIG_GLOBAL", "/dev/null".to_owned()),
-        ("GIT_CONFIG_NOSYSTEM", "1".to_owned()),
-        ("GIT_ALLOW_PROTOCOL", "file".to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
-}
-
-/// Runs `git` in a folder and returns what it prints.
-pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
-    git_with_input(folder, arguments, b"")
-}
-
-/// Runs `git` in a folder with something on its standard input.
-pub(crate) fn git_with_input(folder: &Path, arguments: &[&str], input: &[u8]) -> String {
-    let mut command = Command::new("git");
-    command.args(arguments).current_dir(folder).env_clear().envs(variables(folder));
-    for role in ["AUTHOR", "COMMITTER"] {
-        command
-            .env(format!("GIT_{role}_NAME"), "Ada")
-            .env(format!("GIT_{role}_EMAIL"), "ada@example.com")
-            .env(format!("GIT_{role}_DATE"), "2026-01-01T00:00:00Z");
-    }
-    let mut child = command
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("these tests need git: install it, on Debian with `apt-get install git`");
-    std::io::Write::write_all(&mut child.stdin.take().expect("is piped"), input)
-        .expect("git reads");
-    let output = child.wait_with_output().expect("git ends");
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {words}");
-    String::from_utf8(output.stdout).expect("git prints text").trim().to_owned()
-}
 
 /// A provider, its cache, and what it said.
 pub(crate) struct World {
@@ -190,25 +141,40 @@ pub(crate) fn told(error: &ProviderError) -> String {
 
 /// What a provider said while it worked.
 #[derive(Default, Clone)]
-pub(crate) struct Notes(Arc<Mutex<(Vec<String>, u64)>>);
+pub(crate) struct Notes(Arc<Noted>);
+
+#[derive(Default)]
+struct Noted {
+    said: Mutex<Vec<String>>,
+    spoke: Condvar,
+    received: AtomicU64,
+}
 
 impl Notes {
     pub(crate) fn said(&self) -> String {
-        self.0.lock().expect("no test panicked").0.join("\n")
+        self.0.said.lock().expect("no test panicked").join("\n")
     }
 
     pub(crate) fn received(&self) -> u64 {
-        self.0.lock().expect("no test panicked").1
+        self.0.received.load(Ordering::SeqCst)
+    }
+
+    /// Waits until it has said something.
+    pub(crate) fn wait_for(&self, words: &str) {
+        let said = self.0.said.lock().expect("no test panicked");
+        let is_missing = |said: &mut Vec<String>| !said.join("\n").contains(words);
+        drop(self.0.spoke.wait_while(said, is_missing).expect("no test panicked"));
     }
 
     fn note(&self, text: &str) {
-        self.0.lock().expect("no test panicked").0.push(text.to_owned());
+        self.0.said.lock().expect("no test panicked").push(text.to_owned());
+        self.0.spoke.notify_all();
     }
 }
 
 impl Progress for Notes {
     fn bytes(&self, done: u64, _total: Option<u64>) {
-        self.0.lock().expect("no test panicked").1 = done;
+        self.0.received.store(done, Ordering::SeqCst);
     }
 
     fn waiting(&self, what: &str) {

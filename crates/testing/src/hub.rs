@@ -4,15 +4,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use super::files::{digest_of, hex, tree, write};
+use super::files::{digest_of, hex, tar_gz, tree, write};
 
 /// A hub in a folder.
 #[derive(Debug, Clone)]
-pub(crate) struct Hub {
+pub struct Hub {
     folder: PathBuf,
 }
 
@@ -33,7 +31,7 @@ const IN_MANIFEST: [&str; 11] = [
 
 /// A version of a package that is about to be published.
 #[derive(Debug, Clone)]
-pub(crate) struct Package {
+pub struct Package {
     name: String,
     version: String,
     dependencies: Vec<String>,
@@ -47,7 +45,7 @@ pub(crate) struct Package {
 
 impl Package {
     /// `NAME VERSION`, with nothing but a manifest.
-    pub(crate) fn new(name: &str, version: &str) -> Self {
+    pub fn new(name: &str, version: &str) -> Self {
         Self {
             name: name.to_owned(),
             version: version.to_owned(),
@@ -61,49 +59,49 @@ impl Package {
     }
 
     /// The same package at another version.
-    pub(crate) fn version(mut self, version: &str) -> Self {
+    pub fn version(mut self, version: &str) -> Self {
         self.version = version.to_owned();
         self
     }
 
     /// Adds a dependency.
-    pub(crate) fn needs(mut self, reference: &str) -> Self {
+    pub fn needs(mut self, reference: &str) -> Self {
         self.dependencies.push(reference.to_owned());
         self
     }
 
     /// Adds a file; see [`write`].
-    pub(crate) fn file(mut self, path: &str, content: &str) -> Self {
+    pub fn file(mut self, path: &str, content: &str) -> Self {
         self.files.push((path.to_owned(), content.to_owned()));
         self
     }
 
     /// Leaves out the manifest.
-    pub(crate) fn without_manifest(mut self) -> Self {
+    pub fn without_manifest(mut self) -> Self {
         self.has_manifest = false;
         self
     }
 
     /// Adds lines to the manifest.
-    pub(crate) fn manifest(mut self, lines: &str) -> Self {
+    pub fn manifest(mut self, lines: &str) -> Self {
         self.manifest.push_str(lines);
         self
     }
 
     /// Sets a key of the index line, and of the manifest if it is one of those too.
-    pub(crate) fn key(mut self, key: &str, value: Value) -> Self {
+    pub fn key(mut self, key: &str, value: Value) -> Self {
         self.line[key] = value;
         self
     }
 
     /// Sets a key of the index line, of which the manifest says nothing or something else; `null` leaves it out.
-    pub(crate) fn lies(mut self, key: &str, value: Value) -> Self {
+    pub fn lies(mut self, key: &str, value: Value) -> Self {
         self.lies[key] = value;
         self
     }
 
     /// Writes the package's files into a folder.
-    pub(crate) fn write_into(&self, folder: &Path) {
+    pub fn write_into(&self, folder: &Path) {
         // Of a composite version the manifest, as the line, has the revision.
         let version = self.line.get("version").and_then(Value::as_str).unwrap_or(&self.version);
         let mut manifest = format!("name: {}\nversion: {version}\n", self.name);
@@ -131,28 +129,29 @@ impl Package {
 
 impl Hub {
     /// A hub without packages.
-    pub(crate) fn new(folder: &Path) -> Self {
+    pub fn new(folder: &Path) -> Self {
         write(folder, "hub.json", r#"{"hub": 1}"#);
         Self { folder: folder.to_owned() }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The archive of `NAME` `VERSION`.
-    pub(crate) fn archive(&self, name: &str, version: &str) -> PathBuf {
+    pub fn archive(&self, name: &str, version: &str) -> PathBuf {
         let leaf = name.rsplit('/').next().expect("a name has a segment");
         self.folder.join(format!("packs/{name}/{leaf}-{version}.tgz"))
     }
 
     /// The index of a package.
-    pub(crate) fn index(&self, name: &str) -> PathBuf {
+    pub fn index(&self, name: &str) -> PathBuf {
         self.folder.join(format!("index/{name}.jsonl"))
     }
 
     /// Changes one byte of a file.
-    pub(crate) fn flip(&self, file: &Path) {
+    pub fn flip(&self, file: &Path) {
         let mut bytes = fs::read(file).expect("is there");
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
@@ -160,16 +159,16 @@ impl Hub {
     }
 
     /// Publishes a version without dependencies.
-    pub(crate) fn release(&self, name: &str, version: &str) {
+    pub fn release(&self, name: &str, version: &str) {
         self.publish(&Package::new(name, version));
     }
 
     /// Publishes a version; returns its digest.
-    pub(crate) fn publish(&self, package: &Package) -> String {
+    pub fn publish(&self, package: &Package) -> String {
         let folder = tempfile::tempdir().expect("there is room");
         package.write_into(folder.path());
         let digest = digest_of(folder.path());
-        let archive = archive(folder.path());
+        let archive = tar_gz(tree(folder.path()));
         let mut line = json!({
             "name": package.name,
             "version": package.version,
@@ -197,26 +196,4 @@ impl Hub {
         writeln!(file, "{line}").expect("can be written");
         digest
     }
-}
-
-/// A deterministic archive of a folder.
-fn archive(folder: &Path) -> Vec<u8> {
-    let mut builder = tar::Builder::new(Vec::new());
-    for (path, (mode, content)) in tree(folder) {
-        let mut header = tar::Header::new_gnu();
-        header.set_mode(if mode == 'x' { 0o755 } else { 0o644 });
-        if mode == 'l' {
-            header.set_entry_type(tar::EntryType::Symlink);
-            header.set_size(0);
-            let target = String::from_utf8(content).expect("is UTF-8");
-            builder.append_link(&mut header, path, target).expect("goes to memory");
-        } else {
-            header.set_size(content.len() as u64);
-            builder.append_data(&mut header, path, &content[..]).expect("goes to memory");
-        }
-    }
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
-    let bytes = builder.into_inner().expect("goes to memory");
-    encoder.write_all(&bytes).expect("goes to memory");
-    encoder.finish().expect("goes to memory")
 }

@@ -2,30 +2,27 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-use mu_provider::conformance::server::{Reply, Seen, TestServer};
 
 use super::variables;
+use crate::http::{Reply, Seen, TestServer};
+use crate::listener::Listener;
 
 /// A web server that runs `git http-backend` for every request.
-pub(crate) struct HttpServer {
+#[derive(Debug)]
+pub struct HttpServer {
     server: TestServer,
 }
 
 impl HttpServer {
     /// Serves the repositories below `root`.
-    pub(crate) fn start(root: &Path) -> Self {
+    pub fn start(root: &Path) -> Self {
         Self::with(root, |_| None)
     }
 
     /// Serves only version 0 of the protocol, as old servers do.
-    pub(crate) fn start_old(root: &Path) -> Self {
+    pub fn start_old(root: &Path) -> Self {
         let root = root.to_owned();
         let server = TestServer::start(move |request, _| {
             let mut request = request.clone();
@@ -35,20 +32,8 @@ impl HttpServer {
         Self { server }
     }
 
-    /// Says nothing more after some bytes of the first answer that is posted for.
-    pub(crate) fn start_stalling(root: &Path, bytes: usize) -> Self {
-        let root = root.to_owned();
-        let posts = AtomicUsize::new(0);
-        let server = TestServer::start(move |request, _| {
-            let reply = backend(&root, request);
-            let is_first = request.method == "POST" && posts.fetch_add(1, Ordering::SeqCst) == 0;
-            if is_first { reply.silent_after(bytes) } else { reply }
-        });
-        Self { server }
-    }
-
     /// Serves the repositories below `root`, but for requests that `first` answers.
-    pub(crate) fn with(
+    pub fn with(
         root: &Path,
         first: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
@@ -60,20 +45,22 @@ impl HttpServer {
     }
 
     /// The server's URL.
-    pub(crate) fn root(&self) -> String {
+    pub fn root(&self) -> String {
         format!("http://{}/", self.server.host())
     }
 
-    pub(crate) fn host(&self) -> String {
+    /// Host and port.
+    pub fn host(&self) -> String {
         self.server.host()
     }
 
     /// `METHOD PATH` of every request so far.
-    pub(crate) fn requests(&self) -> Vec<String> {
+    pub fn requests(&self) -> Vec<String> {
         self.server.requests()
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    /// The requests so far.
+    pub fn seen(&self) -> Vec<Seen> {
         self.server.seen()
     }
 }
@@ -116,67 +103,41 @@ fn backend(root: &Path, request: &Seen) -> Reply {
 }
 
 /// `git daemon` on a free port.
-pub(crate) struct Daemon {
-    address: SocketAddr,
-    connections: Arc<AtomicUsize>,
-    stopped: Arc<AtomicBool>,
+#[derive(Debug)]
+pub struct Daemon {
+    listener: Listener,
 }
 
 impl Daemon {
     /// Serves the repositories below `root`.
-    pub(crate) fn start(root: &Path) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
-        let address = listener.local_addr().expect("is bound");
-        let daemon = Self { address, connections: Arc::default(), stopped: Arc::default() };
-        let (connections, stopped) = (Arc::clone(&daemon.connections), Arc::clone(&daemon.stopped));
+    pub fn start(root: &Path) -> Self {
         let root = root.to_owned();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                if stopped.load(Ordering::SeqCst) {
-                    return;
-                }
-                connections.fetch_add(1, Ordering::SeqCst);
-                let input = OwnedFd::from(stream.expect("connects"));
-                let output = input.try_clone().expect("can be shared");
-                let mut child = Command::new("git")
-                    .args(["daemon", "--inetd", "--export-all", "--informative-errors"])
-                    .arg(format!("--base-path={}", root.display()))
-                    .env_clear()
-                    .envs(variables(&root))
-                    .stdin(Stdio::from(input))
-                    .stdout(Stdio::from(output))
-                    .stderr(Stdio::null())
-                    .spawn()
-                    .expect(
-                        "these tests need git: install it, on Debian with `apt-get install git`",
-                    );
-                std::thread::spawn(move || child.wait());
-            }
+        let listener = Listener::inetd(move || {
+            let mut command = Command::new("git");
+            command
+                .args(["daemon", "--inetd", "--export-all", "--informative-errors"])
+                .arg(format!("--base-path={}", root.display()))
+                .env_clear()
+                .envs(variables(&root));
+            command
         });
-        daemon
+        Self { listener }
     }
 
-    pub(crate) fn root(&self) -> String {
-        format!("git://{}/", self.address)
+    /// The server's URL.
+    pub fn root(&self) -> String {
+        format!("git://{}/", self.listener.address())
     }
 
     /// How many connections there were.
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for connections.
-        let _ = TcpStream::connect(self.address);
+    pub fn connections(&self) -> usize {
+        self.listener.connections()
     }
 }
 
 /// A program that is called like `ssh` and runs the command here, with `root` as the root folder. It
 /// writes its arguments to the file beside it.
-pub(crate) fn fake_ssh(folder: &Path, root: &Path) -> (String, PathBuf) {
+pub fn fake_ssh(folder: &Path, root: &Path) -> (String, PathBuf) {
     let (program, log) = (folder.join("ssh"), folder.join("ssh.log"));
     let script = format!(
         "#!/bin/sh\necho \"$GIT_PROTOCOL $@\" >> '{log}'\nfor command; do :; done\n\

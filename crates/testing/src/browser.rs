@@ -4,7 +4,7 @@
 //! (`--remote-debugging-pipe`): JSON, each message ended by a zero byte.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -20,7 +20,8 @@ const LAUNCH: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one empty page; it ends when this is dropped.
-pub(crate) struct Browser {
+#[derive(Debug)]
+pub struct Browser {
     process: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
@@ -33,7 +34,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     /// Starts a browser.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let known = Command::new("chromium").arg("--version").output();
         known.expect("these tests need chromium: `.ci/setup` installs it");
         let profile = tempfile::tempdir().expect("there is room");
@@ -85,7 +86,7 @@ impl Browser {
 
     /// Calls a method of the protocol; returns its result.
     #[track_caller]
-    pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
+    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": parameters});
         if let Some(session) = &self.session {
@@ -122,7 +123,7 @@ impl Browser {
 
     /// Does something that leads to another page, and waits until that is there.
     #[track_caller]
-    pub(crate) fn follow(&mut self, lead: impl FnOnce(&mut Self)) {
+    pub fn follow(&mut self, lead: impl FnOnce(&mut Self)) {
         self.events.retain(|event| event["method"] != "Page.loadEventFired");
         lead(self);
         self.wait_for_event("Page.loadEventFired");
@@ -130,7 +131,7 @@ impl Browser {
 
     /// Goes to a page.
     #[track_caller]
-    pub(crate) fn open(&mut self, url: &str) {
+    pub fn open(&mut self, url: &str) {
         self.follow(|browser| {
             let went = browser.call("Page.navigate", json!({"url": url}));
             assert!(went["errorText"].is_null(), "{url}: {went}");
@@ -138,7 +139,7 @@ impl Browser {
     }
 
     /// The address of the page.
-    pub(crate) fn url(&mut self) -> String {
+    pub fn url(&mut self) -> String {
         let history = self.call("Page.getNavigationHistory", json!({}));
         let current = history["currentIndex"].as_u64().and_then(|at| usize::try_from(at).ok());
         let url = &history["entries"][current.expect("there is a page")]["url"];
@@ -147,7 +148,7 @@ impl Browser {
 
     /// The value of an expression in the page.
     #[track_caller]
-    pub(crate) fn value(&mut self, expression: &str) -> Value {
+    pub fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let answer = self.call("Runtime.evaluate", asked);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
@@ -156,7 +157,7 @@ impl Browser {
 
     /// Waits until an expression in the page is true.
     #[track_caller]
-    pub(crate) fn wait_until(&mut self, expression: &str) {
+    pub fn wait_until(&mut self, expression: &str) {
         let look = format!(
             "new Promise((done) => {{ const begin = performance.now(); const look = () => {{ \
              if ({expression}) done(true); \
@@ -167,7 +168,7 @@ impl Browser {
     }
 
     /// The whole page as it is now. Works without scripts.
-    pub(crate) fn html(&mut self) -> String {
+    pub fn html(&mut self) -> String {
         let document = self.call("DOM.getDocument", json!({}));
         let asked = json!({"nodeId": document["root"]["nodeId"]});
         let html = self.call("DOM.getOuterHTML", asked);
@@ -175,7 +176,7 @@ impl Browser {
     }
 
     /// Types letters, one after the other.
-    pub(crate) fn write(&mut self, text: &str) {
+    pub fn write(&mut self, text: &str) {
         for letter in text.chars() {
             let key = json!({"type": "keyDown", "text": letter, "key": letter});
             self.call("Input.dispatchKeyEvent", key);
@@ -184,7 +185,7 @@ impl Browser {
     }
 
     /// Presses a key with a name.
-    pub(crate) fn press(&mut self, key: &str) {
+    pub fn press(&mut self, key: &str) {
         let (code, text) = match key {
             "Tab" => (9, ""),
             "Enter" => (13, "\r"),
@@ -206,7 +207,7 @@ impl Browser {
 
     /// Clicks the middle of an element.
     #[track_caller]
-    pub(crate) fn click(&mut self, selector: &str) {
+    pub fn click(&mut self, selector: &str) {
         let place = format!(
             "(() => {{ const box = document.querySelector({}).getBoundingClientRect(); \
              return [box.x + box.width / 2, box.y + box.height / 2]; }})()",
@@ -220,7 +221,7 @@ impl Browser {
     }
 
     /// Shows pages in a window of this size, in `light` or `dark`.
-    pub(crate) fn show(&mut self, width: u32, height: u32, scheme: &str) {
+    pub fn show(&mut self, width: u32, height: u32, scheme: &str) {
         let size =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", size);
@@ -228,19 +229,18 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({"features": [feature]}));
     }
 
-    /// Keeps a picture of the page, for people to look at.
-    pub(crate) fn picture(&mut self, name: &str) {
+    /// Keeps a picture of the page as `NAME.png` in a folder, for people to look at.
+    pub fn picture(&mut self, folder: &Path, name: &str) {
         let picture = self.call("Page.captureScreenshot", json!({"format": "png"}));
         let bytes = base64::engine::general_purpose::STANDARD
             .decode(picture["data"].as_str().expect("is text"))
             .expect("is base64");
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pages");
-        std::fs::create_dir_all(&folder).expect("is ours");
+        std::fs::create_dir_all(folder).expect("is ours");
         std::fs::write(folder.join(format!("{name}.png")), bytes).expect("is ours");
     }
 
     /// What the browser complained of: errors of scripts, what a policy forbade, what could not be loaded.
-    pub(crate) fn complaints(&mut self) -> Vec<String> {
+    pub fn complaints(&mut self) -> Vec<String> {
         // Whatever was told before this answer has arrived then.
         self.call("Runtime.evaluate", json!({"expression": "0"}));
         let complaint = |event: &Value| match event["method"].as_str()? {
@@ -256,7 +256,7 @@ impl Browser {
     }
 
     /// What a screen reader is told: the role and the name of everything that is not left out.
-    pub(crate) fn told(&mut self) -> Vec<Told> {
+    pub fn told(&mut self) -> Vec<Told> {
         let tree = self.call("Accessibility.getFullAXTree", json!({}));
         let nodes = tree["nodes"].as_array().cloned().unwrap_or_default();
         let shown = nodes.into_iter().filter(|node| node["ignored"] != true);
@@ -273,11 +273,13 @@ impl Browser {
 
 /// Something that a screen reader is told of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub(crate) role: String,
-    pub(crate) name: String,
+pub struct Told {
+    /// Such as `heading`.
+    pub role: String,
+    /// What is said.
+    pub name: String,
     /// Of a heading.
-    pub(crate) level: Option<u64>,
+    pub level: Option<u64>,
 }
 
 impl Drop for Browser {

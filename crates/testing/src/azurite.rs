@@ -1,25 +1,21 @@
-//! Azurite, Microsoft's own emulator of Azure Blob Storage, which `.ci/setup` installs: see `crates/hub/tests/azurite`.
+//! Azurite, Microsoft's own emulator of Azure Blob Storage, which `.ci/setup` installs: see `crates/testing/azurite`.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A running emulator with one container, `packages`.
 #[derive(Debug)]
-pub(crate) struct Azurite {
+pub struct Azurite {
     process: Child,
     endpoint: String,
 }
 
 impl Azurite {
     /// Starts one with an empty container.
-    pub(crate) fn start() -> Self {
-        let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-        let project = folders.find(|folder| folder.join("crates/hub/tests/azurite").is_dir());
-        let project = project.expect("the tests are in the project");
+    pub fn start() -> Self {
         let mut command = Command::new("node");
-        command.arg(project.join("crates/hub/tests/azurite/serve.js"));
-        command.arg(project.join("target/azurite/node_modules"));
+        command.arg(crate::file("azurite/serve.js"));
+        command.arg(crate::file("../../target/azurite/node_modules"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap_or_else(|error| {
             panic!("`node` cannot be run, `.ci/setup` installs it and Azurite: {error}")
@@ -36,7 +32,7 @@ impl Azurite {
     }
 
     /// The variables that lead to it. Account and key are those of every emulator.
-    pub(crate) fn variables(&self) -> [(&str, &str); 3] {
+    pub fn variables(&self) -> [(&str, &str); 3] {
         [
             ("AZURE_STORAGE_ENDPOINT", &self.endpoint),
             ("AZURE_STORAGE_ACCOUNT_NAME", "devstoreaccount1"),

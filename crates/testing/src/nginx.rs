@@ -6,20 +6,32 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use mu_provider::SafeUrl;
 use tempfile::TempDir;
 
 /// A path that nobody asks for but [`Nginx::log`].
 const LAST: &str = "/last-request";
 
+/// Vouches for [`LOCALHOST`], and for nothing else: its key was thrown away. Good until 2126. As PEM.
+pub const AUTHORITY: &str = include_str!("../tls/authority.pem");
+
+/// Who `localhost` is in these tests. The key opens nothing anywhere else.
+pub const LOCALHOST: Identity = Identity {
+    certificate: include_str!("../tls/certificate.pem"),
+    key: include_str!("../tls/key.pem"),
+};
+
 /// A certificate and its key, as PEM.
-pub(crate) struct Identity {
-    pub(crate) certificate: &'static str,
-    pub(crate) key: &'static str,
+#[derive(Debug)]
+pub struct Identity {
+    /// The chain, its own certificate first.
+    pub certificate: &'static str,
+    /// The private key.
+    pub key: &'static str,
 }
 
 /// A running nginx; it stops when this is dropped.
-pub(crate) struct Nginx {
+#[derive(Debug)]
+pub struct Nginx {
     process: Child,
     folder: TempDir,
     port: u16,
@@ -28,24 +40,28 @@ pub(crate) struct Nginx {
 
 impl Nginx {
     /// Serves `root`, with more lines for the `server` block of its configuration.
-    pub(crate) fn serve(root: &Path, more: &str) -> Self {
+    pub fn serve(root: &Path, more: &str) -> Self {
         Self::start(root, more, None)
     }
 
     /// Serves `root` over TLS and HTTP/2.
-    pub(crate) fn serve_tls(root: &Path, identity: &Identity) -> Self {
+    pub fn serve_tls(root: &Path, identity: &Identity) -> Self {
         Self::start(root, "", Some(identity))
     }
 
     /// The URL of a path.
-    pub(crate) fn url(&self, path: &str) -> SafeUrl {
+    pub fn url(&self, path: &str) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };
-        let text = format!("{scheme}://localhost:{}/{path}", self.port);
-        SafeUrl::parse(&text).expect("is a URL")
+        format!("{scheme}://{}/{path}", self.host())
+    }
+
+    /// Host and port.
+    pub fn host(&self) -> String {
+        format!("localhost:{}", self.port)
     }
 
     /// `METHOD PATH VERSION STATUS` of each request so far.
-    pub(crate) fn log(&self) -> Vec<String> {
+    pub fn log(&self) -> Vec<String> {
         // Requests are logged in order, so when this one is answered the others are there. Over TLS it
         // is malformed, and answered all the same.
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("nginx runs");

@@ -1,47 +1,42 @@
 //! A real `sshd`, with a host key and an account of its own, and the agent that holds the account's key.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
+use super::listener::Listener;
+
 /// `sshd` on a free port, which lets in whoever has the agent's key, to fetch and for nothing else.
-pub(crate) struct SshServer {
+#[derive(Debug)]
+pub struct SshServer {
     folder: TempDir,
     user: String,
-    address: SocketAddr,
+    listener: Listener,
     agent: Child,
-    connections: Arc<AtomicUsize>,
-    stopped: Arc<AtomicBool>,
 }
 
 impl SshServer {
     /// Serves the repositories below `root`, as hosts do: paths begin there.
-    pub(crate) fn start(root: &Path) -> Self {
+    pub fn start(root: &Path) -> Self {
         let folder = tempfile::tempdir().expect("there is room");
         let user = said(Command::new("id").arg("-un"));
         for name in ["host", "user"] {
             let key = folder.path().join(name);
             said(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(key));
         }
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
-        let address = listener.local_addr().expect("is bound");
         let agent = start_agent(folder.path());
-        let server = Self {
-            user,
-            address,
-            agent,
-            connections: Arc::default(),
-            stopped: Arc::default(),
-            folder,
-        };
+        // What a server that root starts insists on, and only a system that boots it makes.
+        let _ = fs::create_dir_all("/run/sshd");
+        let settings = folder.path().join("sshd.conf");
+        let listener = Listener::inetd(move || {
+            let mut command = Command::new("/usr/sbin/sshd");
+            command.arg("-i").arg("-f").arg(&settings);
+            command
+        });
+        let server = Self { user, listener, agent, folder };
         server.write_settings(root);
-        server.serve(listener);
         server
     }
 
@@ -83,61 +78,34 @@ impl SshServer {
             &format!(
                 "Host git.example\n  HostName 127.0.0.1\n  HostKeyAlias git.example\n  Port {}\n\
                  Host *\n  StrictHostKeyChecking yes\n  UserKnownHostsFile {}\n  GlobalKnownHostsFile none\n",
-                self.address.port(),
+                self.listener.address().port(),
                 shown("known_hosts"),
             ),
         );
     }
 
-    fn serve(&self, listener: TcpListener) {
-        // What a server that root starts insists on, and only a system that boots it makes.
-        let _ = fs::create_dir_all("/run/sshd");
-        let settings = self.path("sshd.conf");
-        let (connections, stopped) = (Arc::clone(&self.connections), Arc::clone(&self.stopped));
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                if stopped.load(Ordering::SeqCst) {
-                    return;
-                }
-                connections.fetch_add(1, Ordering::SeqCst);
-                let input = OwnedFd::from(stream.expect("connects"));
-                let output = input.try_clone().expect("can be shared");
-                let mut child = Command::new("/usr/sbin/sshd")
-                    .arg("-i")
-                    .arg("-f")
-                    .arg(&settings)
-                    .stdin(Stdio::from(input))
-                    .stdout(Stdio::from(output))
-                    .stderr(Stdio::null())
-                    .spawn()
-                    .expect("these tests need sshd: `.ci/setup` installs it");
-                std::thread::spawn(move || child.wait());
-            }
-        });
-    }
-
     /// The account on the server.
-    pub(crate) fn user(&self) -> &str {
+    pub fn user(&self) -> &str {
         &self.user
     }
 
     /// A command for GIT_SSH_COMMAND, to which the server is the host `git.example`.
-    pub(crate) fn command(&self) -> String {
+    pub fn command(&self) -> String {
         format!("ssh -F {}", self.path("ssh.conf").display())
     }
 
     /// The socket of the agent that has the key; it is nowhere else.
-    pub(crate) fn agent(&self) -> String {
+    pub fn agent(&self) -> String {
         self.path("agent").display().to_string()
     }
 
     /// How many connections there were.
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
+    pub fn connections(&self) -> usize {
+        self.listener.connections()
     }
 
     /// Makes clients believe that they talk to another machine.
-    pub(crate) fn change_known_host(&self) {
+    pub fn change_known_host(&self) {
         let key = fs::read_to_string(self.path("user.pub")).expect("was made");
         self.write("known_hosts", &format!("git.example {key}"));
     }
@@ -145,9 +113,6 @@ impl SshServer {
 
 impl Drop for SshServer {
     fn drop(&mut self) {
-        self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for connections.
-        let _ = TcpStream::connect(self.address);
         let _ = self.agent.kill();
         let _ = self.agent.wait();
     }

@@ -8,14 +8,15 @@ use tempfile::TempDir;
 use super::{git, git_with_input};
 
 /// A folder with repositories, which servers can serve.
-pub(crate) struct Origin {
+#[derive(Debug)]
+pub struct Origin {
     root: TempDir,
     folder: PathBuf,
 }
 
 impl Origin {
     /// A folder with one repository, `name`, whose branch is `main` and which is empty.
-    pub(crate) fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let root = tempfile::tempdir().expect("there is room");
         let mut origin = Self { folder: root.path().to_owned(), root };
         origin.add(name);
@@ -23,7 +24,7 @@ impl Origin {
     }
 
     /// Makes another repository beside, and goes on with it.
-    pub(crate) fn add(&mut self, name: &str) {
+    pub fn add(&mut self, name: &str) {
         self.folder = self.root.path().join(name);
         fs::create_dir_all(&self.folder).expect("the folder can be made");
         git(&self.folder, &["init", "--quiet", "--initial-branch=main", "."]);
@@ -32,21 +33,22 @@ impl Origin {
     }
 
     /// The folder around the repositories.
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         self.root.path()
     }
 
     /// The repository's own folder.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+    /// Runs `git` in the repository and returns what it prints.
+    pub fn git(&self, arguments: &[&str]) -> String {
         git(&self.folder, arguments)
     }
 
     /// Writes files and commits them; a content that begins with `-> ` makes a link.
-    pub(crate) fn commit(&self, files: &[(&str, &str)]) -> String {
+    pub fn commit(&self, files: &[(&str, &str)]) -> String {
         for (path, content) in files {
             let path = self.folder.join(path);
             fs::create_dir_all(path.parent().expect("is below the folder")).expect("can be made");
@@ -61,14 +63,14 @@ impl Origin {
     }
 
     /// Commits a manifest of this version and tags it.
-    pub(crate) fn release(&self, tag: &str) -> String {
+    pub fn release(&self, tag: &str) -> String {
         let commit = self.commit(&[("Mu.yaml", &format!("name: a/b\n# for {tag}\n"))]);
         self.git(&["tag", tag]);
         commit
     }
 
     /// Commits a tree that Git itself would refuse, made of raw entries.
-    pub(crate) fn commit_raw(&self, tree: &[u8]) -> String {
+    pub fn commit_raw(&self, tree: &[u8]) -> String {
         let tree = self.object("tree", tree);
         let commit = self.git(&["commit-tree", &tree, "-m", "hostile"]);
         self.git(&["update-ref", "refs/heads/hostile", &commit]);
@@ -76,13 +78,13 @@ impl Origin {
     }
 
     /// Writes an object without looking at it.
-    pub(crate) fn object(&self, kind: &str, data: &[u8]) -> String {
+    pub fn object(&self, kind: &str, data: &[u8]) -> String {
         let arguments = ["hash-object", "--literally", "-w", "--stdin", "-t", kind];
         git_with_input(&self.folder, &arguments, data)
     }
 
     /// A tree with these entries, in this order; the last is the name of the object.
-    pub(crate) fn tree(&self, entries: &[(&str, &[u8], &str)]) -> Vec<u8> {
+    pub fn tree(&self, entries: &[(&str, &[u8], &str)]) -> Vec<u8> {
         let mut data = Vec::new();
         for (mode, name, oid) in entries {
             data.extend_from_slice(mode.as_bytes());

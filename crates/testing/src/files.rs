@@ -4,17 +4,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use walkdir::WalkDir;
 
 /// Writes a file and the folders around it. A path that ends in `*` is a program; a content that begins
 /// with `-> ` makes a link.
-pub(crate) fn write(folder: &Path, path: &str, content: impl AsRef<[u8]>) {
+pub fn write(folder: &Path, path: &str, content: impl AsRef<[u8]>) {
     let (path, is_program) = match path.strip_suffix('*') {
         Some(path) => (folder.join(path), true),
         None => (folder.join(path), false),
@@ -32,8 +35,11 @@ pub(crate) fn write(folder: &Path, path: &str, content: impl AsRef<[u8]>) {
     }
 }
 
-/// Every file and link below a folder, by path: its mode letter and its content.
-pub(crate) fn tree(folder: &Path) -> BTreeMap<String, (char, Vec<u8>)> {
+/// Files and links by path: the mode letter (`f`, a program `x`, a link `l`), and the content or the link's target.
+pub type Files = BTreeMap<String, (char, Vec<u8>)>;
+
+/// Every file and link below a folder.
+pub fn tree(folder: &Path) -> Files {
     let mut files = BTreeMap::new();
     for entry in WalkDir::new(folder).into_iter().flatten() {
         let path = entry.path().strip_prefix(folder).expect("is below").to_str().expect("is UTF-8");
@@ -52,7 +58,7 @@ pub(crate) fn tree(folder: &Path) -> BTreeMap<String, (char, Vec<u8>)> {
 }
 
 /// The content digest of a folder, as section 2 of the specification defines it.
-pub(crate) fn digest_of(folder: &Path) -> String {
+pub fn digest_of(folder: &Path) -> String {
     let mut lines = String::new();
     for (path, (mode, content)) in tree(folder) {
         lines.push_str(&format!("{mode} {}  {path}\n", hex(&content)));
@@ -61,6 +67,32 @@ pub(crate) fn digest_of(folder: &Path) -> String {
 }
 
 /// SHA-256 in hexadecimal.
-pub(crate) fn hex(content: &[u8]) -> String {
+pub fn hex(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An archive of files and links, in this order; the same bytes for the same files.
+pub fn tar_gz(files: impl IntoIterator<Item = (String, (char, Vec<u8>))>) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, (mode, content)) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(if mode == 'x' { 0o755 } else { 0o644 });
+        if mode == 'l' {
+            header.set_entry_type(tar::EntryType::Symlink);
+            header.set_size(0);
+            let target = String::from_utf8(content).expect("is UTF-8");
+            builder.append_link(&mut header, path, target).expect("goes to memory");
+        } else {
+            header.set_size(content.len() as u64);
+            builder.append_data(&mut header, path, &content[..]).expect("goes to memory");
+        }
+    }
+    gzip(&builder.into_inner().expect("goes to memory"))
+}
+
+/// The bytes, compressed.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
+    encoder.write_all(bytes).expect("goes to memory");
+    encoder.finish().expect("goes to memory")
 }

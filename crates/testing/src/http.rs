@@ -3,10 +3,11 @@
 //! It is for faults. That honest servers are understood is tested with honest servers.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use super::listener::Listener;
 
 /// A request, as the server saw it.
 #[derive(Debug, Clone, Default)]
@@ -103,9 +104,7 @@ impl Reply {
         self.silent_after = Some(bytes);
         self
     }
-}
 
-impl Reply {
     /// Sends one byte of the body after the other, so far apart.
     #[must_use]
     pub fn dripping(mut self, apart: Duration) -> Self {
@@ -117,53 +116,31 @@ impl Reply {
 /// A running server; it stops when it is dropped.
 #[derive(Debug)]
 pub struct TestServer {
-    address: SocketAddr,
+    listener: Listener,
     log: Arc<Mutex<Vec<Seen>>>,
-    stopped: Arc<AtomicBool>,
 }
 
 impl TestServer {
     /// Starts a server on a free port of this machine. `respond` gets the request and how many came before it.
-    ///
-    /// # Panics
-    ///
-    /// When this machine has no free port.
     pub fn start(respond: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
-        let server = Self { address, log: Arc::default(), stopped: Arc::default() };
-        let (log, stopped) = (Arc::clone(&server.log), Arc::clone(&server.stopped));
-        let respond = Arc::new(respond);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                if stopped.load(Ordering::SeqCst) {
-                    return;
-                }
-                let Ok(stream) = stream else { return };
-                let (log, respond) = (Arc::clone(&log), Arc::clone(&respond));
-                std::thread::spawn(move || {
-                    // A client that hangs up is part of the game.
-                    let _ = serve(&stream, &log, respond.as_ref());
-                    let _ = stream.shutdown(Shutdown::Both);
-                });
-            }
+        let log: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let kept = Arc::clone(&log);
+        let listener = Listener::start(move |stream| {
+            // A client that hangs up is part of the game.
+            let _ = serve(&stream, &kept, &respond);
+            let _ = stream.shutdown(Shutdown::Both);
         });
-        server
+        Self { listener, log }
     }
 
     /// Host and port.
     pub fn host(&self) -> String {
-        self.address.to_string()
+        self.listener.address().to_string()
     }
 
     /// The URL of a path on this server.
-    ///
-    /// # Panics
-    ///
-    /// When the path cannot be part of a URL.
-    pub fn url(&self, path: &str) -> crate::SafeUrl {
-        let text = format!("http://{}/{}", self.address, path.trim_start_matches('/'));
-        crate::SafeUrl::parse(&text).expect("a path on a known host is a URL")
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}/{}", self.host(), path.trim_start_matches('/'))
     }
 
     /// The requests so far.
@@ -174,14 +151,6 @@ impl TestServer {
     /// `METHOD PATH` of the requests so far.
     pub fn requests(&self) -> Vec<String> {
         lock(&self.log).iter().map(|seen| format!("{} {}", seen.method, seen.path)).collect()
-    }
-}
-
-impl Drop for TestServer {
-    fn drop(&mut self) {
-        self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for connections; if it is gone already, so much the better.
-        let _ = TcpStream::connect(self.address);
     }
 }
 

@@ -2,27 +2,20 @@
 
 use std::process::Command;
 
-use mu_provider::{ErrorKind, Provider as _, SafeUrl};
+use mu_provider::{ErrorKind, Provider as _};
 
 use crate::client::{Client, chain};
-use crate::nginx::{Identity, Nginx};
 use crate::place::{Hub, archive, at, locked};
+use mu_testing::{AUTHORITY, LOCALHOST, Nginx};
 
 /// Tells the process below where the hub is.
 const HUB: &str = "MU_TEST_HUB";
-
-/// Vouches for the identity below, and for nothing else: its key was thrown away. Good until 2126.
-const AUTHORITY: &str = include_str!("authority.pem");
-
-/// Who `localhost` is in these tests. The key opens nothing anywhere else.
-const IDENTITY: Identity =
-    Identity { certificate: include_str!("certificate.pem"), key: include_str!("key.pem") };
 
 #[test]
 fn an_authority_of_ones_own_is_trusted_if_named() {
     let hub = Hub::new(r#"{"hub": 1}"#);
     let release = hub.publish("a", "1.0.0", &archive(&[("Mu.yaml", b"name: a\n", false)]));
-    let nginx = Nginx::serve_tls(hub.path(), &IDENTITY);
+    let nginx = Nginx::serve_tls(hub.path(), &LOCALHOST);
     let location = at(&nginx.url(""), "a");
 
     let error = Client::new().fetch(&location, &locked(&release)).expect_err("is unknown here");
@@ -35,7 +28,7 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
     let output = Command::new(std::env::current_exe().expect("this test runs from a file"))
         .args(["--exact", "tls::lists_and_fetches"])
         .env("SSL_CERT_FILE", &file)
-        .env(HUB, nginx.url("").to_string())
+        .env(HUB, nginx.url(""))
         .output()
         .expect("can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -54,7 +47,7 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
 #[test]
 fn lists_and_fetches() {
     let Ok(hub) = std::env::var(HUB) else { return };
-    let location = at(&SafeUrl::parse(&hub).expect("is a URL"), "a");
+    let location = at(&hub, "a");
     let client = Client::new();
     let listing = client.provider.list(&location, None, &mu_provider::Silent).expect("answers");
     let mu_provider::Listing::Found(found) = listing else { panic!("{listing:?}") };

@@ -3,21 +3,21 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-
-use super::Sandbox;
 
 /// The keyring and its bus; both end when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Keyring {
+pub struct Keyring {
+    address: String,
     bus: Child,
     daemon: Child,
 }
 
 impl Keyring {
-    /// Starts it, and lets all later runs in the sandbox find it.
-    pub(crate) fn start(sandbox: &mut Sandbox) -> Self {
-        let run = sandbox.path("run");
+    /// Starts it with all its files in an empty folder.
+    pub fn start(folder: &Path) -> Self {
+        let run = folder.join("run");
         fs::create_dir_all(&run).expect("is ours");
         fs::set_permissions(&run, fs::Permissions::from_mode(0o700)).expect("is ours");
         let mut bus = Command::new("dbus-daemon")
@@ -32,13 +32,12 @@ impl Keyring {
         let mut said = BufReader::new(bus.stdout.take().expect("is piped"));
         said.read_line(&mut address).expect("is text");
         let address = address.trim();
-        sandbox.set("DBUS_SESSION_BUS_ADDRESS", address);
         let mut daemon = Command::new("gnome-keyring-daemon")
             .args(["--foreground", "--unlock", "--components=secrets"])
             .env("DBUS_SESSION_BUS_ADDRESS", address)
             .env("XDG_RUNTIME_DIR", &run)
-            .env("HOME", sandbox.path("home"))
-            .env("XDG_DATA_HOME", sandbox.path("home/data"))
+            .env("HOME", folder)
+            .env("XDG_DATA_HOME", folder.join("data"))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -51,7 +50,12 @@ impl Keyring {
             let ended = daemon.try_wait().expect("is a child");
             assert!(ended.is_none(), "gnome-keyring-daemon does not start: {ended:?}");
         }
-        Self { bus, daemon }
+        Self { address: address.to_owned(), bus, daemon }
+    }
+
+    /// The variable that leads to it.
+    pub fn variable(&self) -> (&str, &str) {
+        ("DBUS_SESSION_BUS_ADDRESS", &self.address)
     }
 }
 

@@ -1,0 +1,71 @@
+//! A port of this machine that answers until a test is over: what all servers of this crate stand on.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A free port, whose connections are served by a thread each until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    address: SocketAddr,
+    connections: Arc<AtomicUsize>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Listener {
+    pub(crate) fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let started = Self { address, connections: Arc::default(), stopped: Arc::default() };
+        let connections = Arc::clone(&started.connections);
+        let stopped = Arc::clone(&started.stopped);
+        let serve = Arc::new(serve);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { return };
+                connections.fetch_add(1, Ordering::SeqCst);
+                let serve = Arc::clone(&serve);
+                std::thread::spawn(move || serve(stream));
+            }
+        });
+        started
+    }
+
+    /// Starts a program for each connection, which is its standard input and output, as `inetd` does.
+    #[cfg(unix)]
+    pub(crate) fn inetd(
+        program: impl Fn() -> std::process::Command + Send + Sync + 'static,
+    ) -> Self {
+        use std::process::Stdio;
+
+        Self::start(move |stream| {
+            let input = std::os::fd::OwnedFd::from(stream);
+            let output = input.try_clone().expect("can be shared");
+            let mut command = program();
+            command.stdin(Stdio::from(input)).stdout(Stdio::from(output)).stderr(Stdio::null());
+            let status = command.status();
+            status.expect("these tests need git and sshd: `.ci/setup` installs them");
+        })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many connections there were.
+    #[cfg(unix)]
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        // Wakes the thread that waits for connections; if it is gone already, so much the better.
+        let _ = TcpStream::connect(self.address);
+    }
+}
