@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod demo;
+mod dependencies;
 mod generated;
 mod imports;
 mod sessions;
