@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -28,25 +28,38 @@ pub(crate) struct Answer {
 impl Served {
     /// Serves `place`, with more arguments.
     pub(crate) fn start(sandbox: &Sandbox, place: &str, more: &[&str]) -> Self {
+        Self::try_start(Self::command(sandbox, place, more))
+            .unwrap_or_else(|said| panic!("the server does not start: {said}"))
+    }
+
+    /// A `mu` that is ready to serve `place`.
+    pub(crate) fn command(sandbox: &Sandbox, place: &str, more: &[&str]) -> Command {
         let arguments = ["hub", "serve", place, "--listen", "127.0.0.1:0"];
-        let mut command = sandbox.command(&[&arguments[..], more].concat());
+        sandbox.command(&[&arguments[..], more].concat())
+    }
+
+    /// Starts a server; fails with what it says instead of its address.
+    pub(crate) fn try_start(mut command: Command) -> Result<Self, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("mu runs");
         let mut said = BufReader::new(process.stderr.take().expect("is piped"));
         let mut line = String::new();
         said.read_line(&mut line).expect("is text");
         let address = line.trim().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let address = address.parse().unwrap_or_else(|_| {
+        let Ok(address) = address.parse() else {
             let _ = said.read_to_string(&mut line);
-            panic!("the server does not start: {line}")
-        });
+            // Whatever it waits for, nobody needs it any more.
+            let _ = process.kill();
+            let _ = process.wait();
+            return Err(line);
+        };
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = BufReader::new(process.stdout.take().expect("is piped")).lines();
         let kept = Arc::clone(&log);
         let reader = std::thread::spawn(move || {
             lines.map_while(Result::ok).for_each(|line| kept.lock().expect("is whole").push(line));
         });
-        Self { process, address, log, reader: Some(reader) }
+        Ok(Self { process, address, log, reader: Some(reader) })
     }
 
     /// The URL of the hub.
@@ -67,13 +80,24 @@ impl Served {
         headers: &[&str],
         body: &[u8],
     ) -> std::io::Result<Answer> {
+        Self::try_ask_at(self.address, method, path, headers, body)
+    }
+
+    /// The same, of whoever listens at an address.
+    pub(crate) fn try_ask_at(
+        address: SocketAddr,
+        method: &str,
+        path: &str,
+        headers: &[&str],
+        body: &[u8],
+    ) -> std::io::Result<Answer> {
         let mut request = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
         if !headers.iter().any(|header| header.starts_with("transfer-encoding")) {
             request.push_str(&format!("content-length: {}\r\n", body.len()));
         }
         headers.iter().for_each(|header| request.push_str(&format!("{header}\r\n")));
         request.push_str("\r\n");
-        let mut stream = TcpStream::connect(self.address)?;
+        let mut stream = TcpStream::connect(address)?;
         // A server that refuses may answer before it has read everything.
         let sent = stream.write_all(request.as_bytes()).and_then(|()| stream.write_all(body));
         let mut bytes = Vec::new();

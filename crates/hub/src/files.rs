@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use mu_provider::fs::{self, AtPath as _, FileError};
+use mu_provider::fs::{self, AtPath as _, FileError, changing};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
@@ -208,6 +208,7 @@ impl Files {
 
     /// Writes a file whatever was there.
     pub(crate) async fn write(&self, path: &str, bytes: Bytes) -> Result<(), HubError> {
+        changing();
         let result = self.store.put(&self.path(path)?, bytes.into()).await;
         result.map(drop).map_err(|error| self.failed("write", path, error))
     }
@@ -237,6 +238,7 @@ impl Files {
             Version::Seen(version) => PutMode::Update(version.clone()),
         };
         let options = PutOptions { mode, ..PutOptions::default() };
+        changing();
         match self.store.put_opts(&location, bytes.into(), options).await {
             Ok(put) => Ok(Some(Version::Seen(put.into()))),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
@@ -252,6 +254,7 @@ impl Files {
 
     /// Removes a file; one that is not there is fine.
     pub(crate) async fn remove(&self, path: &str) -> Result<(), HubError> {
+        changing();
         match self.store.delete(&self.path(path)?).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.failed("remove", path, error)),

@@ -6,7 +6,7 @@ use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{AtPath as _, FileError, if_there};
+use super::{AtPath as _, FileError, changing, if_there};
 
 /// What is at `path`, or where a link there leads.
 ///
@@ -68,6 +68,7 @@ pub fn read_link(path: &Path) -> Result<PathBuf, FileError> {
 ///
 /// When something is there, or the system refuses.
 pub fn symlink_file(target: &Path, path: &Path) -> Result<(), FileError> {
+    changing();
     #[cfg(unix)]
     let result = std::os::unix::fs::symlink(target, path);
     #[cfg(windows)]
@@ -81,6 +82,7 @@ pub fn symlink_file(target: &Path, path: &Path) -> Result<(), FileError> {
 ///
 /// When something is there, or the system refuses.
 pub fn symlink_folder(target: &Path, path: &Path) -> Result<(), FileError> {
+    changing();
     #[cfg(unix)]
     let result = std::os::unix::fs::symlink(target, path);
     #[cfg(windows)]
@@ -94,6 +96,7 @@ pub fn symlink_folder(target: &Path, path: &Path) -> Result<(), FileError> {
 ///
 /// When something is at `to`, or the file system refuses.
 pub fn hard_link(from: &Path, to: &Path) -> Result<(), FileError> {
+    changing();
     fs::hard_link(from, to).at("write", to)
 }
 
@@ -103,6 +106,7 @@ pub fn hard_link(from: &Path, to: &Path) -> Result<(), FileError> {
 ///
 /// When it cannot be read or written.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
+    changing();
     fs::copy(from, to).map(drop).at("write", to)
 }
 
@@ -112,6 +116,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
 ///
 /// When it belongs to somebody else.
 pub fn set_permissions(path: &Path, permissions: Permissions) -> Result<(), FileError> {
+    changing();
     fs::set_permissions(path, permissions).at("change the permissions of", path)
 }
 
@@ -121,6 +126,7 @@ pub fn set_permissions(path: &Path, permissions: Permissions) -> Result<(), File
 ///
 /// When it cannot be removed.
 pub fn remove_file(path: &Path) -> Result<(), FileError> {
+    changing();
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(FileError::new("remove", path, error))
@@ -135,6 +141,7 @@ pub fn remove_file(path: &Path) -> Result<(), FileError> {
 ///
 /// When it cannot be renamed.
 pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
+    changing();
     fs::rename(from, to).at("move into place", to)
 }
 
@@ -144,5 +151,6 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
 ///
 /// When it cannot be renamed.
 pub fn move_away(from: &Path, to: &Path) -> Result<(), FileError> {
+    changing();
     if_there(fs::rename(from, to).at("move out of the way", from)).map(drop)
 }

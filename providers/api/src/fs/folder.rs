@@ -4,7 +4,7 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::Path;
 
-use super::{AtPath as _, FileError, if_there};
+use super::{AtPath as _, FileError, changing, if_there};
 
 /// Makes a folder and those above it.
 ///
@@ -12,6 +12,7 @@ use super::{AtPath as _, FileError, if_there};
 ///
 /// When one cannot be made.
 pub fn create_folder(path: &Path) -> Result<(), FileError> {
+    changing();
     fs::create_dir_all(path).at("make the folder", path)
 }
 
@@ -22,6 +23,7 @@ pub fn create_folder(path: &Path) -> Result<(), FileError> {
 ///
 /// When it cannot be made. That the rights of a folder that is there cannot be changed is no error.
 pub fn create_private_folder(path: &Path, known: &[&str]) -> Result<(), FileError> {
+    changing();
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -80,6 +82,7 @@ pub fn entries_if_there(folder: &Path) -> Result<Vec<DirEntry>, FileError> {
 ///
 /// When it holds something, or cannot be removed.
 pub fn remove_empty_folder(path: &Path) -> Result<(), FileError> {
+    changing();
     fs::remove_dir(path).at("remove", path)
 }
 
@@ -89,6 +92,7 @@ pub fn remove_empty_folder(path: &Path) -> Result<(), FileError> {
 ///
 /// When something in it cannot be removed.
 pub fn remove_folder(path: &Path) -> Result<(), FileError> {
+    changing();
     // Another process may write into it meanwhile, but not for ever: what it writes next goes with it.
     const TRIES: u32 = 10;
     for left in (0..TRIES).rev() {

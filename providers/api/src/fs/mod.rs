@@ -4,6 +4,7 @@
 //! Nothing here knows what the files hold. What is fetched goes through [`crate::TreeWriter`] instead.
 
 mod entry;
+mod fail_point;
 mod folder;
 mod lock;
 mod read;
@@ -16,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use self::entry::*;
+pub use self::fail_point::*;
 pub use self::folder::*;
 pub use self::lock::*;
 pub use self::read::*;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use super::{AtPath as _, FileError, create_folder, read};
+use super::{AtPath as _, FileError, changing, create_folder, read};
 
 /// Replaces a file as a whole: readers see the old content or the new, whatever happens in between.
 ///
@@ -53,6 +53,7 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
     io::copy(content, staged.as_file_mut()).at("write", staged.path())?;
     let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
     set_permissions(staged.as_file(), permissions.ok()).at("write", path)?;
+    changing();
     staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
     Ok(())
 }
@@ -66,6 +67,7 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let mut staged = stage(path)?;
     // A temporary file is private from its first moment.
     io::Write::write_all(&mut staged, content).at("write", staged.path())?;
+    changing();
     staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
     Ok(())
 }

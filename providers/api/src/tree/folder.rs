@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use self::by_descriptor::{Held, write_all};
 #[cfg(not(unix))]
 use self::by_path::{Held, write_all};
+use crate::fs::changing;
 
 /// A folder that is held open. What is in it is named by paths with slashes, seen from the folder.
 #[derive(Debug)]
@@ -88,6 +89,7 @@ impl Folder {
     ///
     /// When it cannot be made, or the folder above it is not there.
     pub fn make_folder(&self, path: &str) -> io::Result<()> {
+        changing();
         match self.held.new_folder(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             result => result,
@@ -115,6 +117,7 @@ impl Folder {
     ///
     /// When it is there, or cannot be made.
     pub fn new_file(&self, path: &str, executable: bool) -> io::Result<File> {
+        changing();
         self.held.new_file(path, executable)
     }
 
@@ -133,6 +136,7 @@ impl Folder {
     ///
     /// When it is there, or cannot be made.
     pub fn new_symlink(&self, target: &str, path: &str) -> io::Result<()> {
+        changing();
         self.held.new_symlink(target, path)
     }
 
@@ -142,6 +146,7 @@ impl Folder {
     ///
     /// When it is not there, or the file system refuses.
     pub fn link(&self, path: &str, to: &Self) -> io::Result<()> {
+        changing();
         self.held.link(path, &to.held)
     }
 
@@ -151,6 +156,7 @@ impl Folder {
     ///
     /// When it is not there, or something else is where it should go.
     pub fn rename(&self, path: &str, to: &Self, new: &str) -> io::Result<()> {
+        changing();
         self.held.rename(path, &to.held, new)
     }
 
