@@ -3,7 +3,10 @@
 //! `cargo run --release --manifest-path benches/Cargo.toml` builds mu, makes the data, and prints the
 //! tables that `docs/performance.md` quotes. `-- --help` says what can be chosen.
 
-#![allow(clippy::disallowed_methods, reason = "makes data as a user would, and a long wire takes its time")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "makes data as a user would, and a long wire takes its time"
+)]
 
 mod data;
 mod delay;
