@@ -8,9 +8,9 @@
 //!
 //! | module | what it knows |
 //! | --- | --- |
-//! | [`env`], [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
+//! | [`env`](mod@env), [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
 //! | [`guard`] | mutexes whose owner panicked |
-//! | [`reference`] | texts that name packages, ids, versions, ranges; no I/O; in the crate `mu-manifest` |
+//! | [`reference`](mod@reference) | texts that name packages, ids, versions, ranges; no I/O; in the crate `mu-manifest` |
 //! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout; the crate `mu-manifest` |
 //! | [`workspace`] | the root, the settings, the workspace's own packages |
 //! | [`search`] | the eight places where a package may be |

@@ -70,7 +70,7 @@ impl Package {
         self
     }
 
-    /// Adds a file; see [`write`].
+    /// Adds a file; see [`write()`].
     pub fn file(mut self, path: &str, content: &str) -> Self {
         self.files.push((path.to_owned(), content.to_owned()));
         self

@@ -25,7 +25,7 @@ pub struct WhatIf {
     pub prereleases: bool,
     /// The strategy that chooses, if not the one in force.
     pub resolution: Option<Resolution>,
-    /// Whether [`Outcome::requirements`] are to be what the minimal strategy would write, which takes another selection;
+    /// Whether the requirements of the outcome are to be what the minimal strategy would write, which takes another selection;
     /// else they are what was asked for.
     pub tidies: bool,
 }
