@@ -6,7 +6,6 @@ pub(crate) mod element;
 pub mod fetch;
 mod identity;
 pub(crate) mod ignore_rules;
-#[cfg(feature = "publish")]
 pub mod install;
 pub(crate) mod outcome;
 pub(crate) mod plan;

@@ -9,6 +9,7 @@ use crate::index::Providers;
 
 /// All providers, ready to be asked.
 pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
+    #[allow(unused_mut, reason = "a program may be built with none")]
     let mut providers = Providers::default();
     #[cfg(feature = "hub")]
     {
