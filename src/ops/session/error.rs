@@ -95,6 +95,7 @@ impl CommandError {
     /// Of versions that do not fit together, takes away what could be done about it: the commands that are told are
     /// for a workspace that asks for them.
     #[must_use]
+    #[cfg(feature = "publish")]
     pub(crate) fn without_ways_out(mut self) -> Self {
         if self.code == Code::NoSolution {
             self.hints.clear();
