@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -47,6 +48,9 @@ const BYTES_OF_A_CHANGE: u64 = 1_600;
 /// The longest that is read, in bytes.
 const LONGEST: u64 = 4 << 30;
 
+/// How often it is tried to write it where others do so too.
+const MOST_TRIES: usize = 8;
+
 /// Index files that are read at once.
 const AT_ONCE: usize = 32;
 
@@ -77,7 +81,27 @@ pub(crate) async fn write(
     if !is_due && !is_wanted {
         return Ok(None);
     }
-    let Some((mut snapshot, seen)) = begin(files).await? else { return Ok(None) };
+    for _ in 0..MOST_TRIES {
+        match attempt(files, root, last, anew).await? {
+            ControlFlow::Break(written) => return Ok(written),
+            // Of two that lose to each other, one file each may be left: then nobody can use the snapshot.
+            ControlFlow::Continue(()) if read(files).await?.is_none() => {}
+            ControlFlow::Continue(()) => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// Writes the snapshot once. Continues if somebody else wrote one of its two files meanwhile.
+async fn attempt(
+    files: &Files,
+    root: &Root,
+    last: u64,
+    anew: bool,
+) -> Result<ControlFlow<Option<Progress>>, HubError> {
+    let Some((mut snapshot, seen)) = begin(files).await? else {
+        return Ok(ControlFlow::Break(None));
+    };
     if anew {
         // People may have changed what is never changed else.
         snapshot.lines.clear();
@@ -88,19 +112,20 @@ pub(crate) async fn write(
         Some(names) if !snapshot.lines.is_empty() && snapshot.generation <= last => names,
         _ => derived::all_names(files, root).await?,
     };
-    let Some(mut snapshot) = update(files, root, snapshot, names).await? else { return Ok(None) };
+    let Some(mut snapshot) = update(files, root, snapshot, names).await? else {
+        return Ok(ControlFlow::Break(None));
+    };
     snapshot.generation = last;
     let rows: Bytes = snapshot.lines.iter().flat_map(|(_, row)| *row).collect::<Vec<u8>>().into();
     snapshot.digests = hex(&Sha256::digest(&rows));
     let file = snapshot.print();
     let bytes = (rows.len() + file.len()) as u64;
-    // What somebody else wrote meanwhile is as good.
     if files.replace(&digests, &seen_digests, rows).await?
         && files.replace(SNAPSHOT_FILE, &seen, file).await?
     {
-        return Ok(Some(Progress { generation: last, bytes }));
+        return Ok(ControlFlow::Break(Some(Progress { generation: last, bytes })));
     }
-    Ok(None)
+    Ok(ControlFlow::Continue(()))
 }
 
 /// Reads the snapshot, and makes sure that whoever began to write it earlier does not end.
