@@ -9,7 +9,6 @@
 //! | module | what it knows |
 //! | --- | --- |
 //! | [`env`](mod@env), [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
-//! | [`guard`] | mutexes whose owner panicked |
 //! | [`reference`](mod@reference) | texts that name packages, ids, versions, ranges; no I/O; in the crate `mu-manifest` |
 //! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout; the crate `mu-manifest` |
 //! | [`workspace`] | the root, the settings, the workspace's own packages |
@@ -55,7 +54,6 @@
 
 pub mod cli;
 pub mod env;
-pub mod guard;
 pub mod index;
 pub mod lock;
 pub mod ops;

@@ -7,8 +7,8 @@ use mu_provider::SafeUrl;
 use rustc_hash::FxHashMap;
 
 use crate::fs::FileError;
-use crate::guard::lock;
 use crate::index::cache::Cache;
+use mu_provider::threads::lock;
 
 /// The caches of one run.
 #[derive(Debug)]

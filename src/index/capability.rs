@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use mu_provider::{ErrorKind, SafeUrl};
 
-use crate::guard::lock;
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
 use crate::index::load::Answer;
@@ -13,6 +12,7 @@ use crate::index::shared::Shared;
 use crate::index::wire;
 use crate::manifest::Capability;
 use crate::reference::PackageId;
+use mu_provider::threads::lock;
 
 /// A registry, what its packages' ids begin with, and a capability.
 pub(super) type Question = (String, SafeUrl, String, String);

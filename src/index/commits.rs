@@ -6,8 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 
-use crate::guard::lock;
 use crate::reference::{PackageId, VersionSpec};
+use mu_provider::threads::lock;
 
 /// What is asked of each package.
 #[derive(Debug, Default)]

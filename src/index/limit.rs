@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::guard::lock;
 use crate::index::error::PackageError;
 use crate::index::package::Package;
 use crate::index::shared::Shared;
 use crate::reference::PackageId;
+use mu_provider::threads::lock;
 
 /// How many packages a run asks for at most, unless it is told otherwise.
 pub const MOST_PACKAGES: usize = 100_000;

@@ -36,12 +36,12 @@ use std::sync::atomic::Ordering;
 use mu_provider::Release;
 
 use crate::fs::FileError;
-use crate::guard::lock;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::shared::Shared;
 use crate::manifest::Manifest;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::workspace::Registry;
+use mu_provider::threads::lock;
 
 pub use self::error::{Cause, cause};
 pub use self::limit::MOST_PACKAGES;

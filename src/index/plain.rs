@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
-use crate::guard::lock;
 use crate::index::commits::AskedCommits;
 use crate::index::universe::Requirement;
 use crate::reference::{Base, PackageId, Reference, VersionSpec};
+use mu_provider::threads::lock;
 
 /// Longer references are not remembered.
 const LONGEST: usize = 1_000;

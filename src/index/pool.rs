@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use crate::guard::lock;
+use mu_provider::threads::lock;
 
 /// Something to do.
 type Task = Box<dyn FnOnce() + Send>;

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use mu_provider::SafeUrl;
 use rustc_hash::FxHashMap;
 
-use crate::guard::lock;
 use crate::index::caches::Caches;
 use crate::index::capability::Question;
 use crate::index::error::PackageError;
@@ -19,6 +18,7 @@ use crate::index::routes::Route;
 use crate::index::run::{Run, Surroundings};
 use crate::index::universe::Unavailable;
 use crate::reference::PackageId;
+use mu_provider::threads::lock;
 
 /// What the index and its pool share.
 pub(crate) struct Shared {

@@ -4,9 +4,9 @@
 
 use mu_provider::catalog::Query;
 
-use crate::guard::lock;
 use crate::index::shared::Shared;
 use crate::reference::PackageId;
+use mu_provider::threads::lock;
 
 /// More names than this are not compared with one that is not there.
 const MOST_LISTED: usize = 5000;

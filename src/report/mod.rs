@@ -17,9 +17,9 @@ use anstyle::{AnsiColor, Style};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::guard;
 use crate::ops::{CommandError, Events, Stage};
 use crate::report::progress::ProgressLine;
+use mu_provider::threads;
 
 pub use crate::report::error::Failure;
 pub use crate::report::table::Table;
@@ -134,7 +134,7 @@ impl Shell {
     /// When stdout is closed.
     pub fn print(&self, text: &str) -> io::Result<()> {
         self.progress.clear();
-        let mut out = guard::lock(&self.out);
+        let mut out = threads::lock(&self.out);
         if out.current_choice() == anstream::ColorChoice::Never && text::is_plain(text) {
             // Nothing has to be taken out, so that it can be written as a whole.
             let mut out = out.as_inner().lock();
@@ -147,7 +147,7 @@ impl Shell {
 
     /// A style for the answer: none where it is not coloured.
     pub fn style(&self, style: Style) -> Style {
-        let choice = guard::lock(&self.out).current_choice();
+        let choice = threads::lock(&self.out).current_choice();
         if choice == anstream::ColorChoice::Never { Style::new() } else { style }
     }
 
@@ -166,7 +166,7 @@ impl Shell {
     ///
     /// When stdout is closed.
     pub fn json<A: Serialize>(&self, answer: &A) -> io::Result<()> {
-        let document = Document { answer, warnings: &guard::lock(&self.warned) };
+        let document = Document { answer, warnings: &threads::lock(&self.warned) };
         self.line(&serde_json::to_string_pretty(&document)?)
     }
 
@@ -205,7 +205,7 @@ impl Events for Shell {
         if self.options.verbosity == Verbosity::Quiet {
             return;
         }
-        let is_new = guard::lock(&self.warned).insert(text.to_owned());
+        let is_new = threads::lock(&self.warned).insert(text.to_owned());
         if is_new && !self.options.json {
             self.to_stderr(&format!("{NOTICE}warning{NOTICE:#}: {}\n", printable(text)));
         }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::guard;
 use crate::ops::Stage;
 use crate::report::text::printable;
+use mu_provider::threads;
 
 /// Downloads below this size have no bar of their own.
 const LONG: u64 = 4 << 20;
@@ -78,7 +78,7 @@ impl ProgressLine {
         let Some(state) = &self.state else {
             return;
         };
-        let mut state = guard::lock(state);
+        let mut state = threads::lock(state);
         state.latest = Some((stage, done, total));
         state.count();
     }
@@ -91,7 +91,7 @@ impl ProgressLine {
         if total.unwrap_or(done) < LONG {
             return;
         }
-        let mut state = guard::lock(state);
+        let mut state = threads::lock(state);
         state.count();
         if total == Some(done) {
             if let Some(bar) = state.downloads.remove(what) {
@@ -122,7 +122,7 @@ impl ProgressLine {
         let Some(state) = &self.state else {
             return;
         };
-        let mut state = guard::lock(state);
+        let mut state = threads::lock(state);
         if let Some((_, bar)) = state.line.take() {
             bar.finish_and_clear();
         }

@@ -24,8 +24,8 @@ use std::time::SystemTime;
 use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeError, TreeWriter};
 
 use crate::fs::{self, FileError, Lock, Sharing};
-use crate::guard;
 use crate::store::staging::{FILES, LIST, Staged, Staging};
+use mu_provider::threads;
 
 /// The store's folder in the cache.
 const STORE: &str = "store";
@@ -352,11 +352,11 @@ impl Store {
     }
 
     fn added(&self) -> MutexGuard<'_, HashMap<Digest, Stored>> {
-        guard::lock(&self.added)
+        threads::lock(&self.added)
     }
 
     fn staging(&self) -> Result<&Staging, FileError> {
-        let _making = guard::lock(&self.making);
+        let _making = threads::lock(&self.making);
         if let Some(staging) = self.staging.get() {
             return Ok(staging);
         }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use mu_provider::Dependency;
-use mu_provider_hub::wire::{ClosureFile, LARGEST_CLOSURE, closure_path};
+use mu_provider_hub::wire::{ClosureFile, LARGEST_CLOSURE};
 
 use crate::HubError;
 use crate::derived;
@@ -162,11 +162,6 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
     let are_names = file.packages.iter().all(|name| names::check_name(name).is_ok());
     (are_names && file.packages.len() <= LARGEST_CLOSURE)
         .then(|| file.packages.into_iter().collect())
-}
-
-/// Where the closure of a package is, in a hub that keeps them in `folder`.
-pub(crate) fn path(folder: &str, name: &str) -> String {
-    format!("{folder}{}", closure_path(name))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! comes last has seen the index as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -18,10 +18,9 @@ use crate::files::{Files, Got};
 use crate::lines::Lines;
 use crate::log;
 use crate::names;
+use crate::paths::CATALOG_FILE;
 use crate::root::{Progress, Root};
-
-/// The file with a line for each package.
-pub(crate) const CATALOG_FILE: &str = "catalog.jsonl";
+use mu_provider::threads::lock;
 
 /// How many bytes of the catalog may be written again for each change.
 ///
@@ -127,7 +126,7 @@ impl<'hub> Provided<'hub> {
     }
 
     fn latest(&self) -> Arc<Capabilities> {
-        Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.known))
     }
 
     /// What the index file says now.
@@ -154,7 +153,7 @@ impl<'hub> Provided<'hub> {
             now.provided = provided(&lines);
         }
         let now = Arc::new(now);
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&now);
+        *lock(&self.known) = Arc::clone(&now);
         Ok(now)
     }
 }

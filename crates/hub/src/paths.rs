@@ -1,4 +1,14 @@
 //! Where the files of a hub are that others name, too.
 
+use mu_provider_hub::wire::closure_path;
+
 /// The root file of a hub.
 pub(crate) const HUB_FILE: &str = "hub.json";
+
+/// The file with a line for each package.
+pub(crate) const CATALOG_FILE: &str = "catalog.jsonl";
+
+/// Where the closure of a package is, in a hub that keeps them in `folder`.
+pub(crate) fn closure_file(folder: &str, name: &str) -> String {
+    format!("{folder}{}", closure_path(name))
+}

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::HubError;
-use crate::closures;
-use crate::derived::CATALOG_FILE;
 use crate::files::Files;
 pub(crate) use crate::paths::HUB_FILE;
+use crate::paths::{CATALOG_FILE, closure_file};
 
 /// Where the log is, in a hub that does not say.
 const LOG: &str = "log/";
@@ -140,7 +139,7 @@ impl Root {
 
     /// The closure of a package, if the hub keeps closures.
     pub(crate) fn closure(&self, name: &str) -> Option<String> {
-        Some(closures::path(&self.closures_folder()?, name))
+        Some(closure_file(&self.closures_folder()?, name))
     }
 
     /// The folder of the closures, with a slash at its end, if the hub keeps any.

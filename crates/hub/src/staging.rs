@@ -3,9 +3,10 @@
 //! Where no place was given, that is the system's folder for temporary files.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use mu_provider::fs::{AtPath as _, FileError, RunFolder, private_folder};
+use mu_provider::threads::lock;
 use tempfile::TempDir;
 
 /// The folders of one hub's archives.
@@ -30,7 +31,7 @@ impl Staging {
         let Some(parent) = &self.parent else {
             return private_folder().tempdir().at("make a folder in", &std::env::temp_dir());
         };
-        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = lock(&self.run);
         // Somebody may have cleaned up under a server that has run for months.
         let run = match run.take().filter(|run| run.path().is_dir()) {
             Some(known) => run.insert(known),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use git2::Oid;
 use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError};
@@ -13,6 +13,7 @@ use crate::remote_url::{RemoteUrl, Scheme};
 use crate::repository::Repository;
 use crate::root::{self, Candidate};
 use crate::transport::Transports;
+use mu_provider::threads::lock;
 
 /// A location whose repository is known.
 #[derive(Debug, Clone)]
@@ -65,7 +66,7 @@ impl Repositories {
     /// The repository at a URL.
     pub(crate) fn at(&self, remote: &RemoteUrl, progress: &dyn Progress) -> Arc<Repository> {
         let key = remote.key();
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = lock(&self.opened);
         if let Some(repository) = opened.get(&key) {
             return Arc::clone(repository);
         }
@@ -97,8 +98,7 @@ impl Repositories {
         commit: Option<Oid>,
         progress: &dyn Progress,
     ) -> Result<Settled, ProviderError> {
-        let settled =
-            self.settled.lock().unwrap_or_else(PoisonError::into_inner).get(location).cloned();
+        let settled = lock(&self.settled).get(location).cloned();
         if let Some(settled) = settled {
             return Ok(settled);
         }
@@ -107,7 +107,7 @@ impl Repositories {
             Ok([only]) => self.settled(only, progress),
             Err(candidates) => self.choose(candidates, location, commit, progress)?,
         };
-        let mut known = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.settled);
         Ok(known.entry(location.clone()).or_insert(settled).clone())
     }
 

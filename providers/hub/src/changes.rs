@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::document::{Answer, Asking};
 use crate::root::{self, Root};
 use crate::wire;
+use mu_provider::threads::lock;
 
 /// How many files of the log are read at most; beyond that, asking for single index files is as good.
 const MOST_FILES: u64 = 8;
@@ -44,7 +45,7 @@ impl Changes {
             return generation == current;
         }
         let Some(log) = root.file.log.as_deref() else { return false };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         let first = generation + 1;
         if !known.useless && known.since.is_none_or(|since| since > first) {
             known.useless = known.read_log(root, log, first..=current, asking).is_none();

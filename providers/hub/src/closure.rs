@@ -4,14 +4,15 @@
 //! there, or no closure, is never an error. A hub whose closures are of no use is not asked for more of them.
 
 use std::collections::HashSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use mu_provider::http::Request;
 use mu_provider::{Progress, SafeUrl};
 
 use crate::root::{Root, below};
 use crate::wire::{ClosureFile, LARGEST_CLOSURE, closure_path};
+use mu_provider::threads::lock;
 
 /// The longest closure, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -56,7 +57,7 @@ impl Closures {
     }
 
     fn is_new(&self, name: &str) -> bool {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned())
+        lock(&self.seen).insert(name.to_owned())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{ProviderError, SafeUrl};
 
@@ -13,6 +13,7 @@ use crate::closure::Closures;
 use crate::document::Asking;
 use crate::root::Root;
 use crate::snapshot::{self, Snapshot};
+use mu_provider::threads::lock;
 
 /// A hub: its root, and what was learned of it in this run.
 #[derive(Debug)]
@@ -106,7 +107,7 @@ impl Hubs {
         if let Some(root) = slot.root.get() {
             return Ok(Arc::clone(root));
         }
-        let mut last_failure = slot.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_failure = lock(&slot.last_failure);
         if let Some(root) = slot.root.get() {
             return Ok(Arc::clone(root));
         }
@@ -126,7 +127,7 @@ impl Hubs {
     }
 
     fn slot(&self, url: &SafeUrl) -> Arc<Slot> {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = lock(&self.0);
         Arc::clone(slots.entry(url.clone()).or_default())
     }
 }

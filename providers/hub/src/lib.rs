@@ -31,7 +31,7 @@ pub mod wire;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
@@ -45,6 +45,7 @@ use crate::document::{Answer, Asking, Validator};
 use crate::hub::{Hub, Hubs};
 use crate::memory::Memory;
 use crate::root::{LONGEST_HUB_FILE, Root};
+use mu_provider::threads::lock;
 
 /// What the provider works with.
 #[derive(Debug, Clone)]
@@ -163,7 +164,7 @@ impl HubProvider {
 
     /// What will be listed of the hub at `url`.
     fn expected(&self, url: &SafeUrl) -> Expected {
-        let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = lock(&self.expected);
         expected.get(url).copied().unwrap_or_default()
     }
 
@@ -297,7 +298,7 @@ impl Provider for HubProvider {
     fn soon(&self, location: &Location, what: Soon<'_>) {
         match what {
             Soon::List { packages, leads_on } => {
-                let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut expected = lock(&self.expected);
                 let expected = expected.entry(location.root.as_folder()).or_default();
                 expected.packages = expected.packages.saturating_add(packages as u64);
                 expected.leads_on |= leads_on;
@@ -330,7 +331,7 @@ impl Provider for HubProvider {
                 return Ok(listing);
             }
             // What was asked for alone is no reason to read all at once later.
-            let mut all = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = lock(&self.expected);
             let expected = all.entry(location.root.as_folder()).or_default();
             let leads_on = expected.leads_on && expected.packages > 0;
             expected.packages = expected.packages.saturating_sub(1);

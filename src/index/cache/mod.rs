@@ -28,7 +28,7 @@ use self::layout::Written;
 use self::lines::Far;
 use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, Segment, WHOLE};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
-use crate::guard;
+use mu_provider::threads;
 
 pub(super) use self::head::{Head, Label};
 pub(super) use self::layout::Table;
@@ -140,7 +140,7 @@ impl Cache {
     }
 
     fn change(&self, name: &str, said: Said) {
-        guard::lock(&self.changed).push(Change { name: name.to_owned(), said });
+        threads::lock(&self.changed).push(Change { name: name.to_owned(), said });
     }
 
     /// Writes what was remembered.
@@ -149,7 +149,7 @@ impl Cache {
     ///
     /// When the disk refuses.
     pub(super) fn save(&self) -> Result<(), FileError> {
-        let changes = std::mem::take(&mut *guard::lock(&self.changed));
+        let changes = std::mem::take(&mut *threads::lock(&self.changed));
         if changes.is_empty() {
             return Ok(());
         }

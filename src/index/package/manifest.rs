@@ -6,7 +6,6 @@ use std::sync::Arc;
 use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
 
 use super::Package;
-use crate::guard::lock;
 use crate::index::error::PackageError;
 use crate::index::releases::{Details, Position};
 use crate::index::run::Surroundings;
@@ -14,6 +13,7 @@ use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::manifest::{Manifest, Outline};
 use crate::reference::Version;
+use mu_provider::threads::lock;
 
 /// What the manifest of a release says, as far as selection needs it.
 #[derive(Debug, Default)]

@@ -16,7 +16,6 @@ use serde::de::Error as _;
 
 use self::requirements::Requirements;
 use self::revision::Looked;
-use crate::guard::lock;
 use crate::index::cache::{Fetched, Lines, Listing, Record, Table};
 use crate::index::error::PackageError;
 use crate::index::releases::{Details, Position, Releases};
@@ -25,6 +24,7 @@ use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::reference::{PackageId, Version};
+use mu_provider::threads::lock;
 
 /// A package and what was found out about it in this run.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 //! Asks nobody.
 
 use super::Package;
-use crate::guard::lock;
 use crate::index::run::Surroundings;
 use crate::reference::PackageId;
+use mu_provider::threads::lock;
 
 impl Package {
     /// The same as the package that was asked for after `order` - 1 others.

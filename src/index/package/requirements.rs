@@ -7,7 +7,6 @@ use mu_provider::Dependency;
 
 use super::Package;
 use super::mistake::About;
-use crate::guard::lock;
 use crate::index::error::PackageError;
 use crate::index::releases::Position;
 use crate::index::run::Surroundings;
@@ -15,6 +14,7 @@ use crate::index::sibling::sibling;
 use crate::index::universe::{Candidate, Requirement};
 use crate::index::wire;
 use crate::reference::{Defaults, PackageId, VersionSpec};
+use mu_provider::threads::lock;
 
 /// What one of them requires, once that was found out.
 pub(super) type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;

@@ -6,12 +6,12 @@ use mu_provider::{Dependency, Release};
 
 use super::Package;
 use super::requirements::Requirements;
-use crate::guard::lock;
 use crate::index::error::PackageError;
 use crate::index::releases::Position;
 use crate::index::run::Surroundings;
 use crate::index::universe::{Revision, Untagged};
 use crate::reference::VersionSpec;
+use mu_provider::threads::lock;
 
 /// A revision without a version tag that was looked into.
 #[derive(Debug)]

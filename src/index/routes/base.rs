@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mu_provider::{Location, Progress, SafeUrl};
 
 use super::{Kind, RouteError, Routes};
-use crate::guard::lock;
+use mu_provider::threads::lock;
 
 impl Routes {
     /// Finds out what is at a base, once a run; `None` if that takes asking, which may not be.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::guard::lock;
 use crate::reference::{PackageId, Protocol, Reference};
+use mu_provider::threads::lock;
 
 /// What references said of packages.
 #[derive(Debug, Default)]

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex};
 use mu_provider::{Location, Progress, Provider, ProviderError, SafeUrl};
 
 use self::hint::{Hint, Hints};
-use crate::guard::lock;
 use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Registry;
+use mu_provider::threads::lock;
 
 /// The providers that this program has, by name.
 #[derive(Debug, Clone, Default)]

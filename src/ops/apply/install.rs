@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::fs;
-use crate::guard;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
@@ -22,6 +21,7 @@ use crate::ops::{Code, CommandError, Outcome, Session, Stage};
 use crate::packs::{Building, Installation, PacksError, Wanted};
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
+use mu_provider::threads;
 
 /// Brings packs, lock and manifests to what was resolved, or only says what would change.
 ///
@@ -144,7 +144,7 @@ fn make_packs(
         let refused = Mutex::new(None);
         let check = |wanted: &Wanted, stored: &Stored| {
             fetch::check_stored(session, resolved, wanted, stored).map_err(|error| {
-                guard::lock(&refused).get_or_insert(error);
+                threads::lock(&refused).get_or_insert(error);
                 PacksError::Refused { id: wanted.id.clone() }
             })
         };
@@ -169,7 +169,7 @@ fn make_packs(
                 ));
             }
             Err(error) => {
-                return Err(guard::into_inner(refused).unwrap_or_else(|| error.into()));
+                return Err(threads::into_inner(refused).unwrap_or_else(|| error.into()));
             }
         }
     }

@@ -24,7 +24,6 @@ use mu_provider::http::{Http, HttpOptions};
 
 use crate::env::Environment;
 use crate::fs::{FileError, Lock, Sharing, create_private_folder};
-use crate::guard;
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
@@ -34,6 +33,7 @@ use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy};
 use crate::store::Store;
 use crate::workspace::{Resolution, Workspace, find_root};
+use mu_provider::threads;
 
 /// How many requests a run may send for each package that it may ask for.
 const REQUESTS_OF_A_PACKAGE: usize = 10;
@@ -229,7 +229,7 @@ impl Session {
         session.lock = Some(lock);
         // Why it cannot be read is said by whoever needs it.
         if let Some(Ok(lockfile)) = lockfile {
-            *guard::lock(&session.lockfile) = Some(lockfile.map(Arc::new));
+            *threads::lock(&session.lockfile) = Some(lockfile.map(Arc::new));
         }
         Ok(session)
     }
@@ -253,7 +253,7 @@ impl Session {
     ///
     /// When it cannot be read.
     pub fn lockfile(&self) -> Result<Option<Arc<Lockfile>>, CommandError> {
-        let mut known = guard::lock(&self.lockfile);
+        let mut known = threads::lock(&self.lockfile);
         if let Some(lockfile) = &*known {
             return Ok(lockfile.clone());
         }
@@ -268,7 +268,7 @@ impl Session {
     ///
     /// When the disk refuses; the old lock is then as it was.
     pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
-        *guard::lock(&self.lockfile) = None;
+        *threads::lock(&self.lockfile) = None;
         Ok(lockfile.write(&self.lock_folder())?)
     }
 

@@ -10,8 +10,9 @@ use object_store::ObjectMeta;
 use super::{Check, Finding};
 use crate::HubError;
 use crate::closures;
-use crate::derived::{self, CATALOG_FILE};
+use crate::derived;
 use crate::log;
+use crate::paths::{CATALOG_FILE, closure_file};
 use crate::pending::{BrokenOff, Marker};
 use crate::root::Root;
 
@@ -86,7 +87,7 @@ impl Check<'_> {
         }
         for (name, closure) in closures::exact(&self.dependencies) {
             let file = closures::file(&closure);
-            let path = closures::path(&folder, &name);
+            let path = closure_file(&folder, &name);
             files
                 .change(&path, async |bytes| Ok(((bytes != Some(&file)).then(|| file.clone()), ())))
                 .await?;

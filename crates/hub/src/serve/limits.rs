@@ -2,9 +2,10 @@
 //!
 //! What a request costs is decided where it is answered.
 
+use mu_provider::threads::lock;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How many addresses are remembered. Beyond that, those that have their whole share are forgotten.
@@ -43,7 +44,7 @@ impl Buckets {
 
     /// Takes one for `address`; otherwise says how long to wait for it.
     pub(super) fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = lock(&self.buckets);
         let full = |bucket: &Bucket| {
             let gained = now.saturating_duration_since(bucket.seen).as_secs_f64() * self.rate;
             (bucket.left + gained).min(self.most)

@@ -6,6 +6,7 @@
 //! what people see in a browser, `unbound.rs` the server without a socket, `uploads.rs` the room for archives, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
 
 mod answers;
+mod catalog;
 mod connection;
 mod host;
 mod limits;

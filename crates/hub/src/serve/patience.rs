@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 use super::limits::network;
+use mu_provider::threads::lock;
 
 /// A stream that fails when the other side takes nothing for a time.
 #[derive(Debug)]
@@ -112,7 +113,7 @@ impl Crowd {
     /// A place for one more connection, if the address has not all that it may have.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let address = network(address);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         let count = open.entry(address).or_default();
         if *count >= self.most {
             return None;
@@ -124,7 +125,7 @@ impl Crowd {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.crowd.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.crowd.open);
         if let Some(count) = open.get_mut(&self.address) {
             *count -= 1;
             if *count == 0 {

@@ -1,17 +1,11 @@
-//! `GET api/v1/search`: the catalog, kept in memory and asked for again only as a question whether it changed.
-//!
-//! How well a package answers is `mu_provider::catalog`'s.
+//! `GET api/v1/search`: answers searches from the catalog. `mu_provider::catalog` decides how well a package matches.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
-use object_store::GetOptions;
 
 use super::problem::Problem;
 use super::server::Server;
-use crate::derived::CATALOG_FILE;
-use crate::files::Got;
 
 /// How many packages are answered where nothing is said.
 const USUAL: usize = 50;
@@ -24,35 +18,6 @@ const LONGEST: usize = 1_000;
 
 /// The longest list of packages in an answer, in bytes. Those that have no room are counted.
 const LONGEST_ANSWER: usize = 4 << 20;
-
-/// The catalog as it was last read.
-#[derive(Debug, Default)]
-pub(super) struct Catalog(Mutex<Option<(String, Bytes)>>);
-
-impl Catalog {
-    /// The catalog as it is now; empty if there is none.
-    pub(super) async fn read(&self, server: &Server) -> Result<Bytes, Problem> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let if_none_match = known.as_ref().map(|(e_tag, _)| e_tag.clone());
-        let options = GetOptions { if_none_match, ..GetOptions::default() };
-        let found = match server.files.get(CATALOG_FILE, options).await? {
-            Got::Absent => return Ok(Bytes::new()),
-            Got::Unchanged => return Ok(known.map(|(_, bytes)| bytes).unwrap_or_default()),
-            Got::Found(found) => *found,
-        };
-        let e_tag = found.meta.e_tag.clone();
-        // A bucket that looks at no condition sends it all, which need not be waited for.
-        match known {
-            Some((known, bytes)) if Some(&known) == e_tag.as_ref() => return Ok(bytes),
-            _ => {}
-        }
-        let read = found.bytes().await;
-        let bytes = read.map_err(|error| server.files.failed("read", CATALOG_FILE, error))?;
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = e_tag.map(|e_tag| (e_tag, bytes.clone()));
-        Ok(bytes)
-    }
-}
 
 /// Answers a search; `query` is that of the URL.
 pub(super) async fn search(server: Arc<Server>, query: &str) -> Result<SearchAnswer, Problem> {
@@ -68,7 +33,7 @@ pub(super) async fn search(server: Arc<Server>, query: &str) -> Result<SearchAns
         let detail = format!("a search may be {LONGEST} bytes long");
         return Err(Problem::new(axum::http::StatusCode::BAD_REQUEST, detail));
     }
-    let catalog = server.catalog.read(&server).await?;
+    let catalog = server.catalog.read(&server.files).await?;
     // A large catalog takes some milliseconds, in which other requests go on.
     let hits = tokio::task::spawn_blocking(move || Query::new(&words, limit).search(&*catalog));
     let hits = hits.await.ok().and_then(Result::ok).unwrap_or_default();

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::catalog::Catalog;
 use super::limits::Buckets;
 use super::metrics::Metrics;
 use super::page::Pages;
-use super::search::Catalog;
 use super::uploads::Uploads;
 use crate::files::Files;
 use crate::root::Root;

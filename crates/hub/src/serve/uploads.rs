@@ -7,9 +7,10 @@
 //! holds the largest archive: so there is always one that ends.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use mu_provider::threads::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// How many archives of the largest size are in memory at the same time.
@@ -70,7 +71,7 @@ impl Uploads {
     }
 
     fn of_token(&self, name: &str) -> Arc<Semaphore> {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = lock(&self.tokens);
         if let Some(known) = tokens.get(name).and_then(Weak::upgrade) {
             return known;
         }

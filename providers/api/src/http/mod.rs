@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use reqwest::Client;
@@ -35,6 +35,7 @@ pub use self::response::Response;
 pub use self::retry::Failure;
 use self::retry::Waits;
 pub use self::rules::check_lead;
+use crate::threads::lock;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 
 /// How the client behaves.
@@ -155,7 +156,7 @@ impl Http {
     }
 
     fn ahead(&self) -> MutexGuard<'_, HashMap<SafeUrl, Pending>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ahead)
     }
 
     /// The client for one URL, and what moves its bytes; made when they are first needed.

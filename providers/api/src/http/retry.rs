@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::io;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
@@ -10,6 +9,7 @@ use httpdate::HttpDate;
 
 use super::exchange::ExchangeError;
 use super::{Http, Response};
+use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 /// A failed attempt: the error, and whether another attempt may succeed.
@@ -127,7 +127,7 @@ impl Http {
 impl Http {
     /// Whether a server that asks for it is waited for.
     fn may_wait(&self, delay: Duration) -> bool {
-        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waits = lock(&self.waits);
         waits.add(Instant::now(), delay) <= self.options.longest_wait
     }
 }

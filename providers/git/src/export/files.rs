@@ -10,6 +10,7 @@ use git2::Oid;
 use mu_provider::{ProviderError, TreeError, TreeWriter};
 
 use crate::snapshot::{Kind, Snapshot};
+use mu_provider::threads::lock;
 
 /// A file or link that is to be written.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ struct State {
 impl Room {
     /// Waits until there is room for `bytes`, or nothing else takes any.
     fn take(&self, bytes: u64) {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.state);
         let full = |state: &mut State| {
             !state.closed && state.taken > 0 && state.taken.saturating_add(bytes) > AHEAD
         };
@@ -134,7 +135,7 @@ impl Room {
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.state));
         self.freed.notify_all();
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use git2::Oid;
 use mu_provider::fs::Lock;
+use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
-use super::{Repository, Talk, locked};
+use super::{Repository, Talk};
 use crate::database::Database;
 use crate::wire::FetchRequest;
 
@@ -32,13 +33,13 @@ impl Repository {
             return self.ensure(commit, progress);
         }
         let guesses = {
-            let mut misses = locked(&self.misses);
+            let mut misses = lock(&self.misses);
             let guesses = misses.entry(folder.to_owned()).or_insert(0);
             std::mem::replace(guesses, (*guesses * 2 + 1).min(MOST_GUESSES))
         };
         if guesses > 0 {
             let next = next().into_iter().filter(|next| !self.has_commit(*next)).take(guesses);
-            locked(&self.wanted).extend(next);
+            lock(&self.wanted).extend(next);
         }
         self.ensure(commit, progress)
     }
@@ -49,10 +50,10 @@ impl Repository {
             return Ok(());
         }
         self.check_online(|| format!("the commit {commit}"))?;
-        locked(&self.wanted).insert(commit);
+        lock(&self.wanted).insert(commit);
         let mut talk = self.talk();
         let batch = {
-            let mut wanted = locked(&self.wanted);
+            let mut wanted = lock(&self.wanted);
             if self.has_commit(commit) {
                 wanted.remove(&commit);
                 return Ok(());

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
-use super::{FailedListing, Repository, Talk, locked};
+use super::{FailedListing, Repository, Talk};
 use crate::failure::Failure;
 use crate::wire::Advertisement;
 
@@ -19,7 +20,7 @@ impl Repository {
             return Ok(Arc::clone(listed));
         }
         let arrived = self.listings.load(Ordering::SeqCst);
-        let mut failed = locked(&self.listing);
+        let mut failed = lock(&self.listing);
         // Somebody else may have listed it meanwhile, and may be fetching now: that is not waited for.
         if let Some(listed) = self.listed.get() {
             return Ok(Arc::clone(listed));

@@ -10,10 +10,11 @@ mod reading;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use git2::Oid;
 use mu_provider::fs::Lock;
+use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use crate::database::Database;
@@ -118,7 +119,7 @@ impl Repository {
     }
 
     fn talk(&self) -> MutexGuard<'_, Talk> {
-        locked(&self.talk)
+        lock(&self.talk)
     }
 
     fn lock(&self, database: &Database, progress: &dyn Progress) -> Result<Lock, ProviderError> {
@@ -156,8 +157,4 @@ impl Repository {
         ProviderError::new(ErrorKind::NotFound, format!("`{}` has no commit {commit}", self.remote))
             .hint("commits that no branch or tag leads to any more cannot be fetched everywhere")
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

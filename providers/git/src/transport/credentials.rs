@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mu_provider::http::{Authorization, Http, Secret};
@@ -13,6 +13,7 @@ use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
 use crate::programs::Programs;
 use crate::remote_url::RemoteUrl;
+use mu_provider::threads::lock;
 
 /// Knows where credentials come from, and which were accepted.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl GitCredentials {
 
     /// What the server of `url` accepted before in this process.
     pub(super) fn known(&self, url: &SafeUrl) -> Authorization {
-        let accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let accepted = lock(&self.accepted);
         accepted.get(&origin(url)).cloned().unwrap_or(Authorization::Nothing)
     }
 
@@ -70,7 +71,7 @@ impl GitCredentials {
     /// Remembers whether an offer was accepted, and tells the helper that it came from.
     pub(super) fn judge(&self, remote: &RemoteUrl, offer: &Offer, accepted: bool) {
         if accepted {
-            let mut known = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = lock(&self.accepted);
             known.insert(origin(remote.url()), offer.authorization());
         }
         if offer.from_helper {

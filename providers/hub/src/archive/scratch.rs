@@ -1,7 +1,9 @@
 //! Memory that archives were inflated into, for those that come after them: it is warm, and the system need not
 //! be asked for more.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use mu_provider::threads;
 
 use super::inflate::Inflate;
 
@@ -24,6 +26,6 @@ impl Scratch {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Inflate>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        threads::lock(&self.0)
     }
 }

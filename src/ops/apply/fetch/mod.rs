@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Digest, Release, Soon};
 
-use crate::guard::{self, lock};
 use crate::index::Route;
 use crate::lock::LockedPackage;
 use crate::manifest::{Head, YAML_NAME};
@@ -26,6 +25,7 @@ use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::Wanted;
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
+use mu_provider::threads::{self, lock};
 
 /// How many times as many packages are asked for ahead as may be on their way at once: so the next request is sent as soon as
 /// an answer is there, without waking a thread here.
@@ -169,12 +169,12 @@ impl<'run> Fetching<'run> {
             }
         };
         work_at_once(self.session.disk_jobs(), self.most, &self.done, &work);
-        if let Some(error) = guard::into_inner(failure) {
+        if let Some(error) = threads::into_inner(failure) {
             return Err(error);
         }
         let reused = here.into_inner();
         let fetched = self.reused + self.missing.len() - reused;
-        Ok(Brought { counts: Fetched { fetched, reused }, digests: guard::into_inner(digests) })
+        Ok(Brought { counts: Fetched { fetched, reused }, digests: threads::into_inner(digests) })
     }
 
     /// Checks what need not be fetched against the index lines that it was chosen by.

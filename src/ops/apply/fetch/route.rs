@@ -6,11 +6,11 @@ use std::sync::Mutex;
 
 use mu_provider::{Location, Release, SafeUrl};
 
-use crate::guard::lock;
 use crate::index::Route;
 use crate::lock::LockedPackage;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
+use mu_provider::threads::lock;
 
 /// The roots of registries and repositories, by their text in the lock, each read once.
 #[derive(Debug, Default)]

@@ -14,8 +14,8 @@ use mu_provider::SafeUrl;
 use mu_provider::http::{Credentials, Secret, TOKEN_PREFIX, token_variable};
 
 use crate::env::Environment;
-use crate::guard::lock;
 use crate::ops::{CommandError, Events};
+use mu_provider::threads::lock;
 
 /// Where a token was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]

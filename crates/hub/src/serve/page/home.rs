@@ -1,63 +1,22 @@
 //! The first page, and what a search finds.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use futures_util::StreamExt as _;
 use mu_provider::catalog::CatalogLine;
 
 use super::answer::Keeping;
-use super::package::day;
+use super::recent::Changed;
 use super::{Asked, Frame};
-use crate::HubError;
-use crate::derived;
-use crate::files::Files;
-use crate::log;
 use crate::root::Root;
 use crate::serve::problem::Problem;
 use crate::serve::search as found;
 use crate::serve::server::Server;
 
-/// How many packages the first page names.
-const NEWEST: usize = 12;
-
 /// How many packages a search shows, and how many where more are wanted.
 const SHOWN: [usize; 2] = [50, 500];
-
-/// The packages that changed last, as of a generation.
-#[derive(Debug, Default)]
-pub(super) struct Recent(Mutex<Option<(u64, Arc<Vec<Changed>>)>>);
-
-/// A package that changed.
-#[derive(Debug)]
-struct Changed {
-    line: CatalogLine,
-    day: Option<String>,
-}
-
-impl Recent {
-    async fn read(&self, files: &Files, root: &Root) -> Result<Arc<Vec<Changed>>, HubError> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((generation, changed)) = known
-            && generation == root.generation()
-        {
-            return Ok(changed);
-        }
-        let names = log::newest(files, root, NEWEST).await?;
-        let reading = futures_util::stream::iter(names).map(|name| async move {
-            let lines = derived::index(files, root, &name).await.ok()?;
-            let line = serde_json::from_str(&derived::catalog_line(&lines)?).ok()?;
-            Some(Changed { line, day: day(lines.latest()?) })
-        });
-        let changed: Vec<Option<Changed>> = reading.buffered(NEWEST).collect().await;
-        let changed = Arc::new(changed.into_iter().flatten().collect::<Vec<_>>());
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = Some((root.generation(), Arc::clone(&changed)));
-        Ok(changed)
-    }
-}
 
 #[derive(Debug, Template)]
 #[template(path = "home.html")]

@@ -15,7 +15,9 @@ mod graph;
 mod home;
 mod notices;
 mod package;
+mod pages;
 mod readme;
+mod recent;
 mod relations;
 mod target;
 
@@ -28,25 +30,16 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
 
+pub(super) use self::pages::Pages;
+
 use self::address::Address;
 use self::answer::Keeping;
 use self::assets::Assets;
-use self::home::Recent;
-use self::readme::Readmes;
-use self::relations::Relations;
 use super::problem::Problem;
 use super::server::Server;
 
 /// Where the pages of packages are.
 const PACKAGES: &str = "packages/";
-
-/// What the pages remember between requests.
-#[derive(Debug, Default)]
-pub(super) struct Pages {
-    relations: Arc<Relations>,
-    readmes: Readmes,
-    recent: Recent,
-}
 
 /// The pages, and what belongs to them.
 pub(super) fn routes() -> Router<Arc<Server>> {

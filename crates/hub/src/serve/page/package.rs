@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::answer::Keeping;
 use super::notices::{Notice, Part, Subject, notices};
 use super::readme::Readme;
+use super::recent::day;
 use super::relations::Known;
 use super::target::Target;
 use super::{Asked, Frame, PACKAGES, graph};
@@ -226,12 +227,6 @@ impl Version {
             is_release,
         }
     }
-}
-
-/// The day on which a version was published.
-pub(super) fn day(line: &Line) -> Option<String> {
-    let moment: jiff::Timestamp = line.text("published")?.parse().ok()?;
-    Some(moment.strftime("%Y-%m-%d").to_string())
 }
 
 /// The command that depends on the package; none for what nobody should begin to depend on.

@@ -6,7 +6,7 @@
 mod render;
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use mu_provider::Limits;
@@ -18,6 +18,7 @@ use crate::files::Files;
 use crate::lines::Line;
 use crate::root::Root;
 use crate::staging::Staging;
+use mu_provider::threads::lock;
 
 /// The largest archive that is unpacked for a readme, in bytes.
 const LARGEST_ARCHIVE: u64 = 32 << 20;
@@ -95,11 +96,11 @@ impl Readmes {
     }
 
     fn find(&self, key: &str) -> Option<Arc<Readme>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).by_archive.get(key).cloned()
+        lock(&self.kept).by_archive.get(key).cloned()
     }
 
     fn keep(&self, key: String, readme: &Arc<Readme>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         if kept.by_archive.contains_key(&key) {
             return;
         }

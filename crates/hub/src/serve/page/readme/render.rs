@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use ammonia::{Builder, UrlRelative};
@@ -15,6 +15,7 @@ use comrak::nodes::{NodeValue, Sourcepos};
 use comrak::{
     Anchorizer, Arena, Node, Options, format_html_with_plugins, options, try_parse_document,
 };
+use mu_provider::threads::lock;
 
 /// Before every id, so that none can be one of the page's.
 const PREFIX: &str = "readme-";
@@ -130,7 +131,7 @@ impl HeadingAdapter for Headings {
         heading: &HeadingMeta,
         _: Option<Sourcepos>,
     ) -> fmt::Result {
-        let id = self.0.lock().unwrap_or_else(PoisonError::into_inner).anchorize(&heading.content);
+        let id = lock(&self.0).anchorize(&heading.content);
         // Anchors hold letters, digits and dashes alone.
         write!(output, "<h{} id=\"{PREFIX}{id}\">", level(heading))
     }

@@ -1,0 +1,60 @@
+//! The packages that changed last, which the first page names.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::StreamExt as _;
+use mu_provider::catalog::CatalogLine;
+use mu_provider::threads::lock;
+
+use crate::HubError;
+use crate::derived;
+use crate::files::Files;
+use crate::lines::Line;
+use crate::log;
+use crate::root::Root;
+
+/// How many packages the first page names.
+const NEWEST: usize = 12;
+
+/// The packages that changed last, as of a generation.
+#[derive(Debug, Default)]
+pub(super) struct Recent(Mutex<Option<(u64, Arc<Vec<Changed>>)>>);
+
+/// A package that changed.
+#[derive(Debug)]
+pub(super) struct Changed {
+    pub(super) line: CatalogLine,
+    pub(super) day: Option<String>,
+}
+
+impl Recent {
+    pub(super) async fn read(
+        &self,
+        files: &Files,
+        root: &Root,
+    ) -> Result<Arc<Vec<Changed>>, HubError> {
+        let known = lock(&self.0).clone();
+        if let Some((generation, changed)) = known
+            && generation == root.generation()
+        {
+            return Ok(changed);
+        }
+        let names = log::newest(files, root, NEWEST).await?;
+        let reading = futures_util::stream::iter(names).map(|name| async move {
+            let lines = derived::index(files, root, &name).await.ok()?;
+            let line = serde_json::from_str(&derived::catalog_line(&lines)?).ok()?;
+            Some(Changed { line, day: day(lines.latest()?) })
+        });
+        let changed: Vec<Option<Changed>> = reading.buffered(NEWEST).collect().await;
+        let changed = Arc::new(changed.into_iter().flatten().collect::<Vec<_>>());
+        let mut known = lock(&self.0);
+        *known = Some((root.generation(), Arc::clone(&changed)));
+        Ok(changed)
+    }
+}
+
+/// The day on which a version was published.
+pub(super) fn day(line: &Line) -> Option<String> {
+    let moment: jiff::Timestamp = line.text("published")?.parse().ok()?;
+    Some(moment.strftime("%Y-%m-%d").to_string())
+}
