@@ -72,10 +72,9 @@ fn restrict(folder: &Path, path: &Path, most: u32) {
 #[cfg(not(unix))]
 fn restrict(_: &Path, _: &Path, _: u32) {}
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
-    #![cfg(unix)]
-
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt as _;
 
