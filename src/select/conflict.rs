@@ -6,7 +6,7 @@ use crate::select::filters::Rejection;
 use crate::select::fold::Versions;
 use crate::select::positions::PositionSet;
 use crate::select::request::Override;
-use crate::select::selection::Statistics;
+use crate::select::statistics::Statistics;
 use crate::select::world::World;
 
 /// Requirements that cannot hold together, such that without any one of them they could.

@@ -29,6 +29,7 @@ mod request;
 mod search;
 mod selection;
 mod stand_ins;
+mod statistics;
 mod strategies;
 mod strategy;
 mod supply;
@@ -51,9 +52,10 @@ pub use request::{
     Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,
 };
 pub use selection::{
-    Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Statistics, Warning,
+    Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,
 };
-pub use strategies::strategy;
+pub use statistics::Statistics;
+pub use strategies::strategy_named;
 pub use strategy::Strategy;
 pub use unfinished::Unfinished;
 pub use way_out::{Ask, WayOut};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Unavailable, Untagged};
 use crate::reference::{PackageId, Version};
-use crate::select::{Conflict, Unfinished};
+use crate::select::{Conflict, Statistics, Unfinished};
 
 /// The versions that were chosen.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -188,15 +188,6 @@ pub enum Warning {
         /// Why; empty if nobody said.
         reason: String,
     },
-}
-
-/// What a search cost. The same for the same question, on every machine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Packages whose releases were looked at.
-    pub packages_read: usize,
-    /// Versions whose requirements were looked at.
-    pub versions_read: usize,
 }
 
 /// Why there is no selection.

@@ -4,7 +4,7 @@ use crate::select::{Highest, Minimal, Strategy};
 use crate::workspace::Resolution;
 
 /// The strategy of a name.
-pub fn strategy(resolution: Resolution) -> &'static dyn Strategy {
+pub fn strategy_named(resolution: Resolution) -> &'static dyn Strategy {
     match resolution {
         Resolution::Highest => &Highest,
         Resolution::Minimal => &Minimal,

@@ -17,7 +17,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
-use crate::select::{Local, OwnCapabilities, Root, Strategy, strategy};
+use crate::select::{Local, OwnCapabilities, Root, Strategy, strategy_named};
 use crate::workspace::{Exclusion, Resolution};
 
 /// Who asks, in messages, for what `mu add REF` was given, where the manifest asks for that package already.
@@ -119,7 +119,7 @@ impl Requirements {
 
     /// The strategy that chooses.
     pub fn strategy(&self) -> &'static dyn Strategy {
-        strategy(self.resolution)
+        strategy_named(self.resolution)
     }
 
     /// Asks no more for a package, except where a manifest names its folder; says whether anything did.

@@ -30,7 +30,7 @@ use crate::ops::session::credentials::Tokens;
 use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
-use crate::select::{Strategy, strategy};
+use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
 use crate::workspace::{Resolution, Workspace, find_root};
 use mu_provider::threads;
@@ -297,7 +297,7 @@ impl Session {
 
     /// The strategy in force.
     pub fn strategy(&self) -> &'static dyn Strategy {
-        strategy(self.resolution())
+        strategy_named(self.resolution())
     }
 
     /// The name of the strategy that is in force.

@@ -4,7 +4,7 @@ use std::io::{BufReader, Read};
 
 use mu_provider::{Progress, ProviderError};
 
-use super::{Link, Receive, ReceiveError, Session, describe};
+use super::session::{Link, Receive, ReceiveError, Session, describe};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{
     Advertisement, Depth, FetchRequest, Handshake, LONGEST_LISTING, Pace, Paced, PackReader,

@@ -6,7 +6,8 @@ use std::path::Path;
 use mu_provider::{ErrorKind, ProviderError};
 
 use super::pipe::{self, Ending};
-use super::{Session, bundle, describe, not_a_repository, without_git};
+use super::session::{Session, describe, not_a_repository};
+use super::{bundle, without_git};
 use crate::programs::Programs;
 use crate::remote_url::RemoteUrl;
 use crate::wire::WireError;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
-use super::{Link, Session, connected::Connected, describe};
+use super::connected::Connected;
+use super::session::{Link, Session, describe, not_a_repository};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Handshake, PacketWriter, WireError};
 
@@ -40,7 +41,7 @@ pub(super) fn open(remote: &RemoteUrl) -> Result<Box<dyn Session>, ProviderError
     };
     let (connection, handshake) = greet(input).map_err(|error| match error {
         // A daemon that was not told to explain itself hangs up on everything it does not export.
-        WireError::Cut => super::not_a_repository(remote).because(WireError::Cut),
+        WireError::Cut => not_a_repository(remote).because(WireError::Cut),
         error => describe(remote, error),
     })?;
     Ok(Box::new(Connected::new(remote, connection, handshake)))

@@ -8,7 +8,7 @@ use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 use super::connected::Connected;
 use super::credentials::GitCredentials;
-use super::{Link, Session, describe, not_a_repository};
+use super::session::{Link, Session, describe, not_a_repository};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl};
 use crate::wire::{Handshake, WireError};
 

@@ -13,7 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[cfg(unix)]
 use rustix::io::retry_on_intr;
 
-use super::{Link, Session, connected::Connected};
+use super::connected::Connected;
+use super::session::{Link, Session};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Handshake, WireError};
 use crate::words::printable_end;

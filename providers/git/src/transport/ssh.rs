@@ -5,7 +5,7 @@ use std::process::Command;
 use mu_provider::{ErrorKind, ProviderError};
 
 use super::pipe::{self, Ending};
-use super::{Session, describe};
+use super::session::{Session, describe};
 use crate::programs::Programs;
 use crate::remote_url::RemoteUrl;
 use crate::wire::WireError;

@@ -9,7 +9,8 @@ use git2::{ObjectType, Repository, RepositoryOpenFlags};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 use tempfile::TempDir;
 
-use super::{Receive, ReceiveError, Session, bundle};
+use super::bundle;
+use super::session::{Receive, ReceiveError, Session, describe};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Advertisement, Boundary, Depth, FetchRequest};
 
@@ -109,7 +110,7 @@ impl Local {
 impl Session for Local {
     fn advertisement(&mut self, _progress: &dyn Progress) -> Result<Advertisement, ProviderError> {
         let text = self.text().map_err(|error| failed(&self.remote, error))?;
-        Advertisement::parse(&text).map_err(|error| super::describe(&self.remote, error))
+        Advertisement::parse(&text).map_err(|error| describe(&self.remote, error))
     }
 
     fn gives_any_commit(&self) -> bool {
@@ -128,7 +129,7 @@ impl Session for Local {
     ) -> Result<(), ProviderError> {
         let (boundary, pack) = self.pack(request).map_err(|error| failed(&self.remote, error))?;
         receive(&boundary, &mut pack.as_slice()).map_err(|error| match error {
-            ReceiveError::Source(error) => super::describe(&self.remote, error.into()),
+            ReceiveError::Source(error) => describe(&self.remote, error.into()),
             ReceiveError::Refused(error) => error,
         })
     }

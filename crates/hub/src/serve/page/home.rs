@@ -8,8 +8,8 @@ use axum::response::Response;
 use mu_provider::catalog::CatalogLine;
 
 use super::answer::Keeping;
+use super::frame::{Asked, Frame};
 use super::recent::Changed;
-use super::{Asked, Frame};
 use crate::root::Root;
 use crate::serve::problem::Problem;
 use crate::serve::search as found;

@@ -3,7 +3,7 @@
 //!
 //! mu itself decides anew on each machine whether it takes one package for another; this only tells what the hub says.
 
-use super::Frame;
+use super::frame::Frame;
 use super::relations::{Known, are_neighbours};
 use super::target::Target;
 use crate::lines::Line;

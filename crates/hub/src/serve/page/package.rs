@@ -11,12 +11,13 @@ use mu_provider_hub::wire::{ProvidersFile, providers_path};
 use serde_json::Value;
 
 use super::answer::Keeping;
+use super::frame::{Asked, Frame, PACKAGES};
+use super::graph;
 use super::notices::{Notice, Part, Subject, notices};
 use super::readme::Readme;
 use super::recent::day;
 use super::relations::Known;
 use super::target::Target;
-use super::{Asked, Frame, PACKAGES, graph};
 use crate::files::Files;
 use crate::lines::{Line, Lines};
 use crate::names;
