@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use crate::{ExportKind, Versioning, keys};
+use crate::source::keys;
+use crate::types::{ExportKind, Versioning};
 
 /// The JSON schema of `Mu.yaml` and `Mu.json`.
 pub fn schema() -> Value {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::choice;
+use crate::source::choice;
 use mu_provider::without_secrets;
 
 use super::{Capability, Constraint, Globs, Requirement};

@@ -113,3 +113,5 @@ impl Table<'_> {
         self.get(key).map(|value: Value<'_>| value.text()?.choice()).transpose()
     }
 }
+
+pub(crate) use {choice, keys};

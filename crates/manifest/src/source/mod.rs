@@ -21,6 +21,7 @@ use std::path::Path;
 
 pub use self::conflict::conflict;
 pub use self::declare::Choice;
+pub(crate) use self::declare::{choice, keys};
 pub use self::error::{SourceError, line_of};
 pub use self::node::Node;
 pub use self::render::New;
