@@ -126,7 +126,7 @@ pub struct Requirement {
     pub id: PackageId,
     /// The versions it accepts; keeps what was written.
     pub spec: VersionSpec,
-    /// Whether prereleases will do too.
+    /// Whether prereleases are accepted too.
     pub prerelease: bool,
     /// Only versions in this channel.
     pub channel: Option<String>,

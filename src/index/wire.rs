@@ -13,7 +13,7 @@ use crate::index::releases::{Details, Entry, Upgrade, plain};
 use crate::index::universe::Requirement;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
 
-/// Sorts the lines of a listing, ascending by version; what is no version comes last.
+/// Sorts the lines of a listing, ascending by version; what is not a version comes last.
 pub(super) fn fetched(found: &Found) -> Vec<Fetched> {
     let mut sorted: Vec<(Option<Version>, Fetched)> = line_ranges(&found.lines)
         .filter_map(|range| {
@@ -148,7 +148,7 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
     }
 }
 
-/// The package that took the place of `id`, as a line of it says; none if that is no package.
+/// The package that took the place of `id`, as a line of it says; none if that is not a package.
 pub fn moved_to(id: &PackageId, release: &Release) -> Option<PackageId> {
     let to = Reference::parse(release.moved_to.as_deref()?).ok()?;
     (to.local().is_none()).then(|| to.id(&inherited(id))).filter(|to| to != id)
@@ -185,7 +185,7 @@ fn authors_folder(release: &Release) -> Option<&str> {
     })
 }
 
-/// The version of a line; `None` for a tag or branch that is none, or text that is no version.
+/// The version of a line; `None` for a tag or branch that is none, or text that is not a version.
 pub(super) fn version_of(release: &Release, lenient: bool) -> Option<Version> {
     if release.version.is_empty() {
         None

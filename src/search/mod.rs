@@ -54,7 +54,7 @@ pub struct Wanted {
     pub id: PackageId,
     /// Which of its versions will do.
     pub spec: VersionSpec,
-    /// Whether prereleases that nobody named will do too.
+    /// Whether prereleases that nobody named are accepted too.
     pub prereleases: bool,
 }
 

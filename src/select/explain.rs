@@ -306,7 +306,7 @@ impl Names {
     }
 }
 
-/// What is asked for, if it is no version and no range.
+/// What is asked for, if it is neither a version nor a range.
 fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
     let is_git = clash.source.as_deref().is_some_and(|source| source.starts_with("git+"));
     match VersionSpec::parse(asked).ok()? {

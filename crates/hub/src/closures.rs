@@ -121,7 +121,7 @@ fn insert(all: &mut BTreeSet<String>, name: &str) {
     }
 }
 
-/// The closures of all packages, given what each depends on; exact, but for those that would be too large.
+/// The closures of all packages, given what each depends on; exact, except for those that would be too large.
 pub(crate) fn exact(
     packages: &BTreeMap<String, BTreeSet<Meaning>>,
 ) -> BTreeMap<String, BTreeSet<String>> {

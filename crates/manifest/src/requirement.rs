@@ -27,7 +27,7 @@ pub struct Requirement {
     pub channel: Option<String>,
     /// Only versions of this app version (a prefix of whole components).
     pub app_version: Option<String>,
-    /// Whether prereleases will do too.
+    /// Whether prereleases are accepted too.
     pub prerelease: bool,
     /// Whether only other packages need it; written as the comment `# indirect`.
     pub indirect: bool,

@@ -24,7 +24,7 @@ pub struct Release {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// Its version; the revision alone where `versioning` is `composite`; empty for a Git tag or
-    /// branch that is no version.
+    /// branch that is not a version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// The version of what the package packages.

@@ -58,7 +58,7 @@ const AHEAD: usize = 8;
 /// Bytes of a pack whose objects are built in a second by the slowest machine. Usual are ten times as many and more.
 const BUILT: u64 = 256 << 10;
 
-/// Bytes of an object that is no file. A folder with all entries that a package may have is no larger.
+/// Bytes of an object that is not a file. A folder with all entries that a package may have is no larger.
 const LARGEST_FOLDER: u64 = 64 << 20;
 
 /// The bare repository of one remote.

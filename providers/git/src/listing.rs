@@ -110,7 +110,7 @@ impl<'call> Package<'call> {
 /// What is known of a release without asking for more. There may be very many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed<'refs> {
-    /// Empty for what is no version.
+    /// Empty for what is not a version.
     pub(crate) version: String,
     /// Its names.
     tags: Vec<&'refs str>,

@@ -10,7 +10,7 @@ use std::path::Path;
 use mu_provider::fs::{self, AtPath as _, FileError};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
-/// Copies what is below `folder`, but for `.git` and `.mu` at any depth.
+/// Copies what is below `folder`, except for `.git` and `.mu` at any depth.
 pub(crate) fn folder(folder: &Path, tree: &mut TreeWriter) -> Result<(), ProviderError> {
     below(folder, &[], tree)
 }

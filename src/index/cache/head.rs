@@ -26,12 +26,12 @@ pub(in crate::index) struct Head {
 pub(in crate::index) enum Label {
     /// Three numbers, and nothing else.
     Plain([u32; 3]),
-    /// Any other text; empty for a tag or branch that is no version.
+    /// Any other text; empty for a tag or branch that is not a version.
     Text(Box<str>),
 }
 
 impl Label {
-    /// Whether it is no version.
+    /// Whether it is not a version.
     pub(in crate::index) fn is_empty(&self) -> bool {
         matches!(self, Self::Text(text) if text.is_empty())
     }

@@ -232,7 +232,7 @@ impl Graph {
                 if path.contains(&edge.to) {
                     continue;
                 }
-                // Each of these leads on to a root, but for those that only lead round.
+                // Each of these leads on to a root, except for those that only lead round.
                 if open.len() > limit {
                     is_complete = false;
                     break;

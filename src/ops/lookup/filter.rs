@@ -12,7 +12,7 @@ use crate::reference::{AppVersioning, Version, VersionSpec};
 pub struct VersionFilter {
     /// An app version, or the first components of one.
     pub app_version: Option<String>,
-    /// A version, or the first components of one; a range will do too.
+    /// A version, or the first components of one, or a range.
     pub version: Option<String>,
     /// A channel that they are in.
     pub channel: Option<String>,

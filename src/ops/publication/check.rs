@@ -90,7 +90,7 @@ pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), C
 ///
 /// # Errors
 ///
-/// When it is no package, or a version of one.
+/// When it is not a package, or a version of one.
 pub(super) fn moved_to(session: &Session, text: &str) -> Result<PackageId, CommandError> {
     let reference = Reference::parse(text)?;
     let refuse = |reason: &str| {

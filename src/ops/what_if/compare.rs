@@ -28,7 +28,7 @@ pub struct Row {
     pub id: PackageId,
     /// Its version, or several with commas between; `None` if it is not chosen.
     pub highest: Option<String>,
-    /// The same by the minimal strategy.
+    /// The same with the minimal strategy.
     pub minimal: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Moves by the minimal strategy, on the classic examples, with what a user of Go expects once the module is tidy: what
+//! Moves with the minimal strategy, on the classic examples, with what a user of Go expects once the module is tidy: what
 //! nothing leads to any more is gone.
 
 use std::sync::Arc;

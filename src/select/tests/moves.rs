@@ -1,4 +1,4 @@
-//! Moves by the minimal strategy in random worlds: what is written afterwards leads to what was said to be chosen.
+//! Moves with the minimal strategy in random worlds: what is written afterwards leads to what was said to be chosen.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -303,7 +303,7 @@ proptest! {
     #[test]
     fn without_any_one_line_the_others_can_be_met(case in case()) {
         for is_minimal in [false, true] {
-            // By the minimal strategy whoever is asked for less may be given a provider that takes another one away.
+            // With the minimal strategy whoever is asked for less may be given a provider that takes another one away.
             let case = if is_minimal { case.steady() } else { case.clone() };
             let (memory, request) = (case.memory(), case.request());
             let strategy: &dyn Selecting = if is_minimal { &Minimal } else { &Highest };

@@ -32,7 +32,7 @@ impl HttpServer {
         Self { server }
     }
 
-    /// Serves the repositories below `root`, but for requests that `first` answers.
+    /// Serves the repositories below `root`, except for requests that `first` answers.
     pub fn with(
         root: &Path,
         first: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static,

@@ -27,7 +27,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// When it is not there, or is no folder.
+    /// When it is not there, or is not a folder.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         Ok(Self { held: Held::open(&path)?, path })

@@ -245,7 +245,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// The error for an entry that is no file, folder or symbolic link.
+    /// The error for an entry that is not a file, folder or symbolic link.
     pub fn refuse(&self, path: &[u8], what: &'static str) -> TreeError {
         TreeError::Kind { path: escape(&String::from_utf8_lossy(path)), what }
     }

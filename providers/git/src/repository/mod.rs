@@ -128,7 +128,7 @@ impl Repository {
         })
     }
 
-    /// Calls `call` with an open session; a connection that breaks off is made anew, once.
+    /// Calls `call` with an open session; a connection that breaks off is rebuilt, once.
     fn with_session<T>(
         &self,
         talk: &mut Talk,

@@ -41,7 +41,7 @@ pub(super) fn times(bytes: &[u8]) -> Option<(i64, u32)> {
     Reader::new(bytes, 0..bytes.len())?.times()
 }
 
-/// That a record is as it was, but for its times and its validator.
+/// That a record is as it was, except for its times and its validator.
 pub(super) fn encode_unchanged(record: &Record) -> Vec<u8> {
     let mut out = put_times(record.checked, record.max_age);
     if let Some(validator) = &record.validator {

@@ -14,7 +14,7 @@ const COMPOSITE: u8 = 2;
 const COMMIT: u8 = 4;
 const PUBLISHED: u8 = 8;
 
-/// What is known of the lines of a listing, which but for the versions stays as it lies in the cache.
+/// What is known of the lines of a listing, which except for the versions stays as it lies in the cache.
 #[derive(Debug, Clone, Default)]
 pub(in crate::index) struct Table {
     /// Whether it is told of all without their lines what they depend on.
@@ -219,7 +219,7 @@ fn oddity(head: &Head) -> u8 {
 }
 
 impl Reader<'_> {
-    /// Reads a table, but for where its near lines begin.
+    /// Reads a table, except for where its near lines begin.
     pub(super) fn table(
         &mut self,
         count: usize,

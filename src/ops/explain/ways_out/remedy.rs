@@ -53,9 +53,9 @@ pub(super) enum Kind {
     Remove,
     /// Ask the same question with other suppositions.
     Suppose,
-    /// Choose by the highest strategy.
+    /// Choose with the highest strategy.
     Highest,
-    /// Choose by the minimal strategy.
+    /// Choose with the minimal strategy.
     Minimal,
     /// Let versions in however young they are.
     AnyAge,
