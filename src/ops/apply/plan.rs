@@ -151,7 +151,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Carries the plan out as it stands.
+    /// Carries the plan out without changing it first.
     ///
     /// # Errors
     ///

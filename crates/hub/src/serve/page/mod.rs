@@ -1,6 +1,7 @@
 //! What people see of a hub in a browser: pages that are whole as the server sends them.
 //!
-//! `home.rs` has the first page and the search, `package.rs` a package, whose `notices.rs` say what to know before one
+//! `frame.rs` has what is around every page, `pages.rs` what is remembered between requests.
+//! `home.rs` has the first page and the search, `recent.rs` the packages that it names, `package.rs` a package, whose `notices.rs` say what to know before one
 //! depends on it; `readme/` reads its readme, `relations.rs` knows who depends on whom,
 //! `graph.rs` draws it. `assets.rs` has style and script,
 //! `answer.rs` how pages are sent, `address.rs` and `target.rs` what references look like. The templates are in
