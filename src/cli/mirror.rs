@@ -3,45 +3,62 @@
 use clap::Args;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::Scope;
-use crate::ops::mirror::{Changed, Copied, MirrorRequest, mirror};
+use crate::env::absolute;
+use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, mirror};
+use crate::ops::session::error::quoted;
+use crate::ops::{Code, CommandError, Scope, Session};
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Copies the version that would be chosen, and the versions of its dependencies: archives byte for byte, so that \
-locks hold for the mirror too. What is already there is not fetched again. Packages that are not in a hub, such \
-as those in Git repositories, are not copied. A registry then leads from a base to the mirror.
+With --lock, copies everything that Mu.lock names, at exactly those versions. With references, copies the versions that \
+would be chosen for them, and those of their dependencies. Archives are copied byte for byte, so locks hold for the \
+mirror too. What is already there is not fetched again. Packages that are not in a hub, such as those in Git \
+repositories, are not copied.
 
 Examples:
-  mu mirror acme/web --to /srv/mirror
+  mu mirror --lock --to /srv/mirror
+  mu mirror acme/web acme/api --to /srv/mirror
   mu mirror 'acme/web#^1.2' --to s3://acme-mirror/hub --all-versions
   mu registry add hub.mu.com/ /srv/mirror")]
 pub(crate) struct Arguments {
-    /// The package
-    reference: String,
+    /// The packages
+    #[arg(value_name = "REF", conflicts_with = "lock")]
+    references: Vec<String>,
+    /// Copy everything that Mu.lock names, at exactly those versions
+    #[arg(long, conflicts_with_all = ["no_deps", "all_versions"])]
+    lock: bool,
     /// The hub to copy to: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL
     #[arg(long, value_name = "PLACE")]
     to: String,
-    /// Do not copy what the package depends on
+    /// Do not copy what the packages depend on
     #[arg(long)]
     no_deps: bool,
     /// Copy every version, not only the one that would be chosen
     #[arg(long)]
     all_versions: bool,
+    /// Print what would be copied, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    if arguments.references.is_empty() && !arguments.lock {
+        let error = CommandError::new(Code::Usage, "nothing says what is to be copied");
+        let error = error.hint("`--lock` copies everything that Mu.lock names");
+        return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
+    }
     let session = context.open(Scope::Workspace)?;
     let request = MirrorRequest {
-        reference: arguments.reference.clone(),
+        references: arguments.references.clone(),
         to: arguments.to.clone(),
         no_deps: arguments.no_deps,
         all_versions: arguments.all_versions,
+        dry_run: arguments.dry_run,
     };
     let mirrored = mirror(&session, &request)?;
-    for id in &mirrored.elsewhere {
-        session.events.warning(&format!("`{id}` is not in a hub, and is not copied"));
+    for elsewhere in &mirrored.elsewhere {
+        session.events.warning(&left(elsewhere));
     }
     context.answer(&mirrored, |mirrored| {
         for Copied { name, version } in &mirrored.copied {
@@ -53,12 +70,45 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             context
                 .line(&format!("{NOTICE}~{NOTICE:#} {name} {version} {FAINT}({keys}){FAINT:#}"))?;
         }
+        let copied = if mirrored.dry_run { "would be copied" } else { "copied" };
         context.shell.status(&format!(
-            "{} copied to {}, {} already there",
+            "{} {copied} to {}, {} already there",
             count(mirrored.copied.len(), "version"),
             printable(&mirrored.place),
             mirrored.present
         ));
+        if arguments.lock && !mirrored.dry_run {
+            let place = registry_place(&session, &mirrored.place);
+            for (prefix, place) in mirrored.prefixes.iter().zip(place.iter().cycle()) {
+                let next = format!("next: `mu registry add {prefix} {}`", quoted(place));
+                context.shell.status(&next);
+            }
+        }
         Ok(())
     })
+}
+
+/// How a registry names the mirror; none for a bucket, which is read through a web server.
+fn registry_place(session: &Session, place: &str) -> Option<String> {
+    match place.split_once("://") {
+        Some((scheme, _)) => scheme.starts_with("http").then(|| place.to_owned()),
+        None if session.environment.current == session.workspace.root => {
+            let is_path = place.starts_with(['.', '/']);
+            Some(if is_path { place.to_owned() } else { format!("./{place}") })
+        }
+        // Folders in settings are relative to the workspace's root.
+        None => Some(absolute(&session.environment.current, place.as_ref()).display().to_string()),
+    }
+}
+
+/// Why a package was not copied, and how it can be.
+fn left(elsewhere: &Elsewhere) -> String {
+    let Elsewhere { id, provider, place } = elsewhere;
+    match &**provider {
+        "git" => format!(
+            "`{id}` is in a Git repository, and is not copied; `git clone --mirror {place}` copies the repository"
+        ),
+        "path" => format!("`{id}` is the folder `{place}`, and is not copied"),
+        _ => format!("`{id}` is not in a hub, and is not copied"),
+    }
 }

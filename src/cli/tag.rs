@@ -29,10 +29,14 @@ pub(crate) struct Arguments {
     /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL [default: where the package's base leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// What `mu tag` answers.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
     /// The package's name at the hub.
     name: String,
@@ -46,6 +50,8 @@ pub(super) struct Answer {
     tagged: bool,
     /// Whether that was not so before.
     changed: bool,
+    /// Whether it is only said what would be done.
+    dry_run: bool,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
@@ -55,12 +61,16 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         tag: arguments.tag.clone(),
         undo: arguments.undo,
         to: arguments.to.clone(),
+        dry_run: arguments.dry_run,
     };
     let Marked { name, version, place, changed } = tag(&session, &request)?;
     let (tag, tagged) = (request.tag, !request.undo);
-    let answer = Answer { name, version, place, tag, tagged, changed };
-    context.answer(&answer, |Answer { name, version, place, tag, tagged, changed }| {
+    let dry_run = arguments.dry_run;
+    let answer = Answer { name, version, place, tag, tagged, changed, dry_run };
+    context.answer(&answer, |Answer { name, version, place, tag, tagged, changed, dry_run }| {
         let what = match (tagged, changed) {
+            (true, true) if *dry_run => "would tag",
+            (false, true) if *dry_run => "would untag",
             (true, true) => "tagged",
             (false, true) => "untagged",
             (_, false) => "nothing to do for",

@@ -28,10 +28,14 @@ pub(crate) struct Arguments {
     /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL [default: where the package's base leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// What `mu yank` answers.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
     /// The package's name at the hub.
     name: String,
@@ -43,6 +47,8 @@ pub(super) struct Answer {
     yanked: bool,
     /// Whether that was not so before.
     changed: bool,
+    /// Whether it is only said what would be done.
+    dry_run: bool,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
@@ -52,11 +58,15 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         reason: arguments.reason.clone(),
         undo: arguments.undo,
         to: arguments.to.clone(),
+        dry_run: arguments.dry_run,
     };
     let Marked { name, version, place, changed } = yank(&session, &request)?;
-    let answer = Answer { name, version, place, yanked: !arguments.undo, changed };
-    context.answer(&answer, |Answer { name, version, place, yanked, changed }| {
+    let (yanked, dry_run) = (!arguments.undo, arguments.dry_run);
+    let answer = Answer { name, version, place, yanked, changed, dry_run };
+    context.answer(&answer, |Answer { name, version, place, yanked, changed, dry_run }| {
         let what = match (yanked, changed) {
+            (true, true) if *dry_run => "would yank",
+            (false, true) if *dry_run => "would no longer be yanked:",
             (true, true) => "yanked",
             (false, true) => "no longer yanked:",
             (true, false) => "already yanked:",

@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Hub, Package, Sandbox, Served};
+use crate::support::git::{HttpServer, Origin};
+use crate::support::{Hub, Package, Sandbox, Served, tree};
 
 fn world() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&["aws/app"]);
@@ -157,4 +158,108 @@ fn what_another_hub_says_wrongly_is_not_copied() {
     assert_eq!((&line["yanked"], &line["movedTo"]), (&json!("two lines"), &Value::Null));
     let again = sandbox.mu(&[&arguments[..], &["--json"]].concat()).ok().json();
     assert_eq!((&again["copied"], &again["changed"]), (&json!([]), &json!([])));
+}
+
+#[test]
+fn what_the_lock_names_is_copied_at_exactly_those_versions() {
+    let origin = Origin::new("group/infra.git");
+    origin.commit(&[("Mu.yaml", "name: group/infra\nversion: 1.0.0\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    let git = format!("git+{}group/infra.git#^1", server.root());
+    let sandbox = Sandbox::with_dependencies(&["aws/app", "other/tool#^1", &git]);
+    Hub::new(&sandbox.path("mirror"));
+    let run = sandbox.mu(&["mirror", "--to", "../mirror"]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+    run.says(&["`--lock` copies everything that Mu.lock names"]);
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).fails();
+    run.says(&["there is no Mu.lock in", "`mu get` writes it"]);
+    sandbox.offer("aws/app 1.0.0: aws/lib#^1\n aws/lib 1.0.0:\n other/tool 1.0.0:");
+    sandbox.mu(&["get"]).ok();
+    sandbox.offer("aws/app 1.1.0: aws/new\n aws/lib 1.1.0:\n aws/new 1.0.0:\n other/tool 1.1.0:");
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--dry-run"]).ok();
+    run.says(&["+ aws/lib 1.0.0", "3 versions would be copied to ../mirror, 0 already there"]);
+    assert!(!sandbox.path("mirror/index").exists());
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    let run = run.says(&["is in a Git repository, and is not copied; `git clone --mirror http://"]);
+    let run = run.says(&["next: `mu registry add hub.mu.com/ ../mirror`"]);
+    assert_eq!(
+        run.stdout.lines().collect::<Vec<_>>(),
+        ["+ aws/app 1.0.0", "+ aws/lib 1.0.0", "+ other/tool 1.0.0"]
+    );
+    let again = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--json"]).ok().json();
+    assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(3)));
+    assert_eq!(again["elsewhere"][0]["provider"], "git");
+    assert_eq!(again["prefixes"], json!(["hub.mu.com/"]));
+    // A hub that has other content now than the lock names, or lacks it, is not copied from.
+    let index = sandbox.hub().index("aws/lib");
+    let lines = fs::read_to_string(&index).expect("is there");
+    let mut line = json_of(lines.lines().next().expect("has a line"));
+    line["digest"] = json!("h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
+    for (lines, said) in [
+        (format!("{line}\n"), "and Mu.lock has h1:"),
+        (lines.lines().skip(1).collect(), "has no `hub.mu.com/aws/lib` 1.0.0"),
+    ] {
+        fs::write(&index, lines).expect("is ours");
+        Hub::new(&sandbox.path("other"));
+        sandbox.mu(&["mirror", "--lock", "--to", "../other"]).fails().says(&[said]);
+        assert!(!sandbox.path("other/index/aws/lib.jsonl").exists());
+    }
+}
+
+#[test]
+fn several_references_are_one_selection() {
+    let sandbox = world();
+    assert_eq!(
+        copied(&sandbox, &["aws/lib#1.0.0", "other/tool"]),
+        ["aws/lib 1.0.0", "other/tool 1.0.0"]
+    );
+    let run = sandbox.mu(&["mirror", "aws/app", "aws/lib#1.0", "aws/lib#1.1", "--to", "../mirror"]);
+    run.fails().says(&["aws/lib"]);
+}
+
+#[test]
+fn a_line_that_is_not_what_the_manifest_says_is_not_copied() {
+    let mut sandbox = world();
+    let odd = Package::new("odd/one", "1.0.0").manifest("provides: [a.example/v1/Real]\n");
+    sandbox.publish(&[odd.lies("provides", json!(["a.example/v1/Made"]))]);
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.set_token(&served.address.to_string(), token.stdout.trim());
+    for place in ["../mirror", &served.url()] {
+        let error = sandbox.mu(&["mirror", "odd/one", "--to", place, "--json"]);
+        let error = error.fails_with("integrity");
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains("`provides`: only the line has `a.example/v1/Made`"), "{message}");
+    }
+    sandbox.mu(&["hub", "check", "../mirror"]).ok();
+    served.ask("GET", "/index/odd/one.jsonl", &[], &[]).is(404);
+    assert!(!sandbox.path("mirror/packs/odd").exists());
+}
+
+#[test]
+fn what_would_be_changed_can_be_asked_first() {
+    let sandbox = world();
+    let before = tree(&sandbox.path("hub"));
+    for (arguments, said) in [
+        (&["yank", "aws/lib#1.0.0", "--reason", "bad"][..], "would yank aws/lib 1.0.0"),
+        (&["yank", "aws/lib#1.0.0", "--undo"], "not yanked, nothing to do"),
+        (&["tag", "aws/lib#1.1.0", "beta"], "would tag aws/lib 1.1.0"),
+        (&["tag", "aws/lib#1.0.0", "first"], "nothing to do"),
+        (&["tag", "aws/lib#1.0.0", "first", "--undo"], "would untag aws/lib 1.0.0"),
+    ] {
+        sandbox.mu(&[arguments, &["--dry-run"]].concat()).ok().says(&[said]);
+    }
+    sandbox.mu(&["yank", "aws/lib#9.0.0", "--dry-run"]).fails().says(&["has no aws/lib 9.0.0"]);
+    sandbox.mu(&["tag", "aws/lib#1.0.0", "latest", "--dry-run"]).fails().says(&["of its own"]);
+    assert_eq!(tree(&sandbox.path("hub")), before);
+    let answer = sandbox.mu(&["yank", "aws/lib#1.0.0", "--dry-run", "--json"]).ok().json();
+    assert_eq!((&answer["changed"], &answer["dryRun"]), (&json!(true), &json!(true)));
+    copied(&sandbox, &["aws/lib"]);
+    sandbox.mu(&["tag", "aws/lib#1.1.0", "beta"]).ok();
+    let mirror = tree(&sandbox.path("mirror"));
+    let run = sandbox.mu(&["mirror", "aws/lib", "--to", "../mirror", "--dry-run"]);
+    run.ok().says(&["~ aws/lib 1.1.0 (tags)", "0 versions would be copied"]);
+    assert_eq!(tree(&sandbox.path("mirror")), mirror);
 }

@@ -125,6 +125,14 @@ impl Unpacked {
         Ok(())
     }
 
+    /// Checks that a line says what the manifest says, as far as versions are chosen by it.
+    pub(crate) fn agrees(&self, line: &Line) -> Result<(), HubError> {
+        match self.differences(line).into_iter().next() {
+            None => Ok(()),
+            Some(difference) => Err(HubError::Differs { package: line.describe(), difference }),
+        }
+    }
+
     /// Where a line does not say what the manifest says; nothing if the manifest is for another mu to read.
     pub(crate) fn differences(&self, line: &Line) -> Vec<String> {
         let manifest = self.manifest(&line.describe());

@@ -66,6 +66,14 @@ pub enum HubError {
         /// What the archive says.
         found: String,
     },
+    /// The index line says something else than the manifest in the archive, in what versions are chosen by.
+    #[error("{package} is refused: {difference}")]
+    Differs {
+        /// The package and version.
+        package: String,
+        /// The first difference.
+        difference: String,
+    },
     /// The version is there already, with other content.
     #[error("{package} is published already, with other content (there {present}, here {offered})")]
     Exists {
@@ -191,6 +199,10 @@ impl HubError {
             Self::Exists { .. } => {
                 Some("a published version never changes: publish a higher one".to_owned())
             }
+            Self::Differs { .. } => Some(
+                "whoever publishes it must mend the index line; `mu hub check` lists such lines"
+                    .to_owned(),
+            ),
             Self::Busy { .. } | Self::Changed { .. } => Some("try again".to_owned()),
             _ => None,
         }

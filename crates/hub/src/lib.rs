@@ -33,6 +33,8 @@ mod staging;
 mod tokens;
 mod writer;
 
+use std::path::PathBuf;
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -41,9 +43,10 @@ pub use crate::check::{Finding, Report};
 pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
 use crate::lines::{Line, Lines};
-pub use crate::names::check_moved_to;
+pub use crate::names::{check_moved_to, check_reason, check_tag};
 pub use crate::place::Place;
 use crate::root::Root;
+use crate::staging::Staging;
 pub use crate::tokens::{Can, NewToken, Token};
 use crate::writer::{Change, Writer};
 pub use crate::writer::{Published, Tags};
@@ -65,6 +68,20 @@ pub struct Publication {
     pub line: Map<String, Value>,
     /// Its archive.
     pub archive: Bytes,
+}
+
+/// Checks that an index line tells the truth about its archive, and that it says what the manifest in there says. The
+/// archive is unpacked in a folder below `staging` for that.
+///
+/// # Errors
+///
+/// When they differ, or the archive cannot be read.
+pub fn compare(publication: &Publication, staging: PathBuf) -> Result<(), HubError> {
+    let line = Line::new(publication.line.clone());
+    let staging = Staging::new(Some(staging));
+    let unpacked = archive::unpack(&staging, &publication.archive, &line.describe())?;
+    unpacked.check(&line)?;
+    unpacked.agrees(&line)
 }
 
 impl Hub {
@@ -103,6 +120,7 @@ impl Hub {
         let staging = self.writer.files.staging();
         let unpacked = archive::unpack(&staging, &publication.archive, &line.describe())?;
         unpacked.check(&line)?;
+        unpacked.agrees(&line)?;
         let archive = publication.archive.clone();
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
     }

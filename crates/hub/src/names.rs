@@ -63,7 +63,7 @@ pub(crate) fn check_app_version(version: &str) -> Result<(), HubError> {
 }
 
 /// Checks a tag.
-pub(crate) fn check_tag(tag: &str) -> Result<(), HubError> {
+pub fn check_tag(tag: &str) -> Result<(), HubError> {
     let refuse = |reason: &str| refused(&format!("the tag `{}`", printable(tag)), reason);
     // Each is a part of a path, as those of a name are.
     let parsed = VersionSpec::parse(tag).ok().filter(|_| Name::parse(tag).is_ok());
@@ -88,7 +88,7 @@ pub(crate) fn check_dependency(reference: &str) -> Result<(), HubError> {
 }
 
 /// Checks why a version was withdrawn, which is shown as one line to whoever is affected.
-pub(crate) fn check_reason(reason: &str) -> Result<(), HubError> {
+pub fn check_reason(reason: &str) -> Result<(), HubError> {
     let refuse = |why: &str| Err(refused(&format!("the reason `{}`", printable(reason)), why));
     if reason.chars().any(char::is_control) {
         return refuse("it is more than one line of text");

@@ -61,7 +61,12 @@ pub fn place(environment: &Environment, text: &str) -> Result<Place, CommandErro
     let variables = environment.variables.iter();
     let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
     let place = Place::parse(text, &environment.current, variables)?;
-    Ok(place.staged_in(environment.cache.join(STAGING)))
+    Ok(place.staged_in(staging(environment)))
+}
+
+/// The folder below which archives are unpacked to be looked at.
+pub(crate) fn staging(environment: &Environment) -> PathBuf {
+    environment.cache.join(STAGING)
 }
 
 /// Makes a hub, unless there is one; returns whether it is new.
@@ -175,9 +180,10 @@ impl From<HubError> for CommandError {
         let code = match &error {
             HubError::Place { .. } => Code::Usage,
             HubError::Missing { .. } | HubError::NotFound { .. } => Code::NotFound,
-            HubError::Broken { .. } | HubError::Archive { .. } | HubError::Mismatch { .. } => {
-                Code::Integrity
-            }
+            HubError::Broken { .. }
+            | HubError::Archive { .. }
+            | HubError::Mismatch { .. }
+            | HubError::Differs { .. } => Code::Integrity,
             HubError::Refused { .. } => Code::Manifest,
             HubError::Exists { .. } | HubError::Busy { .. } | HubError::Changed { .. } => {
                 Code::Conflict

@@ -5,6 +5,8 @@ mod check;
 #[cfg(feature = "publish")]
 pub mod hub;
 #[cfg(feature = "publish")]
+mod lines;
+#[cfg(feature = "publish")]
 pub mod mirror;
 pub mod pack;
 #[cfg(feature = "publish")]

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::lock::Lockfile;
 use crate::ops::publication::check::{self, Siblings};
+use crate::ops::publication::lines::full_version;
 use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::session::error::quoted;
@@ -206,15 +207,6 @@ fn line(session: &Session, packed: &Packed, name: &str) -> Map<String, Value> {
         line.insert("published".to_owned(), now.to_string().into());
     }
     line
-}
-
-/// The version that a line is about, as references name it.
-pub(super) fn full_version(line: &Map<String, Value>) -> String {
-    let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
-    match text("versioning") {
-        "composite" => format!("{}-{}", text("appVersion"), text("version")),
-        _ => text("version").to_owned(),
-    }
 }
 
 /// The workspace's packages, each after those that it depends on.

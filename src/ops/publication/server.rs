@@ -9,7 +9,7 @@ use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Map, Value, json};
 
-use crate::ops::publication::publish::full_version;
+use crate::ops::publication::lines::full_version;
 use crate::ops::publication::target::Upload;
 use crate::ops::{Code, CommandError, Session};
 

@@ -15,6 +15,8 @@ pub struct TagRequest {
     pub undo: bool,
     /// The hub; `None` means the one that the package's base leads to.
     pub to: Option<String>,
+    /// Whether nothing is changed.
+    pub dry_run: bool,
 }
 
 /// Puts a tag on a version, or takes it away. A tag that was on another version of the package moves.
@@ -24,6 +26,9 @@ pub struct TagRequest {
 /// When there is no such version, or the hub refuses.
 pub fn tag(session: &Session, request: &TagRequest) -> Result<Marked, CommandError> {
     let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
-    let changed = target.tag(&name, &version, &request.tag, request.undo)?;
+    let changed = match request.dry_run {
+        true => target.would_tag(&name, &version, &request.tag, request.undo)?,
+        false => target.tag(&name, &version, &request.tag, request.undo)?,
+    };
     Ok(Marked { name, version, place: target.name.clone(), changed })
 }

@@ -5,7 +5,7 @@ use mu_provider::{SafeUrl, without_secrets};
 use serde_json::{Map, Value};
 
 use crate::ops::publication::hub;
-use crate::ops::publication::publish::full_version;
+use crate::ops::publication::lines::{full_version, tags, yanked};
 use crate::ops::publication::server::Server;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
@@ -121,6 +121,23 @@ impl Target {
         }
     }
 
+    /// Checks that the line of an upload says what the manifest in its archive says, as everybody does who installs it. A
+    /// folder or bucket is checked when it is written.
+    ///
+    /// # Errors
+    ///
+    /// When they differ, or the archive cannot be read.
+    pub(crate) fn compare(&self, session: &Session, upload: &Upload) -> Result<(), CommandError> {
+        match &self.kind {
+            Kind::Files(_) => Ok(()),
+            Kind::Server(_) => {
+                let (line, archive) = (upload.line.clone(), upload.archive.clone().into());
+                let staging = hub::staging(&session.environment);
+                Ok(mu_hub::compare(&Publication { line, archive }, staging)?)
+            }
+        }
+    }
+
     /// The index line of a version, if it is there.
     ///
     /// # Errors
@@ -185,6 +202,44 @@ impl Target {
             }
             Kind::Server(server) => server.tag(name, version, tag, remove),
         }
+    }
+
+    /// Whether [`Target::yank`] would change anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::yank`].
+    pub(crate) fn would_yank(
+        &self,
+        name: &str,
+        version: &str,
+        reason: Option<&str>,
+    ) -> Result<bool, CommandError> {
+        reason.map_or(Ok(()), mu_hub::check_reason)?;
+        Ok(yanked(&self.existing(name, version)?).as_deref() != reason)
+    }
+
+    /// Whether [`Target::tag`] would change anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::yank`].
+    pub(crate) fn would_tag(
+        &self,
+        name: &str,
+        version: &str,
+        tag: &str,
+        remove: bool,
+    ) -> Result<bool, CommandError> {
+        mu_hub::check_tag(tag)?;
+        Ok(tags(&self.existing(name, version)?).contains(tag) == remove)
+    }
+
+    fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
+        self.line(name, version)?.ok_or_else(|| {
+            let message = format!("the hub at `{}` has no {name} {version}", self.name);
+            CommandError::new(Code::NotFound, message)
+        })
     }
 
     /// Says that another package took the place of `name`, or takes that back.

@@ -16,6 +16,8 @@ pub struct YankRequest {
     pub undo: bool,
     /// The hub; `None` means the one that the package's base leads to.
     pub to: Option<String>,
+    /// Whether nothing is changed.
+    pub dry_run: bool,
 }
 
 /// What came of it.
@@ -39,6 +41,9 @@ pub struct Marked {
 pub fn yank(session: &Session, request: &YankRequest) -> Result<Marked, CommandError> {
     let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
     let reason = (!request.undo).then(|| request.reason.as_deref().unwrap_or_default());
-    let changed = target.yank(&name, &version, reason)?;
+    let changed = match request.dry_run {
+        true => target.would_yank(&name, &version, reason)?,
+        false => target.yank(&name, &version, reason)?,
+    };
     Ok(Marked { name, version, place: target.name.clone(), changed })
 }

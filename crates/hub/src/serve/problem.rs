@@ -59,9 +59,10 @@ impl From<HubError> for Problem {
         let status = match &error {
             HubError::Exists { .. } => StatusCode::CONFLICT,
             HubError::Changed { .. } => StatusCode::PRECONDITION_FAILED,
-            HubError::Refused { .. } | HubError::Archive { .. } | HubError::Mismatch { .. } => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            HubError::Refused { .. }
+            | HubError::Archive { .. }
+            | HubError::Differs { .. }
+            | HubError::Mismatch { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             HubError::NotFound { package, .. } => {
                 return Self::new(StatusCode::NOT_FOUND, format!("this hub has no {package}"));
             }

@@ -1,0 +1,50 @@
+//! Index lines as they are in files, with keys that are not known here: which are copies of each other, and what may
+//! change of them.
+
+use std::collections::BTreeSet;
+
+use mu_provider::Yanked;
+use serde_json::{Map, Value};
+
+/// An index line.
+pub(super) type Line = Map<String, Value>;
+
+/// The version that a line is about, as references name it.
+pub(super) fn full_version(line: &Map<String, Value>) -> String {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
+    match text("versioning") {
+        "composite" => format!("{}-{}", text("appVersion"), text("version")),
+        _ => text("version").to_owned(),
+    }
+}
+
+/// The line of the same version with the same archive.
+pub(super) fn copy_of<'l>(line: &Line, there: &'l [Line]) -> Option<&'l Line> {
+    let version = full_version(line);
+    let copy = there.iter().find(|copy| full_version(copy) == version)?;
+    copy.get("archive").filter(|archive| line.get("archive") == Some(archive)).map(|_| copy)
+}
+
+/// Makes a line of a hub that somebody else wrote one that hubs of mu take: why it was withdrawn is one line of text, and
+/// what it moved to a package. Returns why it was none.
+pub(super) fn tidied(name: &str, line: &mut Line) -> Option<mu_hub::HubError> {
+    if let Some(reason) = yanked(line).filter(|reason| !reason.is_empty()) {
+        line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());
+    }
+    let to = line.get("movedTo").and_then(Value::as_str)?;
+    let error = mu_hub::check_moved_to(name, to).err()?;
+    line.shift_remove("movedTo");
+    Some(error)
+}
+
+/// Why a version was withdrawn, if it was.
+pub(crate) fn yanked(line: &Line) -> Option<String> {
+    let yanked = line.get("yanked").cloned().unwrap_or_default();
+    serde_json::from_value(yanked).ok().and_then(|yanked: Yanked| yanked.reason())
+}
+
+/// The tags of a version.
+pub(crate) fn tags(line: &Line) -> BTreeSet<&str> {
+    let tags = line.get("tags").and_then(Value::as_array);
+    tags.into_iter().flatten().filter_map(Value::as_str).collect()
+}

@@ -1,0 +1,332 @@
+//! Copies versions of packages from their hubs into another one, dependencies first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mu_provider::{Digest, Listing, Provider as _, Release, Silent};
+use mu_provider_hub::{HubOptions, HubProvider};
+
+use super::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, Versions};
+use crate::index::releases::{Position, Releases};
+use crate::index::{Candidate, Route, Universe as _};
+use crate::ops::explain::failure::unavailable;
+use crate::ops::publication::lines::{Line, copy_of, full_version, tags, tidied, yanked};
+use crate::ops::publication::target::{Target, Upload};
+use crate::ops::{Code, CommandError, Session, Stage};
+use crate::reference::PackageId;
+
+/// A run of copying.
+pub(super) struct Copying<'a> {
+    session: &'a Session,
+    target: &'a Target,
+    request: &'a MirrorRequest,
+    provider: HubProvider,
+    /// Which package is copied under a name.
+    names: BTreeMap<String, PackageId>,
+    mirrored: Mirrored,
+}
+
+impl<'a> Copying<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        target: &'a Target,
+        request: &'a MirrorRequest,
+    ) -> Self {
+        let downloads = session.environment.cache.join("downloads");
+        let provider = HubProvider::new(HubOptions::new(session.http(), downloads));
+        let place = target.name.clone();
+        let mirrored = Mirrored { place, dry_run: request.dry_run, ..Mirrored::default() };
+        Self { session, target, request, provider, names: BTreeMap::new(), mirrored }
+    }
+
+    /// Says of a package that it is in no hub.
+    pub(super) fn leave(&mut self, elsewhere: Elsewhere) {
+        self.mirrored.elsewhere.push(elsewhere);
+    }
+
+    /// Copies these versions, or all of these packages, if that was asked for.
+    pub(super) fn run(
+        mut self,
+        versions: &BTreeMap<PackageId, Versions>,
+    ) -> Result<Mirrored, CommandError> {
+        let mut needs: BTreeMap<PackageId, BTreeSet<PackageId>> = BTreeMap::new();
+        let mut open: Vec<PackageId> = versions.keys().cloned().collect();
+        let follows = self.request.all_versions && !self.request.no_deps;
+        while let Some(id) = open.pop() {
+            if needs.contains_key(&id) {
+                continue;
+            }
+            let chosen = versions.get(&id).filter(|_| !self.request.all_versions);
+            let needed = self.needed(&id, chosen)?;
+            open.extend(needed.iter().filter(|_| follows).cloned());
+            needs.insert(id, needed);
+        }
+        for (done, id) in in_order(&needs).into_iter().enumerate() {
+            self.session.events.progress(Stage::Fetching, done, needs.len());
+            let chosen = versions.get(id).filter(|_| !self.request.all_versions);
+            self.package(id, chosen)?;
+        }
+        self.mirrored.copied.sort();
+        self.mirrored.elsewhere.sort();
+        Ok(self.mirrored)
+    }
+
+    /// The versions of a package that are copied: those in `chosen`, or all.
+    fn versions(
+        &self,
+        id: &PackageId,
+        chosen: Option<&Versions>,
+    ) -> Result<(Arc<Releases>, Vec<Position>), CommandError> {
+        let releases = self.session.index().releases(id);
+        let releases = releases.map_err(|error| unavailable(self.session, error))?;
+        let Some(chosen) = chosen else {
+            let all = (0..releases.len()).collect();
+            return Ok((releases, all));
+        };
+        let mut positions = BTreeMap::new();
+        for position in 0..releases.len() {
+            let version = releases.version(position).to_string();
+            if let Some((version, _)) = chosen.get_key_value(&version) {
+                positions.insert(version, position);
+            }
+        }
+        if let Some(missing) = chosen.keys().find(|version| !positions.contains_key(version)) {
+            let place = match self.session.index().route(id) {
+                Ok(route) => format!("`{}`", route.location.describe()),
+                Err(_) => "its registry".to_owned(),
+            };
+            let message = format!("{place} has no `{id}` {missing}, which is to be copied");
+            return Err(CommandError::new(Code::NotFound, message).hint(
+                "a registry that has that version must be set while it is copied: `mu registry list`",
+            ));
+        }
+        Ok((releases, positions.into_values().collect()))
+    }
+
+    /// What the versions of a package that are copied depend on.
+    fn needed(
+        &self,
+        id: &PackageId,
+        chosen: Option<&Versions>,
+    ) -> Result<BTreeSet<PackageId>, CommandError> {
+        let index = self.session.index();
+        let failed = |error| unavailable(self.session, error);
+        let route = index.route(id).map_err(failed)?;
+        let mut needed = BTreeSet::new();
+        if !route.provider.lines_are_complete() {
+            return Ok(needed);
+        }
+        let (releases, positions) = self.versions(id, chosen)?;
+        for position in positions {
+            let candidate = Candidate::Release(position);
+            let requirements = index.requirements(&releases, candidate).map_err(failed)?;
+            needed.extend(requirements.iter().map(|requirement| requirement.id.clone()));
+        }
+        Ok(needed)
+    }
+
+    /// Copies versions of a package.
+    fn package(&mut self, id: &PackageId, chosen: Option<&Versions>) -> Result<(), CommandError> {
+        let session = self.session;
+        let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
+        if !route.provider.lines_are_complete() {
+            let provider = route.provider.name().to_owned();
+            let place = route.location.describe();
+            self.leave(Elsewhere { id: id.clone(), provider, place });
+            return Ok(());
+        }
+        let (releases, positions) = self.versions(id, chosen)?;
+        if positions.is_empty() {
+            return Ok(());
+        }
+        let name = self.name_of(id, &route)?;
+        let here = self.lines(&route)?;
+        let there = self.target.lines(&name)?;
+        let changed = self.follow(&name, &here, &there)?;
+        self.mirrored.changed.extend(changed);
+        let mut has_copied = false;
+        for position in positions {
+            let version = releases.version(position).to_string();
+            let line = here.iter().find(|line| full_version(line) == version);
+            let Some(line) = line else { continue };
+            if let Some(Some(locked)) = chosen.and_then(|chosen| chosen.get(&version)) {
+                check_digest(id, &version, line, locked, &route)?;
+            }
+            if copy_of(line, &there).is_some() {
+                self.mirrored.present += 1;
+                continue;
+            }
+            if !self.request.dry_run {
+                let release = session.index().release(id, Candidate::Release(position));
+                let (_, release) = release.map_err(|error| unavailable(session, error))?;
+                self.version(&route, &release, line, &name, &version)?;
+                has_copied = true;
+            }
+            self.mirrored.copied.push(Copied { name: name.clone(), version });
+        }
+        // A server makes lines of its own, of what is in the archive.
+        if has_copied {
+            let there = self.target.lines(&name)?;
+            self.follow(&name, &here, &there)?;
+        }
+        Ok(())
+    }
+
+    /// What a package is called in the mirror: as in the hub that it comes from. No two packages have one name there.
+    fn name_of(&mut self, id: &PackageId, route: &Route) -> Result<String, CommandError> {
+        let name = route.location.path.clone();
+        let prefix = match self.session.index().registry(id) {
+            Some((registry, _)) => registry.prefix.clone(),
+            None => id.base().to_string(),
+        };
+        if let Some(other) = self.names.insert(name.clone(), id.clone()) {
+            let message = format!("`{other}` and `{id}` would both be `{name}` in the mirror");
+            return Err(CommandError::new(Code::Usage, message).hint(
+                "copy them to two hubs, one for each registry; `mu mirror REF --to PLACE` copies part of them",
+            ));
+        }
+        self.mirrored.prefixes.insert(prefix);
+        Ok(name)
+    }
+
+    /// The index lines of a package as they are, with keys that are not known here.
+    fn lines(&self, route: &Route) -> Result<Vec<Line>, CommandError> {
+        let Listing::Found(found) = self.provider.list(&route.location, None, &Silent)? else {
+            return Ok(Vec::new());
+        };
+        let lines = found.lines.split(|byte| *byte == b'\n');
+        let mut lines: Vec<_> =
+            lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let mut spoiled = None;
+        for line in &mut lines {
+            spoiled = tidied(&route.location.path, line).or(spoiled);
+        }
+        if let Some(error) = spoiled {
+            self.session.events.warning(&format!("{error}; it is left out"));
+        }
+        Ok(lines)
+    }
+
+    fn version(
+        &self,
+        route: &Route,
+        release: &Release,
+        line: &Line,
+        name: &str,
+        version: &str,
+    ) -> Result<(), CommandError> {
+        let mut archive = Vec::new();
+        self.provider.copy_archive(&route.location, release, &mut archive, &Silent)?;
+        let mut line = line.clone();
+        line.remove("urls");
+        line.insert("name".to_owned(), name.into());
+        let (name, version) = (name.to_owned(), version.to_owned());
+        let upload = Upload { name, version, line, archive };
+        self.target.compare(self.session, &upload)?;
+        self.target.publish(upload)?;
+        Ok(())
+    }
+
+    /// Makes what can change of versions that are `there` what it is `here` now; returns the versions, and what was changed
+    /// of each.
+    fn follow(
+        &self,
+        name: &str,
+        here: &[Line],
+        there: &[Line],
+    ) -> Result<Vec<Changed>, CommandError> {
+        let mut all = Vec::new();
+        let writes = !self.request.dry_run;
+        // A hub says of all versions alike where the package has moved.
+        let moved_to = here.last().and_then(|line| line.get("movedTo")).and_then(|to| to.as_str());
+        let mut has_moved = false;
+        for line in here {
+            let Some(copy) = copy_of(line, there) else { continue };
+            let version = full_version(line);
+            let mut keys = Vec::new();
+            let reason = yanked(line);
+            if reason != yanked(copy) {
+                if writes {
+                    self.target.yank(name, &version, reason.as_deref())?;
+                }
+                keys.push("yanked");
+            }
+            let (wanted, known) = (tags(line), tags(copy));
+            if wanted != known {
+                for tag in known.difference(&wanted).filter(|_| writes) {
+                    self.target.tag(name, &version, tag, true)?;
+                }
+                for tag in wanted.difference(&known).filter(|_| writes) {
+                    self.target.tag(name, &version, tag, false)?;
+                }
+                keys.push("tags");
+            }
+            if moved_to != copy.get("movedTo").and_then(|to| to.as_str()) {
+                if !has_moved && writes {
+                    self.target.moved(name, &version, moved_to)?;
+                }
+                has_moved = true;
+                keys.push("movedTo");
+            }
+            if !keys.is_empty() {
+                all.push(Changed { name: name.to_owned(), version, keys });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Refuses a line whose content is another one than the lock names.
+fn check_digest(
+    id: &PackageId,
+    version: &str,
+    line: &Line,
+    locked: &Digest,
+    route: &Route,
+) -> Result<(), CommandError> {
+    let Some(digest) = line.get("digest").and_then(|digest| digest.as_str()) else { return Ok(()) };
+    if digest == locked.to_string() {
+        return Ok(());
+    }
+    let place = route.location.describe();
+    let message =
+        format!("`{id}` {version} at `{place}` has the digest {digest}, and Mu.lock has {locked}");
+    Err(CommandError::new(Code::Integrity, message).hint("nothing of it was copied"))
+}
+
+/// The packages, each after those that it needs, as far as circles allow: a mirror that is cut off has nothing
+/// whose dependencies it lacks.
+fn in_order(needs: &BTreeMap<PackageId, BTreeSet<PackageId>>) -> Vec<&PackageId> {
+    let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
+    for start in needs.keys() {
+        // A package, and whether what it needs was put before it.
+        let mut open = vec![(start, false)];
+        while let Some((id, is_ready)) = open.pop() {
+            if is_ready {
+                order.push(id);
+            } else if let Some((id, needed)) = needs.get_key_value(id)
+                && seen.insert(id)
+            {
+                open.push((id, true));
+                open.extend(needed.iter().rev().map(|id| (id, false)));
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_needed_comes_first() {
+        let id = |name: &str| PackageId::parse(&format!("h.example/{name}")).expect("is an id");
+        let needs: BTreeMap<PackageId, BTreeSet<PackageId>> =
+            [("a", &["b", "d"][..]), ("b", &["c"]), ("c", &["b"]), ("d", &["away"])]
+                .map(|(name, needed)| (id(name), needed.iter().map(|name| id(name)).collect()))
+                .into();
+        let order: Vec<&str> = in_order(&needs).into_iter().map(PackageId::name_str).collect();
+        assert_eq!(order, ["c", "b", "d", "a"]);
+    }
+}

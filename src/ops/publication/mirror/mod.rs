@@ -1,0 +1,195 @@
+//! `mirror`: copies packages of hubs into another hub, archives byte for byte, so that every lock that
+//! names them holds there too.
+//!
+//! Here is what is copied: what `Mu.lock` names, or what references lead to; `copying.rs` does it.
+//!
+//! What is there already is not fetched again, so a run that broke off goes on where it ended. What can change of a published
+//! version, changes there too.
+
+mod copying;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mu_provider::Digest;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use self::copying::Copying;
+use crate::lock::{FILE_NAME, Lockfile};
+use crate::ops::publication::target::Target;
+use crate::ops::requirements::Requirements;
+use crate::ops::requirements::requester::Requester;
+use crate::ops::solve::resolve::resolve_from;
+use crate::ops::{Code, CommandError, Options, Scope, Session};
+use crate::reference::{PackageId, Reference};
+use crate::select::Update;
+
+/// What is copied, and where to.
+#[derive(Debug, Clone, Default)]
+pub struct MirrorRequest {
+    /// References; none for everything that `Mu.lock` names, at exactly those versions.
+    pub references: Vec<String>,
+    /// The hub that is copied to.
+    pub to: String,
+    /// Whether what the packages depend on is left out.
+    pub no_deps: bool,
+    /// Whether every version is copied, not only the one that would be chosen.
+    pub all_versions: bool,
+    /// Whether nothing is changed.
+    pub dry_run: bool,
+}
+
+/// A version that was copied.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Copied {
+    /// The package's name at the hub.
+    pub name: String,
+    /// The version.
+    pub version: String,
+}
+
+/// A version that was there, and has changed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Changed {
+    /// The package's name at the hub.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// What changed of it: `yanked`, `tags`, `movedTo`.
+    pub keys: Vec<&'static str>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Mirrored {
+    /// The hub.
+    pub place: String,
+    /// What was copied.
+    pub copied: Vec<Copied>,
+    /// How many versions were there already.
+    pub present: usize,
+    /// What was there, and has changed since.
+    pub changed: Vec<Changed>,
+    /// Packages that are in no hub, and stay where they are.
+    pub elsewhere: Vec<Elsewhere>,
+    /// What registries have as their key that lead to the packages now: the same ones lead to the mirror.
+    pub prefixes: BTreeSet<String>,
+    /// Whether it is only said what would be done.
+    pub dry_run: bool,
+}
+
+/// A package that is in no hub.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct Elsewhere {
+    /// The package.
+    pub id: PackageId,
+    /// Which provider serves it.
+    pub provider: String,
+    /// Where it is.
+    pub place: String,
+}
+
+/// The versions of a package that are copied, with the content that they must have, where that is known.
+type Versions = BTreeMap<String, Option<Digest>>;
+
+/// Copies packages, and what they depend on.
+///
+/// # Errors
+///
+/// When a package cannot be resolved or fetched, or the hub refuses it. What was copied before stays.
+pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, CommandError> {
+    let target = Target::at(session, &request.to, false)?;
+    if request.references.is_empty() {
+        return mirror_locked(session, &target, request);
+    }
+    let references = request.references.iter().map(|text| qualified(session, text));
+    let references: Vec<Reference> = references.collect::<Result<_, _>>()?;
+    // Without the workspace's own packages: a mirror has what registries have.
+    let outside = Session::open(
+        session.environment.clone(),
+        Options { locked: false, frozen: false, ..session.options.clone() },
+        Scope::Global,
+        Arc::clone(&session.events),
+    )?;
+    let roots: BTreeSet<PackageId> =
+        references.iter().map(|reference| reference.id(&session.defaults())).collect();
+    let texts = references.iter().map(ToString::to_string).collect();
+    let mut requirements = Requirements::collect(&outside, texts)?;
+    for asked in &mut requirements.asked {
+        asked.by = Requester::Mirror;
+    }
+    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
+    let resolved = resolved.map_err(CommandError::without_ways_out)?;
+    let is_copied = |id: &PackageId| !request.no_deps || roots.contains(id);
+    let versions = versions(&resolved.lock, is_copied);
+    let mirrored = Copying::new(&outside, &target, request).run(&versions);
+    outside.save_index();
+    mirrored
+}
+
+/// The reference that a text of the command line means, with a base.
+fn qualified(session: &Session, text: &str) -> Result<Reference, CommandError> {
+    let reference = Reference::parse(text)?;
+    if reference.local().is_some() {
+        let message = format!("`{reference}` is a folder, which no hub has");
+        return Err(CommandError::new(Code::Usage, message).hint("`mu publish` puts it into one"));
+    }
+    if reference.base().is_some() {
+        return Ok(reference);
+    }
+    Ok(Reference::parse(&reference.qualified(&session.defaults()))?)
+}
+
+/// Copies what the lock names.
+fn mirror_locked(
+    session: &Session,
+    target: &Target,
+    request: &MirrorRequest,
+) -> Result<Mirrored, CommandError> {
+    let Some(lock) = session.lockfile()? else {
+        let folder = session.lock_folder();
+        let message = format!("there is no {FILE_NAME} in `{}`", folder.display());
+        return Err(CommandError::new(Code::NotFound, message)
+            .hint("`mu get` writes it; `mu mirror REF --to PLACE` copies packages without one"));
+    };
+    // How manifests write their references may say more of where a package is than its id does.
+    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    if !requirements.differences(session, &lock).is_empty() {
+        session.events.warning(&format!(
+            "{FILE_NAME} does not fit the manifests; what it names is copied, and `mu get` updates it"
+        ));
+    }
+    let mut copying = Copying::new(session, target, request);
+    let mut left: BTreeSet<&PackageId> = BTreeSet::new();
+    for package in &lock.packages {
+        let source = &package.source;
+        if source.is_workspace() {
+            left.insert(&package.id);
+            continue;
+        }
+        let provider = session.index().providers().get(&source.provider);
+        let is_in_hub = provider.is_ok_and(|provider| provider.lines_are_complete());
+        // A registry may lead to a hub now.
+        if !is_in_hub && session.index().registry(&package.id).is_none() {
+            left.insert(&package.id);
+            let (provider, place) = (source.provider.clone(), source.place.clone());
+            copying.leave(Elsewhere { id: package.id.clone(), provider, place });
+        }
+    }
+    copying.run(&versions(&lock, |id| !left.contains(id)))
+}
+
+/// The versions in a lock of those packages that are copied.
+fn versions(
+    lock: &Lockfile,
+    is_copied: impl Fn(&PackageId) -> bool,
+) -> BTreeMap<PackageId, Versions> {
+    let mut versions: BTreeMap<PackageId, Versions> = BTreeMap::new();
+    for package in lock.packages.iter().filter(|package| is_copied(&package.id)) {
+        let of_package = versions.entry(package.id.clone()).or_default();
+        of_package.insert(package.version.clone(), package.digest);
+    }
+    versions
+}
