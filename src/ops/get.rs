@@ -1,19 +1,22 @@
 //! `get` and `add`: installs what the workspace needs, or what references name; `add` also writes them
 //! into a manifest.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::element::find_package;
 use crate::ops::apply::plan::{self, Adding, Plan};
+use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{Requirements, print_extra, without};
+use crate::ops::requirements::{print_extra, without};
 use crate::ops::session::member;
 use crate::ops::session::source::relative;
+use crate::ops::solve::names;
 use crate::ops::solve::planning::{beginning, wish};
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
-use crate::reference::Reference;
+use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Move, Update};
 
 /// What `get` is asked to do.
@@ -74,11 +77,17 @@ fn get_noting(
     };
     for text in &request.references {
         let reference = Reference::parse(text)?;
+        let member = target.map(|target| &session.workspace.members[target]);
         let reference = match (reference.local(), target) {
-            (None, _) => find_package(session, &reference, notes)?,
+            (None, _) => find_package(session, member, &reference, notes)?,
             (Some(folder), Some(target)) => {
                 let from = &session.workspace.members[target].folder;
-                seen_from(session, &reference, folder, from)?
+                match sibling_in(session, folder, target) {
+                    Some(name) => {
+                        Reference::parse(&name)?.with_version(reference.version().cloned())
+                    }
+                    None => seen_from(session, &reference, folder, from)?,
+                }
             }
             (Some(folder), None) => seen_from(session, &reference, folder, &session.lock_folder())?,
         };
@@ -93,24 +102,41 @@ fn get_noting(
         Some(target) => session.workspace.members[target].folder.clone(),
         None => session.lock_folder(),
     };
+    let mut named: BTreeMap<PackageId, &Reference> = BTreeMap::new();
     for dependency in &dependencies {
-        let id = session.places.id_of(
-            &dependency.reference,
-            &session.defaults(),
-            &from,
-            &session.workspace,
-        );
+        let reference = &dependency.reference;
+        let (places, workspace) = (&session.places, &session.workspace);
+        let id = places.id_of(reference, &session.defaults(), &from, workspace);
         extra = without(session, &extra, &id);
+        let own = target.map(|target| &workspace.members[target]);
+        if let Some(own) = own.filter(|own| own.id == id) {
+            let message = format!("`{}` cannot depend on itself", own.manifest.name);
+            return Err(CommandError::new(Code::Usage, message));
+        }
+        if let Some(first) = named.insert(id, reference).filter(|first| *first != reference) {
+            let message = format!(
+                "the command names `{}` twice: `{first}` and `{reference}`",
+                places.id_of(reference, &session.defaults(), &from, workspace),
+            );
+            return Err(CommandError::new(Code::Usage, message));
+        }
     }
     let by = target.map(|target| Requester::of(&session.workspace.members[target]));
     let by = by.unwrap_or(Requester::CommandLine);
-    let requirements = Requirements::collect(session, extra.clone())?;
+    let requirements = names::collect(session, extra.clone())?;
     let (mut ready, mut open) = (Vec::new(), Vec::new());
-    for dependency in dependencies {
-        let is_open = dependency.reference.version().is_none()
-            && dependency.reference.local().is_none()
-            && session.places.member_of(&session.id_of(&dependency.reference)).is_none();
-        if !is_open {
+    for mut dependency in dependencies {
+        let reference = &dependency.reference;
+        let is_open = reference.version().is_none() && reference.local().is_none();
+        let sibling = session.places.member_of(&session.id_of(reference)).filter(|_| is_open);
+        if let Some(version) = sibling.and_then(|sibling| sibling.version.as_ref())
+            && target.is_some()
+        {
+            // What is published later must say which versions fit.
+            let version = VersionSpec::parse(&format!("^{version}"))?;
+            dependency.reference = reference.with_version(Some(version));
+        }
+        if !is_open || sibling.is_some() {
             ready.push(dependency);
             continue;
         }
@@ -140,6 +166,14 @@ fn get_noting(
     }
     plan.move_everything(session)?;
     plan.conclude(session, Update::Everything, request.dry_run)
+}
+
+/// How the manifest of the member `target` names the package of the workspace in `folder`, if its name leads there.
+fn sibling_in(session: &Session, folder: &str, target: usize) -> Option<String> {
+    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+    let sibling = session.workspace.members.iter().find(|member| member.folder == folder)?;
+    let found = session.places.member_of(&sibling.id).filter(|found| found.folder == folder);
+    found.map(|_| in_full(session, &session.workspace.members[target], &sibling.id))
 }
 
 /// A local folder of the command line as it is seen from `from`, where its reference will stand.

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::explain::failure::unavailable;
-use crate::ops::requirements::Requirements;
 use crate::ops::solve::ceiling::{asking, look};
+use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;
 use crate::ops::{Code, CommandError, Session};
@@ -48,7 +48,7 @@ pub struct Outdated {
 /// When registries cannot be asked.
 pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
-    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    let requirements = names::collect(session, lock.extra.clone())?;
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,
         // `mu update` says why nothing can move: such as a pin of what was yanked since.

@@ -6,6 +6,7 @@ use crate::manifest::edit::Section;
 use crate::ops::apply::plan::Plan;
 use crate::ops::explain::not_asked_for::{needed, not_asked_for};
 use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::without;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::member;
@@ -83,16 +84,10 @@ fn find(
         Section::Dependencies => &member.manifest.dependencies,
         Section::DevDependencies => &member.manifest.dev_dependencies,
     };
-    let defaults = session.defaults();
     Ok(dependencies
         .iter()
         .find(|dependency| {
-            let id = session.places.id_of(
-                &dependency.reference,
-                &defaults,
-                &member.folder,
-                &session.workspace,
-            );
+            let id = id_in(session, member, &dependency.reference);
             dependency.alias.as_deref() == Some(text) || id == *wanted
         })
         .map(|dependency| dependency.reference.clone()))

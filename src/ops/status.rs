@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ops::explain::other_places;
+use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::{named, wanted};
 use crate::ops::session::json;
@@ -81,7 +81,8 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let missing = packs.missing(&state, &locked).into_iter();
     let missing: Vec<String> =
         missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
-    for warning in other_places::left_out(session, &lock) {
+    let own = own_packages::warnings(session, &requirements, &lock);
+    for warning in other_places::left_out(session, &lock).into_iter().chain(own) {
         session.events.warning(&warning);
     }
     let mut placed: Vec<Placed> =

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::lock::Lockfile;
 use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
 use crate::ops::apply::plan::Plan;
-use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::pins::MARK;
+use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, in_use, rewrites};
 use crate::ops::solve::resolve::resolve;
 use crate::ops::{CommandError, Outcome, Session};
@@ -47,7 +47,7 @@ pub fn upgrade(
             Ok(Some(NewVersion { version: None, note: dependency.note.clone() }))
         })?;
         let open = open.into_inner();
-        let requirements = Requirements::collect(session, extra.clone())?;
+        let requirements = names::collect(session, extra.clone())?;
         let newest = resolve(session, &requirements, Update::Packages(open.clone()))?.lock;
         session.workspace.members.clone_from(&members);
         let pairs = newest.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
@@ -93,7 +93,7 @@ fn upgrade_by_plan(
         })?;
         let open = open.into_inner();
         let ids: Vec<PackageId> = open.iter().cloned().collect();
-        let requirements = Requirements::collect(session, extra.clone())?;
+        let requirements = names::collect(session, extra.clone())?;
         let nothing = Update::Nothing;
         let change = planning::plan(session, &requirements, &nothing, None, Move::Raise(&ids))?;
         let change = change.expect("moves rewrite requirements here");
@@ -105,7 +105,7 @@ fn upgrade_by_plan(
     };
     tell(session, &meant, &replaced)?;
     // Then with what begins there; what others needed before stays where it is.
-    let requirements = Requirements::collect(session, extra)?;
+    let requirements = names::collect(session, extra)?;
     for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
         for (old, new) in group.into_iter().zip(asked) {
             let id = &old.requirement.id;
@@ -151,7 +151,7 @@ fn tell(
         Ok(None)
     })?;
     let upgraded = upgraded.into_inner();
-    let requirements = Requirements::collect(session, Vec::new())?;
+    let requirements = names::collect(session, Vec::new())?;
     for asked in &requirements.asked {
         let (id, spec) = (&asked.requirement.id, &asked.requirement.spec);
         let (Some((member, _)), Some(by)) = (asked.line, replaced.get(id)) else { continue };

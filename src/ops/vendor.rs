@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::fs::{self, AtPath as _, FileError};
 use crate::ops::apply::ignore_rules::{OF_GIT, Rules};
 use crate::ops::apply::install::install;
-use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::named;
+use crate::ops::solve::names;
 use crate::ops::solve::resolve::resolve;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::select::Update;
@@ -21,7 +21,7 @@ use crate::workspace::MU_FOLDER;
 /// For all that [`install`] fails for.
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let requirements = Requirements::collect(session, extra)?;
+    let requirements = names::collect(session, extra)?;
     let packs = session.packs();
     if !dry_run && !packs.is_vendored() {
         let lock = session.lockfile()?.unwrap_or_default();

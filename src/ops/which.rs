@@ -1,6 +1,6 @@
 //! `which`: where a reference leads.
 
-use crate::ops::explain::failure::misplaced;
+use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::search_path;
 use crate::ops::{Code, CommandError, Session};
@@ -63,7 +63,13 @@ fn find(
     if let Some(found) = replacing_member(session, wanted)? {
         return Ok(Ok(found));
     }
-    Ok(search_path(session)?.find(wanted))
+    let found = search_path(session)?.find(wanted);
+    if let Ok(found) = &found
+        && let Some(warning) = own_packages::warning(session, &found.id)
+    {
+        session.events.warning(&warning);
+    }
+    Ok(found)
 }
 
 /// The error of a reference that leads nowhere, with what can be done about it.
@@ -82,7 +88,7 @@ fn missing(session: &Session, reference: &Reference, error: SearchError) -> Comm
         return CommandError::new(Code::NotFound, message).hint(format!("{get} installs it"));
     }
     let elsewhere = session.workspace.member(id);
-    let elsewhere = elsewhere.map(|member| misplaced(session, id, &member.place));
+    let elsewhere = elsewhere.map(|member| misplaced(session, member));
     let error = CommandError::from_error(Code::NotFound, error);
     match elsewhere {
         Some(hint) => error.hint(hint),

@@ -63,6 +63,18 @@ pub struct Member {
     pub id: PackageId,
 }
 
+impl Member {
+    /// What references in its manifest leave out: its base, and for a name of one segment its namespace.
+    pub fn defaults(&self) -> Defaults {
+        left_out_by(&self.id)
+    }
+}
+
+/// What the dependencies of a package leave out.
+fn left_out_by(id: &PackageId) -> Defaults {
+    Defaults { base: id.base(), namespace: id.name().namespace() }
+}
+
 /// A workspace that cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
@@ -134,7 +146,7 @@ impl Workspace {
         Ok(Self::read_settings(root, mu_home)?.0)
     }
 
-    /// What references in the workspace's own manifests leave out.
+    /// What references outside of manifests leave out.
     pub fn defaults(&self) -> Defaults {
         self.settings.defaults()
     }
@@ -198,18 +210,14 @@ impl Workspace {
     fn add_member(&mut self, place: String, path: PathBuf) -> Result<(), WorkspaceError> {
         let Loaded { manifest, path, text, warnings } = Manifest::load_file(&path)?;
         refuse_other_mu(&manifest, &path, &text)?;
-        let defaults = self.defaults();
+        let folder = path.parent().unwrap_or(&self.root).to_owned();
+        let id = manifest.name.id(&self.defaults());
+        let defaults = left_out_by(&id);
         for requirements in [&manifest.dependencies, &manifest.dev_dependencies] {
             refuse_repeated_dependency(requirements, &defaults, &path, &text)?;
         }
         self.warnings.extend(warnings);
-        self.members.push(Member {
-            folder: path.parent().unwrap_or(&self.root).to_owned(),
-            place,
-            id: manifest.name.id(&defaults),
-            manifest,
-            manifest_path: path,
-        });
+        self.members.push(Member { folder, place, id, manifest, manifest_path: path });
         Ok(())
     }
 

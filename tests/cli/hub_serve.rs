@@ -148,7 +148,7 @@ fn what_is_published_to_a_server_is_got_from_it() {
     let answer = served.put(&token, "acme/web/1.0.0", &bytes).is(201).json();
     served.put(&token, "acme/web/1.0.0", &bytes).is(200);
 
-    sandbox.asks_for(&["acme/web#^1"]);
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [\"acme/web#^1\"]\n");
     sandbox.mu(&["get"]).ok();
     let from_files = sandbox.lock()["packages"][0]["digest"].clone();
     assert_eq!(answer["digest"], from_files);

@@ -94,7 +94,11 @@ fn what_would_not_work_for_others_is_refused() {
         ("name: acme/site\n", "manifest", "no `version`"),
         ("name: acme/site\nversion: 1.0.0\ndependencies: [../x]\n", "manifest", "on this machine"),
         ("name: acme/site\nversion: 1.0.0\nreadme: NO.md\n", "manifest", "`NO.md`"),
-        ("name: acme/site\nversion: 1.0.0\ndependencies: [no/such]\n", "not-found", "no/such"),
+        (
+            "name: acme/site\nversion: 1.0.0\ndependencies: [\"no/such#^1\"]\n",
+            "not-found",
+            "no/such",
+        ),
         (
             "name: acme/site\nversion: 1.0.0\ndependencies: [\"aws/vpc#^2\"]\n",
             "not-found",
@@ -120,7 +124,7 @@ fn what_would_not_work_for_others_is_refused() {
     hint: mend the dependencies in the manifest, or publish what is missing first
     [exit 1]
     ");
-    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [aws/vpc]\n");
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [\"aws/vpc#^1\"]\n");
     let away = "registries: {hub.mu.com/: \"http://127.0.0.1:1/\"}\n";
     write(&sandbox.path("author"), ".mu/workspace.yaml", away);
     sandbox
@@ -149,11 +153,15 @@ fn what_would_not_work_for_others_is_refused() {
 fn doubts_are_told() {
     let sandbox = Sandbox::with_dependencies(&[]);
     sandbox.hub().release("utils", "1.0.0");
-    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [utils]\n");
+    author(&sandbox, "name: site\nversion: 1.0.0\ndependencies: [\"utils#^1\"]\n");
+    write(&sandbox.path("author"), ".mu/workspace.yaml", "namespace: acme\n");
+    let run = sandbox.mu_in("author", &["publish", "--dry-run"]).ok();
+    run.says(&["has no `description`, `license`, `readme`"]).does_not_say(&["leads to"]);
+    write(&sandbox.path("author"), "utils/Mu.yaml", "name: acme/utils\nversion: 1.0.0\n");
     let run = sandbox.mu_in("author", &["publish", "--dry-run"]).ok();
     run.says(&[
-        "has no `description`, `license`, `readme`",
-        "`hub.mu.com/acme/utils` first for others",
+        "the dependency `utils` leads to `hub.mu.com/acme/utils` here, and elsewhere for others",
+        "write `acme/utils`",
     ]);
 }
 
@@ -162,7 +170,7 @@ fn a_workspace_is_published_in_the_order_of_its_dependencies() {
     let sandbox = Sandbox::with_dependencies(&[]);
     write(&sandbox.path("author"), ".mu/workspace.yaml", "");
     let packages: [(&str, &[&str]); 3] =
-        [("acme/a", &["acme/b#^1"]), ("acme/b", &["acme/c"]), ("acme/c", &[])];
+        [("acme/a", &["acme/b#^1"]), ("acme/b", &["acme/c#^1"]), ("acme/c", &[])];
     for (name, dependencies) in packages {
         let text = format!("name: {name}\nversion: 1.0.0\ndependencies: {dependencies:?}\n");
         write(&sandbox.path("author"), &format!("{name}/Mu.yaml"), text);

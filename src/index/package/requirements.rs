@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::Dependency;
+use mu_provider::{Dependency, Release};
 
 use super::Package;
 use super::mistake::About;
@@ -93,15 +93,23 @@ impl Package {
         around.run().plain.requirements(&base, &references, &around.run().commits)
     }
 
-    /// What this package's dependencies leave out: a package that stands instead of another means what
-    /// that one would, and a folder is no registry that anything else could come from.
-    fn defaults(&self, around: &dyn Surroundings) -> Defaults {
+    /// What this package's dependencies leave out: a package that is used instead of another means what that one would,
+    /// and one in a folder what the name in its manifest says, since nothing else could come from a folder.
+    fn defaults(
+        &self,
+        around: &dyn Surroundings,
+        release: &Release,
+    ) -> Result<Defaults, PackageError> {
         let options = &around.run().options;
-        match options.instead_of.get(self.id()) {
-            Some(other) => wire::inherited(other),
-            None if self.folder().is_some() => options.defaults.clone(),
-            None => wire::inherited(self.id()),
+        if let Some(other) = options.instead_of.get(self.id()) {
+            return Ok(wire::inherited(other));
         }
+        if self.folder().is_none() {
+            return Ok(wire::inherited(self.id()));
+        }
+        let manifest = self.manifest(around, release)?;
+        let own = manifest.map(|manifest| manifest.name.id(&options.defaults));
+        Ok(own.map_or_else(|| options.defaults.clone(), |own| wire::inherited(&own)))
     }
 
     /// Turns dependencies as they are written into requirements of packages.
@@ -112,7 +120,7 @@ impl Package {
         dependencies: &[Dependency],
     ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
         let mut requirements = Vec::with_capacity(dependencies.len());
-        let defaults = self.defaults(around);
+        let defaults = self.defaults(around, about.release)?;
         for dependency in dependencies {
             let mut declared = wire::declared(&defaults, dependency)
                 .map_err(|source| self.no_reference(around, about, dependency, source))?;

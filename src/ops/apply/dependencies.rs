@@ -4,6 +4,7 @@
 
 use crate::manifest::edit::{Editor, Section};
 use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::names::id_in;
 use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
@@ -80,9 +81,8 @@ fn listed(
     unseen: &mut Vec<&str>,
 ) -> Result<Vec<Dependency>, CommandError> {
     let member = &session.workspace.members[index];
-    let defaults = session.defaults();
     let text = crate::fs::read_text(&member.manifest_path)?;
-    let editor = Editor::new(&member.manifest_path, text, &defaults);
+    let editor = Editor::new(&member.manifest_path, text, &member.defaults());
     let entries = match section {
         Section::Dependencies => &member.manifest.dependencies,
         Section::DevDependencies => &member.manifest.dev_dependencies,
@@ -90,7 +90,7 @@ fn listed(
     let mut dependencies = Vec::new();
     for entry in entries {
         let reference = entry.reference.clone();
-        let id = session.places.id_of(&reference, &defaults, &member.folder, &session.workspace);
+        let id = id_in(session, member, &reference);
         let mut is_named = false;
         for name in meant.names {
             let names_it =

@@ -5,35 +5,40 @@ use crate::manifest::source::printable;
 use crate::manifest::{Head, Manifest};
 use crate::ops::apply::fetch::fetch_release;
 use crate::ops::explain::failure::unavailable;
-use crate::ops::{Code, CommandError, Session};
-use crate::reference::Reference;
+use crate::ops::requirements::names::{Meant, in_full, meant, written_id};
+use crate::ops::solve::names::is_published;
+use crate::ops::{CommandError, Session};
+use crate::reference::{PackageId, Reference};
+use crate::workspace::Member;
 
-/// The reference of the package that `reference` names, which may name one of its elements. Notes that it names no
-/// element of a package that is there.
+/// The reference of the package that `reference` names, which may name one of its elements. In the manifest of `member`,
+/// if there is one, missing parts come from there, and what is found is named in full. Notes that it names no element of a
+/// package that is there.
 pub(crate) fn find_package(
     session: &Session,
+    member: Option<&Member>,
     reference: &Reference,
     notes: &mut Vec<String>,
 ) -> Result<Reference, CommandError> {
-    let defaults = session.defaults();
     let exists = |reference: &Reference| -> Result<bool, CommandError> {
-        let id = reference.id(&defaults);
-        if session.places.member_of(&id).is_some() {
-            return Ok(true);
-        }
+        let id = reference.id(&session.defaults());
         session.index().declare(&id, reference, &session.environment.current);
-        match session.index().releases(&id) {
-            Ok(releases) => Ok(releases.tried().is_none()),
-            Err(error) => {
-                let error = unavailable(session, error);
-                // Selection goes on to what is installed.
-                if error.code == Code::Offline { Ok(true) } else { Err(error) }
-            }
-        }
+        is_published(session, &id)
     };
-    if exists(reference)? {
-        return Ok(reference.clone());
+    let mut candidates = vec![reference.clone()];
+    if let Some(member) = member.filter(|_| reference.base().is_none()) {
+        let Meant { first, otherwise } = meant(member, reference);
+        let all = [Some(first), otherwise].into_iter().flatten();
+        candidates = all
+            .map(|id| Reference::parse(&written_in_full(session, member, reference, &id)))
+            .collect::<Result<_, _>>()?;
     }
+    for candidate in &candidates {
+        if exists(candidate)? {
+            return by_own_name(session, member, candidate);
+        }
+    }
+    let reference = candidates.last().unwrap_or(reference);
     // The longest prefix that is a package wins; what is left names one of its elements.
     let (mut place, version) = match reference.as_str().split_once('#') {
         Some((place, version)) => (place, format!("#{version}")),
@@ -49,7 +54,7 @@ pub(crate) fn find_package(
         }
         let exports = exports(session, &package)?;
         if exports.iter().any(|export| export == element.as_str()) {
-            return Ok(package);
+            return by_own_name(session, member, &package);
         }
         if notes.is_empty() {
             notes.push(no_such_element(&package, element.as_str(), &exports));
@@ -57,6 +62,56 @@ pub(crate) fn find_package(
     }
     // Selection says best what is missing, and where it was looked for.
     Ok(reference.clone())
+}
+
+/// How the manifest of `member` names the package `id`, which `reference` leads to, in the same version.
+fn written_in_full(
+    session: &Session,
+    member: &Member,
+    reference: &Reference,
+    id: &PackageId,
+) -> String {
+    let marked = reference.path() != reference.name().as_str();
+    let place = match id.base() {
+        _ if !marked => in_full(session, member, id),
+        base if base == session.defaults().base => reference.path().to_owned(),
+        base => format!("{base}{}", reference.path()),
+    };
+    let version = reference.version_text().map(|text| format!("#{text}")).unwrap_or_default();
+    format!("{place}{version}")
+}
+
+/// The same package by the name that the workspace has for it, if it is one of the workspace's that the reference does not
+/// name; written in full for `member`.
+fn by_own_name(
+    session: &Session,
+    member: Option<&Member>,
+    reference: &Reference,
+) -> Result<Reference, CommandError> {
+    let id = reference.id(&session.defaults());
+    let own = session.places.own_name(id.clone());
+    let name = match member {
+        Some(member) if own != id || is_short(session, member, reference, &id) => {
+            in_full(session, member, &own)
+        }
+        None if own != id => session.short_name(&own).to_owned(),
+        _ => return Ok(reference.clone()),
+    };
+    if own != id
+        && let Some(found) = session.places.member_of(&own)
+    {
+        let place = &found.place;
+        session.events.warning(&format!(
+            "`{}` leads to the folder `{place}`, whose package is `{name}`: that is what is used",
+            reference.with_version(None)
+        ));
+    }
+    Ok(Reference::parse(&name)?.with_version(reference.version().cloned()))
+}
+
+/// Whether a reference would mean another package first in the manifest of `member`.
+fn is_short(session: &Session, member: &Member, reference: &Reference, id: &PackageId) -> bool {
+    reference.base().is_none() && written_id(session, member, reference) != *id
 }
 
 /// What the newest release that a reference accepts exports.

@@ -11,7 +11,7 @@ use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::outcome::Fetched;
-use crate::ops::explain::other_places;
+use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
@@ -36,7 +36,8 @@ pub fn install(
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let left_out = other_places::left_out(session, &resolved.lock);
-    for warning in resolved.warnings.iter().chain(&left_out) {
+    let own = own_packages::warnings(session, requirements, &resolved.lock);
+    for warning in resolved.warnings.iter().chain(&left_out).chain(&own) {
         session.events.warning(warning);
     }
     replacement_consent::check(session, &resolved, dry_run)?;

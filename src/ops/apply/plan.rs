@@ -12,7 +12,9 @@ use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
 use crate::ops::apply::rewrite::{Lists, rewrite};
 use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, rewrites};
 use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
@@ -80,13 +82,13 @@ impl Plan {
         if !rewrites(session, session.strategy()) {
             return Ok(());
         }
-        let all = Requirements::collect(session, self.extra.clone())?;
+        let all = names::collect(session, self.extra.clone())?;
         let lock = session.lockfile()?.unwrap_or_default();
         let is_known = all.differences(session, &lock).is_empty();
         if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
             return Ok(());
         }
-        let own = Requirements::collect(session, Vec::new())?;
+        let own = names::collect(session, Vec::new())?;
         let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
             // The lock knows what this came to.
             Err(error) if error.code == Code::Offline && is_known => return Ok(()),
@@ -95,7 +97,7 @@ impl Plan {
         let Some(change) = change else { return Ok(()) };
         rewrite(session, &mut self.editing, &own, &change, Lists::Manifests)?;
         if !self.extra.is_empty() {
-            let all = Requirements::collect(session, std::mem::take(&mut self.extra))?;
+            let all = names::collect(session, std::mem::take(&mut self.extra))?;
             if let Some(change) = planning::plan(session, &all, &Update::Nothing, None, to)? {
                 self.extra =
                     rewrite(session, &mut self.editing, &all, &change, Lists::CommandLine)?;
@@ -128,7 +130,7 @@ impl Plan {
         wish: Option<&Asked>,
         to: Move<'_>,
     ) -> Result<Option<Selection>, CommandError> {
-        let requirements = Requirements::collect(session, self.extra.clone())?;
+        let requirements = names::collect(session, self.extra.clone())?;
         let change = planning::plan(session, &requirements, update, wish, to)?;
         let Some(change) = change else { return Ok(None) };
         self.take(session, &requirements, &change)?;
@@ -162,13 +164,13 @@ impl Plan {
         update: Update,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
-        let mut requirements = Requirements::collect(session, self.extra.clone())?;
+        let mut requirements = names::collect(session, self.extra.clone())?;
         requirements.discarded = std::mem::take(&mut self.discarded);
         requirements.asked.append(&mut self.once);
         let mut resolved = resolve(session, &requirements, update.clone())?;
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
-            let written = Requirements::collect(session, self.extra)?;
+            let written = names::collect(session, self.extra)?;
             let written = Requirements { discarded: requirements.discarded.clone(), ..written };
             let is_in_manifest = |asked: &&Asked| asked.line.is_some();
             let mut before = requirements.asked.iter().filter(is_in_manifest);
@@ -223,9 +225,8 @@ pub(crate) fn add(
     section: Section,
     mut dependency: manifest::Requirement,
 ) -> Result<(), CommandError> {
-    let (places, workspace, defaults) = (&session.places, &session.workspace, session.defaults());
-    let own = &workspace.members[member];
-    let id = |reference| places.id_of(reference, &defaults, &own.folder, workspace);
+    let own = &session.workspace.members[member];
+    let id = |reference| id_in(session, own, reference);
     let new = id(&dependency.reference);
     let all = own.manifest.dependencies.iter().chain(&own.manifest.dev_dependencies);
     if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {

@@ -11,10 +11,12 @@ use crate::index::Requirement;
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::requirements::editing::Editing;
+use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::{Asked, Requirements, print_extra};
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::{Asker, Change, Demanded, Selection};
+use crate::workspace::Member;
 
 /// A list of requirements: of a manifest, or (`None`) of what `mu get` was given.
 type List = Option<(usize, Section)>;
@@ -90,7 +92,8 @@ pub(crate) fn rewrite(
         }
     }
     for (list, requirement) in new {
-        let reference = reference_to(session, &requirement.id);
+        let member = list.map(|(member, _)| &session.workspace.members[member]);
+        let reference = reference_to(session, member, &requirement.id);
         let reference = reference.with_version(Some(requirement.spec.clone()));
         let entry =
             manifest::Requirement { indirect: true, ..manifest::Requirement::new(reference) };
@@ -188,8 +191,8 @@ fn leading(
     lists
 }
 
-/// How a manifest of the workspace can name a package that none names yet.
-fn reference_to(session: &Session, id: &PackageId) -> Reference {
+/// How the manifest of `member`, or the lock, can name a package that nothing there names yet.
+fn reference_to(session: &Session, member: Option<&Member>, id: &PackageId) -> Reference {
     let defaults = session.defaults();
     let leads = |text: &str| {
         let reference = Reference::parse(text).ok()?;
@@ -198,8 +201,11 @@ fn reference_to(session: &Session, id: &PackageId) -> Reference {
         leads.then_some(reference)
     };
     let written = session.index().written(id);
-    let short = (id.base() == defaults.base).then(|| id.name_str().to_owned());
-    let texts = written.into_iter().chain(short).chain([id.to_string()]);
+    let short = match member {
+        Some(member) => in_full(session, member, id),
+        None => session.short_name(id).to_owned(),
+    };
+    let texts = written.into_iter().chain([short, id.to_string()]);
     let mut references = texts.filter_map(|text| leads(&text));
     references.next().unwrap_or_else(|| {
         let name = Reference::parse(id.as_str());

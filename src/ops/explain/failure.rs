@@ -3,13 +3,13 @@
 use crate::index::{Cause, Unavailable, cause, nearest};
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::installed;
+use crate::ops::explain::own_packages::misplaced;
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place};
-use crate::ops::session::source::{relative, source_of};
+use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::PackageId;
 use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished};
 
 /// The error of a selection that failed, with what helps against it.
@@ -47,7 +47,7 @@ pub(crate) fn failed(
                 .with_details(ConflictDetails::new(&conflict, &lines, by.clone(), &remedies));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 if let Some(member) = session.workspace.member(&clash.id) {
-                    error = error.hint(misplaced(session, &clash.id, &member.place));
+                    error = error.hint(misplaced(session, member));
                 }
                 error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
             }
@@ -152,25 +152,6 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
             conflict.facts.insert(place + 1, told);
         }
     }
-}
-
-/// What to do about a package of the workspace that is not where references to it lead.
-pub(crate) fn misplaced(session: &Session, id: &PackageId, place: &str) -> String {
-    let workspace = &session.workspace;
-    let [_, right, ..] = session.places.search().places(id);
-    let right = relative(&workspace.root, &right.folder);
-    let here = if place.is_empty() { "." } else { place };
-    let parent = id.name_str().strip_suffix(place).and_then(|parent| parent.strip_suffix('/'));
-    let otherwise = match parent {
-        Some(parent) if workspace.namespace.is_none() && !place.is_empty() => {
-            format!("say `namespace: {parent}` in `.mu/workspace.yaml`")
-        }
-        _ => format!("depend on its folder, which from the root is `./{place}`"),
-    };
-    format!(
-        "the package in `{here}` calls itself `{id}`, but packages are found by their place: move it to \
-         `{right}`, or {otherwise}"
-    )
 }
 
 /// Whether the conflict is only that something asked for does not exist.

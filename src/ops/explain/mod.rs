@@ -4,4 +4,5 @@ mod details;
 pub(crate) mod failure;
 pub(crate) mod not_asked_for;
 pub(crate) mod other_places;
+pub(crate) mod own_packages;
 mod ways_out;

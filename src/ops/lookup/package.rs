@@ -35,7 +35,7 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
             }
             reference
         }
-        None => find_package(session, &reference, &mut notes)?,
+        None => find_package(session, None, &reference, &mut notes)?,
     };
     let id = session.id_of(&reference);
     let index = session.index();

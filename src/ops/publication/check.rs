@@ -7,9 +7,12 @@ use std::sync::Arc;
 use mu_provider::{SafeUrl, without_secrets};
 use url::Url;
 
-use crate::manifest;
+use crate::manifest::{self, ManifestError, error_at_dependency};
+use crate::ops::requirements::names::{Meant, id_in, in_full, meant, written_id};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra};
+use crate::ops::session::error::quoted;
+use crate::ops::solve::names::is_published;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
@@ -24,7 +27,11 @@ pub(super) type Siblings = BTreeMap<PackageId, Version>;
 /// # Errors
 ///
 /// When it cannot be published.
-pub(super) fn manifest(session: &Session, member: &Member) -> Result<Vec<String>, CommandError> {
+pub(super) fn manifest(
+    session: &Session,
+    member: &Member,
+    is_pinned: bool,
+) -> Result<Vec<String>, CommandError> {
     let manifest = &member.manifest;
     let fail = |message: String| Err(CommandError::new(Code::Manifest, message));
     if manifest.version.is_none() {
@@ -44,6 +51,9 @@ pub(super) fn manifest(session: &Session, member: &Member) -> Result<Vec<String>
             return Err(CommandError::new(Code::Manifest, message)
                 .hint("publish that package too, and depend on it by its name"));
         }
+        if !is_pinned && is_unbounded(dependency) {
+            return Err(unbounded(session, member, dependency));
+        }
     }
     if let Some(readme) = &manifest.readme
         && !member.folder.join(readme).is_file()
@@ -52,6 +62,63 @@ pub(super) fn manifest(session: &Session, member: &Member) -> Result<Vec<String>
     }
     overrides(session, member)?;
     Ok(warnings(session, member))
+}
+
+/// Whether a dependency takes any version there will ever be.
+fn is_unbounded(dependency: &manifest::Requirement) -> bool {
+    let is_any = matches!(dependency.reference.spec(), VersionSpec::Latest | VersionSpec::Tip);
+    is_any && dependency.channel.is_none() && dependency.app_version.is_none()
+}
+
+/// The error about a dependency that takes any version: who installs the package years from now would get versions that it
+/// was never tried with.
+fn unbounded(
+    session: &Session,
+    member: &Member,
+    dependency: &manifest::Requirement,
+) -> CommandError {
+    let (path, reference) = (&member.manifest_path, &dependency.reference);
+    let message = "a package that is published must say which versions of its dependencies fit";
+    let error = crate::fs::read_text(path).ok();
+    let error =
+        error.and_then(|text| error_at_dependency(path, &text, reference.as_str(), message));
+    let error = error.map_or_else(
+        || {
+            CommandError::new(
+                Code::Manifest,
+                format!("`{}`: {message}: `{reference}`", path.display()),
+            )
+        },
+        |error| ManifestError::from(error).into(),
+    );
+    let id = id_in(session, member, reference);
+    match fitting(session, &id) {
+        Some(version) => {
+            let bounded = reference.with_version(Some(version));
+            error.hint(format!(
+                "write `{bounded}` there, or run `mu add {}`",
+                quoted(bounded.as_str())
+            ))
+        }
+        None => error.hint(format!(
+            "write a version there, such as `{}#^1.0.0`, or publish with `--pinned`",
+            reference.with_version(None)
+        )),
+    }
+}
+
+/// What asks for a package as it is used here, and what is compatible with that.
+fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
+    if let Some(sibling) = session.places.member_of(id) {
+        return VersionSpec::parse(&format!("^{}", sibling.version.as_ref()?)).ok();
+    }
+    let lock = session.lockfile().ok().flatten()?;
+    let package = lock.find(id).last()?;
+    let is_release = package.commit.is_none() || package.version != "0.0.0";
+    match &package.commit {
+        Some(commit) if !is_release => VersionSpec::parse(commit).ok(),
+        _ => VersionSpec::parse(&format!("^{}", package.version)).ok(),
+    }
 }
 
 /// Refuses to publish a package that names its base into a hub that the settings say to serve another one: there it would be
@@ -114,7 +181,7 @@ fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let is_own = |id: &PackageId| {
         let dependencies = member.manifest.dependencies.iter();
-        let mut ids = dependencies.map(|dependency| dependency.reference.id(&session.defaults()));
+        let mut ids = dependencies.map(|dependency| id_in(session, member, &dependency.reference));
         ids.any(|direct| direct == *id)
     };
     let overridden = |id: &&PackageId| {
@@ -148,28 +215,28 @@ fn warnings(session: &Session, member: &Member) -> Vec<String> {
     if !missing.is_empty() {
         warnings.push(format!("the manifest of `{}` has no {}", manifest.name, missing.join(", ")));
     }
-    let published = as_others_read(&member.id);
     for dependency in &manifest.dependencies {
         let reference = &dependency.reference;
-        let others = reference.id(&published);
-        let here = reference.id(&session.defaults());
-        if others != here {
-            let base = here.base();
-            warnings.push(format!(
-                "the dependency `{}` leads to `{here}` here, and to `{others}` first for others; \
-                 write `{base}{}` or `{base}{}` to say which",
-                reference.with_version(None),
-                here.name_str(),
-                others.name_str(),
-            ));
+        let here = id_in(session, member, reference);
+        if reference.local().is_none() && here != written_id(session, member, reference) {
+            warnings.push(leads_elsewhere(session, member, reference, &here));
         }
     }
     warnings
 }
 
-/// What the dependencies of a published package leave out: its own base, and its own namespace.
-fn as_others_read(id: &PackageId) -> Defaults {
-    Defaults { base: id.base(), namespace: id.name().namespace() }
+/// What there is to say about a dependency that others will look for under another name than this workspace.
+fn leads_elsewhere(
+    session: &Session,
+    member: &Member,
+    reference: &Reference,
+    here: &PackageId,
+) -> String {
+    format!(
+        "the dependency `{}` leads to `{here}` here, and elsewhere for others; write `{}` to say which is meant",
+        reference.with_version(None),
+        in_full(session, member, here),
+    )
 }
 
 /// Chooses versions of the dependencies as others will have to, without this workspace's own packages,
@@ -183,7 +250,6 @@ pub(super) fn dependencies(
     member: &Member,
     siblings: &Siblings,
 ) -> Result<(), CommandError> {
-    let defaults = as_others_read(&member.id);
     let elsewhere = Session::open(
         session.environment.clone(),
         crate::ops::Options { locked: false, frozen: false, ..session.options.clone() },
@@ -192,10 +258,8 @@ pub(super) fn dependencies(
     )?;
     let mut extra = Vec::new();
     for dependency in &member.manifest.dependencies {
-        let here = dependency.reference.id(&session.defaults());
-        let id = dependency.reference.id(&defaults);
-        let sibling = siblings.get_key_value(&id).or_else(|| siblings.get_key_value(&here));
-        if let Some((id, version)) = sibling {
+        let here = id_in(session, member, &dependency.reference);
+        if let Some((id, version)) = siblings.get_key_value(&here) {
             let spec = dependency.reference.spec();
             let names_versions = !matches!(spec, VersionSpec::Commit(_) | VersionSpec::Tag(_));
             if names_versions && !spec.accepts(version, dependency.prerelease) {
@@ -207,7 +271,19 @@ pub(super) fn dependencies(
             }
             continue;
         }
-        let reference = qualified(&elsewhere, dependency, &defaults)?;
+        let others = as_others_read(&elsewhere, member, &dependency.reference)?;
+        if others != here {
+            let warning = leads_elsewhere(session, member, &dependency.reference, &here);
+            session.events.warning(&warning);
+        }
+        let reference = match dependency.reference.base() {
+            Some(_) => dependency.reference.clone(),
+            None => {
+                let left_out =
+                    Defaults { base: others.base(), namespace: others.name().namespace() };
+                Reference::parse(&dependency.reference.qualified(&left_out))?
+            }
+        };
         extra.push(print_extra(&manifest::Requirement { reference, ..dependency.clone() }));
     }
     if extra.is_empty() {
@@ -230,27 +306,16 @@ pub(super) fn dependencies(
     })
 }
 
-/// A dependency with nothing left out: of a single-segment name, the package beside its dependent if
-/// there is one, else the one without a namespace.
-fn qualified(
-    session: &Session,
-    dependency: &manifest::Requirement,
-    defaults: &Defaults,
-) -> Result<Reference, CommandError> {
-    use crate::index::Universe as _;
-    let reference = &dependency.reference;
-    let beside = Reference::parse(&reference.qualified(defaults))?;
-    if reference.base().is_some()
-        || defaults.namespace.is_none()
-        || reference.name().as_str().contains('/')
-    {
-        return Ok(if reference.base().is_some() { reference.clone() } else { beside });
+/// The package that a dependency means for others, who have none of this workspace's packages.
+fn as_others_read(
+    elsewhere: &Session,
+    member: &Member,
+    reference: &Reference,
+) -> Result<PackageId, CommandError> {
+    match meant(member, reference) {
+        Meant { first, otherwise: Some(otherwise) } if !is_published(elsewhere, &first)? => {
+            Ok(otherwise)
+        }
+        Meant { first, .. } => Ok(first),
     }
-    let id = beside.id(defaults);
-    let is_beside = session.index().releases(&id).is_ok_and(|releases| releases.tried().is_none());
-    if is_beside {
-        return Ok(beside);
-    }
-    let alone = Defaults { base: defaults.base.clone(), namespace: None };
-    Ok(Reference::parse(&reference.qualified(&alone))?)
 }

@@ -15,6 +15,7 @@ use crate::ops::publication::check::{self, Siblings};
 use crate::ops::publication::lines::full_version;
 use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::target::{Target, Upload};
+use crate::ops::requirements::names::id_in;
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
@@ -115,7 +116,7 @@ fn one(
         let message = format!("`{id}` cannot have moved to itself");
         return Err(CommandError::new(Code::Usage, message));
     }
-    for warning in check::manifest(session, member)? {
+    for warning in check::manifest(session, member, request.pinned)? {
         session.events.warning(&warning);
     }
     if let Some(to) = &request.to {
@@ -225,12 +226,7 @@ fn visit(session: &Session, index: usize, seen: &mut BTreeSet<usize>, order: &mu
     }
     let member = &session.workspace.members[index];
     for dependency in &member.manifest.dependencies {
-        let id = session.places.id_of(
-            &dependency.reference,
-            &session.defaults(),
-            &member.folder,
-            &session.workspace,
-        );
+        let id = id_in(session, member, &dependency.reference);
         if let Some(other) = session.workspace.members.iter().position(|other| other.id == id) {
             visit(session, other, seen, order);
         }

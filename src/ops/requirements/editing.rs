@@ -34,8 +34,8 @@ impl Editing {
         index: usize,
         change: impl FnOnce(&mut Editor) -> Result<bool, EditError>,
     ) -> Result<bool, CommandError> {
-        let defaults = session.defaults();
         let member = &mut session.workspace.members[index];
+        let defaults = member.defaults();
         let path: PathBuf = member.manifest_path.clone();
         let known = self.edits.iter().position(|edit| edit.path == path);
         let text = match known {

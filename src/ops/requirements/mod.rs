@@ -2,6 +2,7 @@
 //! was given, in the form that selection and the lock need.
 
 pub mod editing;
+pub(crate) mod names;
 pub(crate) mod pins;
 pub mod requester;
 pub mod supposition;
@@ -13,6 +14,7 @@ use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
+use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
@@ -88,20 +90,21 @@ impl Requirements {
             replaced: replaced_by_own(session),
             ..Self::none(session)
         };
-        let defaults = session.defaults();
         for (index, member) in session.workspace.members.iter().enumerate() {
             let by = Requester::of(member);
             for section in [Section::Dependencies, Section::DevDependencies] {
                 for dependency in section.of(&member.manifest) {
+                    let id = id_in(session, member, &dependency.reference);
                     let line = Some((index, section));
-                    requirements.ask(session, &by, line, dependency, &member.folder, &defaults);
+                    requirements.ask(session, id, &by, line, dependency, &member.folder);
                 }
             }
         }
         for text in requirements.extra.clone() {
             let dependency = parse_extra(&text)?;
             let root = session.lock_folder();
-            requirements.ask(session, &Requester::CommandLine, None, &dependency, &root, &defaults);
+            let id = id_from(session, &dependency.reference, &root);
+            requirements.ask(session, id, &Requester::CommandLine, None, &dependency, &root);
         }
         Ok(requirements)
     }
@@ -148,20 +151,20 @@ impl Requirements {
         dependency: &manifest::Requirement,
     ) {
         let current = &session.environment.current;
-        self.ask(session, by, None, dependency, current, &session.defaults());
+        let id = session.id_of(&dependency.reference);
+        self.ask(session, id, by, None, dependency, current);
     }
 
     fn ask(
         &mut self,
         session: &Session,
+        id: PackageId,
         by: &Requester,
         line: Option<(usize, Section)>,
         dependency: &manifest::Requirement,
         from: &Path,
-        defaults: &Defaults,
     ) {
         let reference = &dependency.reference;
-        let id = session.places.id_of(reference, defaults, from, &session.workspace);
         if reference.local().is_some()
             && let Some(member) = session.workspace.members.iter().find(|member| member.id == id)
         {
@@ -349,10 +352,9 @@ fn replacements(
 fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)> {
     let mut replaced = BTreeMap::new();
     let settings = &session.workspace.settings;
-    let defaults = session.defaults();
     for member in &session.workspace.members {
         for reference in &member.manifest.replaces {
-            let id = reference.id(&defaults);
+            let id = reference.id(&member.defaults());
             let only = settings.allow_replaces.get(&id);
             let may = id != member.id
                 && session.places.member_of(&id).is_none()
@@ -446,20 +448,20 @@ pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
         .collect()
 }
 
+/// The id that a reference outside of manifests means, which is relative to the folder `from`.
+fn id_from(session: &Session, reference: &Reference, from: &Path) -> PackageId {
+    let (places, workspace) = (&session.places, &session.workspace);
+    places.own_name(places.id_of(reference, &session.defaults(), from, workspace))
+}
+
 /// The references of `extra` without those that ask for `id`.
 pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
-    let defaults = session.defaults();
+    let from = session.lock_folder();
     extra
         .iter()
         .filter(|text| {
-            parse_extra(text).map_or(true, |dependency| {
-                session.places.id_of(
-                    &dependency.reference,
-                    &defaults,
-                    &session.lock_folder(),
-                    &session.workspace,
-                ) != *id
-            })
+            parse_extra(text)
+                .map_or(true, |dependency| id_from(session, &dependency.reference, &from) != *id)
         })
         .cloned()
         .collect()

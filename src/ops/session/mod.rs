@@ -16,8 +16,9 @@ pub(crate) mod places;
 mod providers;
 pub(crate) mod source;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use mu_provider::Progress;
 use mu_provider::http::{Http, HttpOptions};
@@ -104,6 +105,8 @@ pub struct Session {
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
     lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
+    /// Packages that were asked for to learn what a name means, and whether there are such.
+    known_names: Mutex<BTreeMap<PackageId, bool>>,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,
 }
@@ -180,6 +183,7 @@ impl Session {
             http: OnceLock::new(),
             index: OnceLock::new(),
             lockfile: Mutex::default(),
+            known_names: Mutex::default(),
             lock: None,
         }
     }
@@ -262,6 +266,11 @@ impl Session {
         Ok(lockfile)
     }
 
+    /// Packages that were asked for to learn what a name means, and whether there are such.
+    pub(crate) fn known_names(&self) -> MutexGuard<'_, BTreeMap<PackageId, bool>> {
+        threads::lock(&self.known_names)
+    }
+
     /// Writes the lock.
     ///
     /// # Errors
@@ -280,7 +289,7 @@ impl Session {
         })
     }
 
-    /// What references without a base mean.
+    /// What references outside of manifests mean without a base.
     pub fn defaults(&self) -> Defaults {
         self.workspace.defaults()
     }

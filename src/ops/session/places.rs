@@ -15,6 +15,8 @@ use crate::workspace::{Majors, Member, Workspace};
 /// A package of the workspace, found by its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalPackage {
+    /// What its manifest calls it.
+    pub id: PackageId,
     /// Its folder.
     pub folder: PathBuf,
     /// Its folder relative to the workspace's root.
@@ -40,6 +42,7 @@ impl Places {
         let leaves = workspace.members.iter().filter_map(leaf).collect();
         let members = workspace.members.iter().map(|member| {
             let package = LocalPackage {
+                id: member.id.clone(),
                 folder: member.folder.clone(),
                 place: member.place.clone(),
                 version: member.manifest.version.clone(),
@@ -87,6 +90,15 @@ impl Places {
             return None;
         }
         self.search.places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))
+    }
+
+    /// The name by which a package of the workspace is known that `id` leads to: the one in its manifest, if that leads to
+    /// the same folder; else `id`, since what is put in the place of a package is that package.
+    pub fn own_name(&self, id: PackageId) -> PackageId {
+        let Some(found) = self.member_of(&id).filter(|found| found.id != id) else { return id };
+        let is_same = |other: &LocalPackage| other.folder == found.folder;
+        let leads_there = self.member_of(&found.id).is_some_and(is_same);
+        if leads_there && found.id.base() == id.base() { found.id.clone() } else { id }
     }
 
     /// The id that a reference written in the folder `from` means.

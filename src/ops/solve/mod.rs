@@ -2,6 +2,7 @@
 
 pub(crate) mod ceiling;
 mod locked_universe;
+pub(crate) mod names;
 pub(crate) mod planning;
 pub(crate) mod record;
 pub(crate) mod replacement_consent;

@@ -11,6 +11,7 @@ use crate::manifest;
 use crate::ops::explain::failure::failed;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::solve::names;
 use crate::ops::solve::resolve::{ask, ask_installed_too, is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -156,7 +157,7 @@ pub(crate) fn in_use(session: &Session, extra: &[String]) -> Result<Arc<Lockfile
     if !rewrites(session, session.strategy()) {
         return Ok(session.lockfile()?.unwrap_or_default());
     }
-    let requirements = Requirements::collect(session, extra.to_vec())?;
+    let requirements = names::collect(session, extra.to_vec())?;
     match resolve(session, &requirements, Update::Nothing) {
         Ok(resolved) => Ok(resolved.lock),
         Err(error) => match session.lockfile()? {

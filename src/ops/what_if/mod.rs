@@ -11,8 +11,8 @@ use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
-use crate::ops::solve::planning;
 use crate::ops::solve::resolve::resolve_from;
+use crate::ops::solve::{names, planning};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::Update;
@@ -73,7 +73,7 @@ fn supposed(
     previous: &Lockfile,
 ) -> Result<Requirements, CommandError> {
     let mut requirements = if request.references.is_empty() {
-        Requirements::collect(session, previous.extra.clone())?
+        names::collect(session, previous.extra.clone())?
     } else {
         Requirements::none(session)
     };

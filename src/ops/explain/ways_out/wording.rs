@@ -9,6 +9,7 @@ use crate::ops::explain::ways_out::command::{Command, narrowing};
 use crate::ops::explain::ways_out::pending::as_before;
 use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
 use crate::ops::explain::ways_out::supposed;
+use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::{MARK, NOTHING};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
@@ -271,9 +272,7 @@ impl Wording<'_> {
         entry: &manifest::Requirement,
         id: &PackageId,
     ) -> bool {
-        let Session { places, workspace, .. } = self.session;
-        let defaults = self.session.defaults();
-        places.id_of(&entry.reference, &defaults, &member.folder, workspace) == *id
+        id_in(self.session, member, &entry.reference) == *id
     }
 
     /// Whether taking a pin back asks for what lets the version in.

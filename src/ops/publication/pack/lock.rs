@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::lock::Lockfile;
-use crate::ops::requirements::Requirements;
+use crate::manifest::edit::Section;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::solve::names;
 use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 use crate::workspace::Member;
@@ -29,24 +30,22 @@ pub(super) fn cut(
     lock: &Lockfile,
     member: &Member,
 ) -> Result<Part, CommandError> {
-    let defaults = session.defaults();
-    let dependencies = member.manifest.dependencies.iter().map(|dependency| {
-        session.places.id_of(&dependency.reference, &defaults, &member.folder, &session.workspace)
-    });
-    let direct: BTreeSet<PackageId> = dependencies.collect();
-    if direct.is_empty() {
+    if member.manifest.dependencies.is_empty() {
         return Ok(Part::Nothing);
     }
     let own = Requester::of(member);
-    let requirements = Requirements::collect(session, Vec::new())?;
+    let requirements = names::collect(session, Vec::new())?;
+    let mut direct = BTreeSet::new();
     for asked in requirements.asked.iter().filter(|asked| asked.by == own) {
         let id = &asked.requirement.id;
         let requested = asked.requested();
         let is_locked = lock.find(id).any(|locked| locked.requested.contains(&requested))
             || lock.replacement(id).is_some_and(|one| one.requested.contains(&requested));
-        if direct.contains(id) && !is_locked {
+        let is_direct = matches!(asked.line, Some((_, Section::Dependencies)));
+        if is_direct && !is_locked {
             return Ok(Part::Lacks(id.clone()));
         }
+        direct.extend(Some(id.clone()).filter(|_| is_direct));
     }
     let mut reached = BTreeSet::new();
     let mut open: Vec<PackageId> = direct.into_iter().collect();

@@ -21,6 +21,7 @@ use self::lock::Part;
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
+use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::pin_of;
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
@@ -226,15 +227,14 @@ fn refuse_secrets(
 /// The text of a member's manifest that asks for exactly what is locked.
 fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, CommandError> {
     let member = &session.workspace.members[index];
-    let defaults = session.defaults();
     let text = crate::fs::read_text(&member.manifest_path)?;
-    let mut editor = Editor::new(&member.manifest_path, text, &defaults);
+    let mut editor = Editor::new(&member.manifest_path, text, &member.defaults());
     for dependency in &member.manifest.dependencies {
         let reference = &dependency.reference;
         if reference.local().is_some() {
             continue;
         }
-        let id = session.places.id_of(reference, &defaults, &member.folder, &session.workspace);
+        let id = id_in(session, member, reference);
         if let Some(replaced) = lock.replacement(&id) {
             let message = format!(
                 "`{id}` was replaced by `{}`: there is no version to pin it to",

@@ -1,0 +1,109 @@
+//! Packages of the workspace that are not where references to them lead, or that are found under another name than their
+//! own: what to say about them, and the way out.
+//!
+//! Packages are found by their place, so that a folder can take the place of any package. Whoever has a package and does not
+//! get it, or gets it for something else, is told.
+
+use std::collections::BTreeSet;
+
+use crate::lock::Lockfile;
+use crate::ops::Session;
+use crate::ops::requirements::Requirements;
+use crate::ops::requirements::names::{in_full, written_id};
+use crate::ops::session::source::relative;
+use crate::reference::PackageId;
+use crate::workspace::{MU_FOLDER, Member, WORKSPACE_FILE};
+
+/// What there is to say about the workspace's packages that `requirements` or `lock` are about.
+pub(crate) fn warnings(
+    session: &Session,
+    requirements: &Requirements,
+    lock: &Lockfile,
+) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    for asked in &requirements.asked {
+        let Some((member, _)) = asked.line.filter(|_| asked.reference.local().is_none()) else {
+            continue;
+        };
+        let member = &session.workspace.members[member];
+        let own = &asked.requirement.id;
+        if *own != written_id(session, member, &asked.reference)
+            && let Some(found) = session.places.member_of(own)
+        {
+            warnings.push(format!(
+                "`{}` asks for `{}`, which leads to the folder `{}`, whose package is `{own}`: write `{}`",
+                member.manifest.name,
+                asked.reference,
+                shown(&found.place),
+                in_full(session, member, own),
+            ));
+        }
+    }
+    let asked = || requirements.asked.iter().map(|asked| &asked.requirement.id);
+    let locked = lock.packages.iter().map(|package| &package.id);
+    let otherwise = asked().chain(locked).filter_map(|id| called_otherwise(session, id));
+    warnings.extend(otherwise.collect::<BTreeSet<String>>());
+    let overrides = &session.workspace.settings.overrides;
+    for member in &session.workspace.members {
+        let id = &member.id;
+        let is_elsewhere = requirements.local(session, id).is_none() && !overrides.contains_key(id);
+        if is_elsewhere && (lock.find(id).next().is_some() || asked().any(|asked| asked == id)) {
+            warnings.push(misplaced(session, member));
+        }
+    }
+    warnings
+}
+
+/// What there is to say about one package that somebody asks for, and that the workspace has, too.
+pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
+    let elsewhere = || {
+        let member = session.workspace.member(id)?;
+        session.places.member_of(id).is_none().then(|| misplaced(session, member))
+    };
+    called_otherwise(session, id).or_else(elsewhere)
+}
+
+/// What there is to say if a folder of the workspace is used for a package that has another name than the one in it.
+fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
+    let found = session.places.member_of(id).filter(|found| found.id != *id)?;
+    let member = session.workspace.member(&found.id)?;
+    let name = &member.manifest.name;
+    if name.base().is_none() && name.name().as_str() == id.name_str() {
+        // Its base was left out, and is that of the place.
+        return None;
+    }
+    Some(format!(
+        "`{}` leads to the folder `{}`, whose package is called `{name}`; if that is not meant, move it to where its \
+         name leads",
+        session.short_name(id),
+        shown(&found.place),
+    ))
+}
+
+/// What to do about a package of the workspace that is not where references to it lead.
+pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
+    let (workspace, id, place) = (&session.workspace, &member.id, &member.place);
+    let [_, right, ..] = session.places.search().places(id);
+    let right = relative(&workspace.root, &right.folder);
+    let parent = id.name_str().strip_suffix(&**place).and_then(|parent| parent.strip_suffix('/'));
+    let otherwise = match parent {
+        Some(parent) if workspace.namespace.is_none() && !place.is_empty() => {
+            format!("say `namespace: {parent}` in `{MU_FOLDER}/{WORKSPACE_FILE}`")
+        }
+        _ => format!(
+            "say `overrides: {{{}: ./{place}}}` in `{MU_FOLDER}/{WORKSPACE_FILE}`",
+            session.short_name(id)
+        ),
+    };
+    format!(
+        "the workspace has `{}` in `{}`, but packages are found by their place, and references to it lead to \
+         `{right}`: move it there, or {otherwise}",
+        session.short_name(id),
+        shown(place),
+    )
+}
+
+/// A folder of the workspace for people.
+fn shown(place: &str) -> &str {
+    if place.is_empty() { "." } else { place }
+}

@@ -1,0 +1,85 @@
+//! What partly qualified names in the workspace's own manifests mean: the missing parts come from the package that declares
+//! them, as everywhere.
+//!
+//! A name of one segment means the declaring package's namespace first, and none if there is no such package. Whether
+//! there is one, the workspace knows, or the lock, or what was asked in this run; nothing here asks a registry.
+
+use crate::lock::Lockfile;
+use crate::ops::Session;
+use crate::ops::requirements::requester::Requester;
+use crate::reference::{Defaults, PackageId, Reference};
+use crate::workspace::Member;
+
+/// What a partly qualified name may mean.
+#[derive(Debug)]
+pub(crate) struct Meant {
+    /// The package that comes first.
+    pub(crate) first: PackageId,
+    /// The one that is meant where that does not exist, if it could be another.
+    pub(crate) otherwise: Option<PackageId>,
+}
+
+/// What `reference`, which names no folder, may mean in the manifest of `member`.
+pub(crate) fn meant(member: &Member, reference: &Reference) -> Meant {
+    let defaults = member.defaults();
+    let first = reference.id(&defaults);
+    let otherwise = reference.id(&Defaults { namespace: None, ..defaults });
+    Meant { otherwise: Some(otherwise).filter(|otherwise| *otherwise != first), first }
+}
+
+/// The id that `reference` means in the manifest of `member`; of a name that nothing is known of, what comes first.
+pub(crate) fn id_in(session: &Session, member: &Member, reference: &Reference) -> PackageId {
+    if reference.local().is_some() {
+        let (places, workspace) = (&session.places, &session.workspace);
+        return places.id_of(reference, &session.defaults(), &member.folder, workspace);
+    }
+    session.places.own_name(written_id(session, member, reference))
+}
+
+/// The id that is written, whatever the package of the workspace that it leads to calls itself.
+pub(crate) fn written_id(session: &Session, member: &Member, reference: &Reference) -> PackageId {
+    let Meant { first, otherwise } = meant(member, reference);
+    match otherwise {
+        Some(otherwise) if is_there(session, member, &first, &otherwise) == Some(false) => {
+            otherwise
+        }
+        _ => first,
+    }
+}
+
+/// Whether there is a package `first`, without which `otherwise` is meant; `None` if that is not known yet.
+pub(crate) fn is_there(
+    session: &Session,
+    member: &Member,
+    first: &PackageId,
+    otherwise: &PackageId,
+) -> Option<bool> {
+    if session.places.member_of(first).is_some() {
+        return Some(true);
+    }
+    if let Some(known) = session.known_names().get(first) {
+        return Some(*known);
+    }
+    // That a lock cannot be read is said by whoever needs it.
+    let lock = session.lockfile().ok().flatten()?;
+    if lock.find(first).next().is_some() || lock.replacement(first).is_some() {
+        return Some(true);
+    }
+    is_asked_by(&lock, otherwise, Requester::of(member).as_str()).then_some(false)
+}
+
+fn is_asked_by(lock: &Lockfile, id: &PackageId, by: &str) -> bool {
+    let locked = lock.find(id).flat_map(|package| &package.requested);
+    let replaced = lock.replacement(id).into_iter().flat_map(|replaced| &replaced.requested);
+    locked.chain(replaced).any(|requested| &*requested.by == by)
+}
+
+/// How the manifest of `member` names a package so that it means nothing else: with the base where that is not the
+/// workspace's, and where a name of one segment would mean the namespace of `member` first.
+pub(crate) fn in_full(session: &Session, member: &Member, id: &PackageId) -> String {
+    let base = session.defaults().base;
+    let is_near = id.base() == base && member.id.base() == base;
+    let is_whole = id.name_str().contains('/') || member.id.name().namespace().is_none();
+    let text = if is_near && is_whole { id.name_str() } else { id.as_str() };
+    text.to_owned()
+}

@@ -1,0 +1,119 @@
+//! Finds out what names of one segment mean in the workspace's own manifests, where the workspace and the lock do not know:
+//! whether the package's own namespace has such a package, its registry says.
+//!
+//! A registry that cannot be reached is an error: it says nothing of what there is.
+
+use std::collections::HashMap;
+
+use crate::index::{Level, Universe as _};
+use crate::manifest::edit::Section;
+use crate::manifest::{ManifestError, error_at_dependency};
+use crate::ops::explain::failure::unavailable;
+use crate::ops::requirements::names::{Meant, is_there, meant};
+use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference};
+use crate::workspace::Member;
+
+/// What the session's manifests ask for, and `extra`, with every name's meaning found out.
+///
+/// # Errors
+///
+/// When a reference in `extra` cannot be read, a package is listed twice, or a registry cannot be asked.
+pub(crate) fn collect(session: &Session, extra: Vec<String>) -> Result<Requirements, CommandError> {
+    find_out(session)?;
+    let requirements = Requirements::collect(session, extra)?;
+    refuse_impossible(session, &requirements)?;
+    Ok(requirements)
+}
+
+/// Refuses manifests that list their own package, or one package twice, by two names for it.
+fn refuse_impossible(session: &Session, requirements: &Requirements) -> Result<(), CommandError> {
+    let mut seen = HashMap::with_capacity(requirements.asked.len());
+    for asked in &requirements.asked {
+        let (Some((member, section)), id) = (asked.line, &asked.requirement.id) else { continue };
+        let by = &session.workspace.members[member];
+        if *id == by.id {
+            let message = format!("`{id}` depends on itself");
+            return Err(at_dependency(by, asked, message).hint("take this line out"));
+        }
+        let is_named = asked.reference.local().is_none();
+        let known = seen.insert((member, section == Section::Dependencies, id), asked);
+        if let Some(first) = known.filter(|first| is_named && first.reference.local().is_none()) {
+            let message = format!("`{id}` is listed twice: here, and as `{}`", first.reference);
+            return Err(at_dependency(by, asked, message).hint("take one of them out"));
+        }
+    }
+    Ok(())
+}
+
+/// An error about a dependency in the manifest of `member`.
+fn at_dependency(member: &Member, asked: &Asked, message: String) -> CommandError {
+    let path = &member.manifest_path;
+    let text = crate::fs::read_text(path).ok();
+    let written = asked.reference.as_str();
+    match text.and_then(|text| error_at_dependency(path, &text, written, &message)) {
+        Some(error) => ManifestError::from(error).into(),
+        None => CommandError::new(Code::Manifest, format!("{}: {message}", path.display())),
+    }
+}
+
+/// Finds out what the names in the workspace's manifests mean. Nothing is asked where the lock is used unchecked.
+fn find_out(session: &Session) -> Result<(), CommandError> {
+    if session.options.frozen {
+        return Ok(());
+    }
+    let mut unknown = Vec::new();
+    for member in &session.workspace.members {
+        let manifest = &member.manifest;
+        for dependency in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
+            if let Some(first) = unknown_in(session, member, &dependency.reference) {
+                unknown.push((first, &dependency.reference, member));
+            }
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    for (first, reference, member) in &unknown {
+        session.index().declare(first, reference, &member.folder);
+    }
+    let ids: Vec<PackageId> = unknown.iter().map(|(first, _, _)| first.clone()).collect();
+    session.index().expect(Level::Releases(&ids));
+    for (first, reference, _) in unknown {
+        is_published(session, &first).map_err(|error| {
+            error.hint(format!(
+                "`{reference}` means `{first}` if there is such a package; write the name in full to say which is meant"
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// What `reference` means first in the manifest of `member`, if nobody knows yet whether there is such a package.
+fn unknown_in(session: &Session, member: &Member, reference: &Reference) -> Option<PackageId> {
+    let is_name = reference.local().is_none() && reference.base().is_none();
+    let Meant { first, otherwise } = is_name.then(|| meant(member, reference))?;
+    is_there(session, member, &first, &otherwise?).is_none().then_some(first)
+}
+
+/// Whether there is a package, in the workspace or at its registry. Of what cannot be asked offline it is supposed, since
+/// what is installed is looked at later.
+///
+/// # Errors
+///
+/// When its registry cannot be asked.
+pub(crate) fn is_published(session: &Session, id: &PackageId) -> Result<bool, CommandError> {
+    if session.places.member_of(id).is_some() {
+        return Ok(true);
+    }
+    let is_there = match session.index().releases(id) {
+        Ok(releases) => releases.tried().is_none(),
+        Err(error) => {
+            let error = unavailable(session, error);
+            if error.code == Code::Offline { true } else { return Err(error) }
+        }
+    };
+    session.known_names().insert(id.clone(), is_there);
+    Ok(is_there)
+}

@@ -1,0 +1,251 @@
+//! What names mean that leave something out: the missing parts come from the package that declares them.
+
+use crate::support::{Nginx, Package, Sandbox};
+
+/// The ids in the lock.
+fn locked(sandbox: &Sandbox) -> Vec<String> {
+    let lock = sandbox.read("Mu.lock");
+    lock.lines().filter_map(|line| line.strip_prefix("- id: ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_short_name_means_the_own_namespace_first() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Mu.yaml", "name: acme/internal/conf\ndependencies: [provider-b, provider-c]\n");
+    sandbox.offer("acme/internal/provider-b 1.0.0:\nprovider-b 2.0.0:\nprovider-c 3.0.0:");
+    sandbox.mu(&["get"]).ok();
+    let expected = ["hub.mu.com/acme/internal/provider-b", "hub.mu.com/provider-c"];
+    assert_eq!(locked(&sandbox), expected);
+    // What others get who depend on the same package is the same.
+    let published = Package::new("acme/internal/conf", "1.0.0").needs("provider-b");
+    sandbox.publish(&[published.needs("provider-c")]);
+    let run = sandbox.mu(&["resolve", "acme/internal/conf", "--json"]).ok();
+    let packages = run.json()["packages"].clone();
+    let ids = packages.as_array().expect("is a list").iter().map(|package| package["id"].clone());
+    assert_eq!(ids.skip(1).collect::<Vec<_>>(), expected);
+    // Later questions need no registry for what the lock knows.
+    std::fs::remove_dir_all(sandbox.path("hub")).expect("was there");
+    std::fs::remove_dir_all(sandbox.path("cache/index")).expect("was there");
+    sandbox.mu(&["get", "--locked", "--offline"]).ok();
+    let status = sandbox.mu(&["status", "--json"]).ok().json();
+    assert_eq!(status["upToDate"], true);
+}
+
+#[test]
+fn the_workspace_is_looked_at_before_the_registry() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 0.1.0\n");
+    sandbox.write("web/Mu.yaml", "name: acme/web\ndependencies: [api, vpc]\n");
+    sandbox.offer("api 7.0.0:\nvpc 1.0.0:");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api", "hub.mu.com/vpc"]);
+}
+
+#[test]
+fn missing_bases_come_from_the_package_that_leaves_them_out() {
+    let sandbox = Sandbox::new();
+    let place = sandbox.path("acme");
+    let acme = crate::support::Hub::new(&place);
+    acme.release("aws/ec2", "1.0.0");
+    acme.release("net/vpc", "1.0.0");
+    sandbox.offer("aws/ec2 9.0.0:");
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("registries:\n  acme.co/: \"file://{}/\"\n", place.display()),
+    );
+    sandbox.write("Mu.yaml", "name: acme.co/net/web\nversion: 0.1.0\ndependencies: [aws/ec2]\n");
+    sandbox.mu(&["add", "vpc"]).ok();
+    assert_eq!(locked(&sandbox), ["acme.co/aws/ec2", "acme.co/net/vpc"]);
+    let manifest = sandbox.read("Mu.yaml");
+    assert!(manifest.contains("acme.co/net/vpc#^1.0.0"), "{manifest}");
+    sandbox.mu(&["add", "hub.mu.com/aws/ec2"]).ok();
+    let manifest = sandbox.read("Mu.yaml");
+    assert!(manifest.contains("hub.mu.com/aws/ec2#^9.0.0"), "{manifest}");
+}
+
+#[test]
+fn what_was_found_is_written_in_full() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.offer("acme/db 1.0.0:\ndb 2.0.0:\naws 3.0.0:\nnet/vpc 4.0.0:");
+    for (given, written) in
+        [("db", "acme/db#^1.0.0"), ("aws#^3", "hub.mu.com/aws#^3"), ("net/vpc", "net/vpc#^4.0.0")]
+    {
+        sandbox.mu(&["add", given]).ok();
+        let manifest = sandbox.read("Mu.yaml");
+        assert!(manifest.contains(&format!("- {written}\n")), "{manifest}");
+    }
+    // The same package again, by any name for it, is the same entry.
+    sandbox.mu(&["add", "aws#^3.0.0", "hub.mu.com/acme/db"]).ok();
+    let manifest = sandbox.read("Mu.yaml");
+    assert!(manifest.contains("- hub.mu.com/aws#^3.0.0\n"), "{manifest}");
+    assert_eq!(manifest.matches("db#").count(), 1, "{manifest}");
+    // What a manifest says in short keeps its form.
+    sandbox.asks_for(&["db#^1", "aws#^3"]);
+    sandbox.mu(&["add", "db#~1.0", "aws#~3.0"]).ok();
+    let manifest = sandbox.read("Mu.yaml");
+    assert!(manifest.contains("- db#~1.0\n  - aws#~3.0\n"), "{manifest}");
+    sandbox.mu(&["remove", "aws"]).ok();
+    assert_eq!(locked(&sandbox), ["hub.mu.com/acme/db"]);
+}
+
+#[test]
+fn a_registry_that_cannot_be_asked_says_nothing_of_what_there_is() {
+    let sandbox = Sandbox::with_dependencies(&["db"]);
+    sandbox.write("db/Mu.yaml", "name: db\nversion: 1.0.0\n");
+    sandbox.hub_is_at("http://127.0.0.1:1/");
+    sandbox.mu(&["get", "--offline", "--json"]).fails_with("offline");
+    let closed = Nginx::serve(&sandbox.path("hub"), "location / { return 403; }");
+    sandbox.hub_is_at(&closed.url(""));
+    let error = sandbox.mu(&["get", "--json"]).error();
+    assert!(error["help"].to_string().contains("`db` means `hub.mu.com/acme/db`"), "{error}");
+    assert!(!sandbox.has("work/Mu.lock"));
+}
+
+#[test]
+fn a_name_that_is_there_costs_no_request_more() {
+    let sandbox = Sandbox::with_dependencies(&["db", "aws"]);
+    sandbox.offer("acme/db 1.0.0:\naws 1.0.0:");
+    let server = Nginx::serve(&sandbox.path("hub"), "");
+    sandbox.hub_is_at(&server.url("/"));
+    sandbox.mu(&["get"]).ok();
+    let log = server.log();
+    let asked = log.iter().filter(|line| line.contains(" /index/")).count();
+    // `acme/db`, `acme/aws`, and `aws`, but not `db`.
+    assert_eq!(asked, 3, "{log:?}");
+}
+
+#[test]
+fn one_package_by_two_names_is_listed_twice() {
+    let sandbox = Sandbox::with_dependencies(&["aws", "hub.mu.com/aws"]);
+    sandbox.offer("aws 1.0.0:");
+    let error = sandbox.mu(&["get", "--json"]).fails_with("manifest");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains("`hub.mu.com/aws` is listed twice: here, and as `aws`"), "{message}");
+    assert!(message.contains("Mu.yaml:5:5"), "{message}");
+    sandbox.asks_for(&[]);
+    let error = sandbox.mu(&["add", "aws#^1", "hub.mu.com/aws#^2", "--json"]).fails_with("usage");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains("names `hub.mu.com/aws` twice"), "{message}");
+    assert!(!sandbox.read("Mu.yaml").contains("aws"));
+}
+
+#[test]
+fn a_package_cannot_depend_on_itself() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.write("web/Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    for spelling in ["../web", ".", "acme/web", "web", "hub.mu.com/acme/web#^1"] {
+        let error = sandbox.mu_in("work/web", &["add", spelling, "--json"]).fails_with("usage");
+        assert_eq!(error["message"], "`acme/web` cannot depend on itself");
+    }
+    for spelling in ["../web", "acme/web", "web"] {
+        let manifest = format!("name: acme/web\nversion: 1.0.0\ndependencies: [{spelling}]\n");
+        sandbox.write("web/Mu.yaml", &manifest);
+        let error = sandbox.mu(&["get", "--json"]).fails_with("manifest");
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains("`hub.mu.com/acme/web` depends on itself"), "{message}");
+    }
+}
+
+#[test]
+fn a_folder_whose_package_has_another_name_is_that_package() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 0.1.0\n");
+    sandbox.write("web/Mu.yaml", "name: web\nversion: 0.1.0\n");
+    let told = "`api` leads to the folder `api`, whose package is `acme/api`";
+    sandbox.mu_in("work/web", &["add", "api"]).ok().says(&[told]);
+    assert!(sandbox.read("web/Mu.yaml").ends_with("  - acme/api#^0.1.0\n"));
+    sandbox.write("db/Mu.yaml", "name: acme/db\ndependencies: [acme/api]\n");
+    sandbox.write("web/Mu.yaml", "name: web\ndependencies: [api]\n");
+    let told = "`web` asks for `api`, which leads to the folder `api`, whose package is \
+                `hub.mu.com/acme/api`: write `acme/api`";
+    sandbox.mu(&["get"]).ok().says(&[told]);
+    sandbox.mu(&["status"]).ok().says(&[told, "up to date"]);
+    assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api"]);
+    sandbox.mu(&["which", "api"]).ok().says(&["whose package is called `acme/api`"]);
+    sandbox.mu(&["why", "acme/api"]).ok().says(&["web", "acme/db"]);
+    // A folder that takes the place of another package is that package, and this is said, too.
+    sandbox.write("aws/ec2/Mu.yaml", "name: me/ec2\nversion: 1.0.0\n");
+    sandbox.write("web/Mu.yaml", "name: web\ndependencies: [aws/ec2]\n");
+    let told = "`aws/ec2` leads to the folder `aws/ec2`, whose package is called `me/ec2`";
+    for command in ["get", "status"] {
+        sandbox.mu(&[command]).ok().says(&[told]);
+    }
+    sandbox.mu(&["which", "aws/ec2"]).ok().says(&[told]);
+    assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api", "hub.mu.com/aws/ec2"]);
+}
+
+#[test]
+fn a_package_that_no_reference_leads_to_is_told_with_the_way_out() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.offer("net/vpc 1.0.0:");
+    sandbox.write("wrong/vpc/Mu.yaml", "name: net/vpc\nversion: 9.0.0\n");
+    sandbox.mu(&["get"]).ok().does_not_say(&["net/vpc"]);
+    let way_out = "`overrides: {net/vpc: ./wrong/vpc}` in `.mu/workspace.yaml`";
+    let told = [
+        "the workspace has `net/vpc` in `wrong/vpc`",
+        "lead to `net/vpc`: move it there, or",
+        way_out,
+    ];
+    sandbox.mu(&["add", "net/vpc"]).ok().says(&told);
+    sandbox.mu(&["get"]).ok().says(&told);
+    sandbox.mu(&["status"]).ok().says(&told);
+    sandbox.mu(&["which", "net/vpc"]).ok().says(&told);
+    assert!(sandbox.read("Mu.lock").contains("version: 1.0.0"));
+    // The way out leads out.
+    sandbox.write(".mu/workspace.yaml", "overrides: {net/vpc: ./wrong/vpc}\n");
+    sandbox.mu(&["get"]).ok().does_not_say(&["the workspace has"]);
+    assert!(sandbox.read("Mu.lock").contains("version: 9.0.0"));
+}
+
+#[test]
+fn a_sibling_is_asked_for_from_its_version_on() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.write("db/Mu.yaml", "name: acme/db\nversion: 0.3.1\n");
+    sandbox.write("log/Mu.yaml", "name: acme/log\n");
+    sandbox.write("web/Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    sandbox.mu_in("work/web", &["add", "db", "acme/log"]).ok();
+    let written = "dependencies:\n  - acme/db#^0.3.1\n  - acme/log\n";
+    assert!(sandbox.read("web/Mu.yaml").ends_with(written));
+    // By its folder, too, if its name leads there.
+    sandbox.write("web/Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    sandbox.mu_in("work/web", &["add", "../db"]).ok();
+    assert!(sandbox.read("web/Mu.yaml").ends_with("  - acme/db#^0.3.1\n"));
+}
+
+#[test]
+fn what_is_published_says_which_versions_fit() {
+    let sandbox = Sandbox::new();
+    sandbox.offer("aws/ec2 1.1.0:");
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.write("db/Mu.yaml", "name: acme/db\nversion: 0.3.1\n");
+    for (dependency, line) in [
+        ("acme/db", "write `acme/db#^0.3.1` there"),
+        ("db#latest", "write `db#^0.3.1` there"),
+        ("aws/ec2", "write `aws/ec2#^1.1.0` there"),
+        ("aws/ec2#tip", "write `aws/ec2#^1.1.0` there"),
+    ] {
+        let manifest = format!("name: acme/web\nversion: 1.0.0\ndependencies:\n  - {dependency}\n");
+        sandbox.write("web/Mu.yaml", &manifest);
+        sandbox.mu(&["get"]).ok();
+        for package in ["web", "--all"] {
+            let error = sandbox.mu(&["publish", package, "--json"]).fails_with("manifest");
+            assert!(error["help"].to_string().contains(line), "{error}");
+            let message = error["message"].as_str().expect("is text");
+            assert!(message.contains("web/Mu.yaml:4:5"), "{message}");
+        }
+    }
+    // The hint leads out.
+    sandbox
+        .write("web/Mu.yaml", "name: acme/web\nversion: 1.0.0\ndependencies: [acme/db, aws/ec2]\n");
+    sandbox.mu_in("work/web", &["add", "acme/db#^0.3.1", "aws/ec2#^1.1.0"]).ok();
+    sandbox.mu(&["publish", "--all"]).ok();
+    let line = std::fs::read_to_string(sandbox.hub().index("acme/web")).expect("is published");
+    assert!(line.contains("\"acme/db#^0.3.1\"") && line.contains("\"aws/ec2#^1.1.0\""), "{line}");
+    // Pins say it, too.
+    sandbox.write("web/Mu.yaml", "name: acme/web\nversion: 1.1.0\ndependencies: [aws/ec2]\n");
+    sandbox.mu(&["publish", "web", "--pinned"]).ok();
+}
