@@ -33,7 +33,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mu_provider::Release;
+use mu_provider::{Release, SafeUrl};
 
 use crate::fs::FileError;
 use crate::index::releases::{Details, Position, Releases};
@@ -118,6 +118,12 @@ impl Index {
     /// without one, each with what the ids of its packages begin with.
     pub fn registries(&self) -> Vec<(String, Result<Route, RouteError>)> {
         self.shared.run.routes.registries(&self.shared.run.options.defaults.base)
+    }
+
+    /// Where the settings lead a package, if that is known without asking.
+    pub fn known_route(&self, id: &PackageId) -> Option<Route> {
+        let known = |provider: &str, root: &SafeUrl| self.shared.is_cached(provider, root);
+        self.shared.run.routes.known(id, &known)
     }
 
     /// Where a package is, whether or not it has versions.

@@ -21,6 +21,8 @@ pub struct Registry {
     pub provider: Option<String>,
     /// Where it is, with a slash at the end; where the prefix says if none was given.
     pub url: Option<SafeUrl>,
+    /// Whether that is written as a folder relative to the file's workspace.
+    pub is_relative: bool,
     /// Whether plain http to another machine is allowed.
     pub insecure: bool,
     /// Whether tags such as `v1` and `1.28` count as versions.
@@ -72,18 +74,22 @@ pub(super) fn read(
         prefix: key.parse(prefix)?,
         provider: None,
         url: None,
+        is_relative: false,
         insecure: false,
         lenient: false,
         defined_in: value.document().path().to_owned(),
     };
-    let place = |text: Text<'_>| text.parse(|text| place(text, folder));
+    let mut place = |text: Text<'_>| {
+        registry.is_relative = text.as_str().starts_with('.');
+        text.parse(|text| place(text, folder))
+    };
     if !value.is_table() {
-        registry.url = Some(place(value.text()?)?);
-        return Ok(registry);
+        let url = place(value.text()?)?;
+        return Ok(Registry { url: Some(url), ..registry });
     }
     let table = value.table(RegistryTable::KEYS)?;
+    registry.url = table.text("url")?.map(&mut place).transpose()?;
     registry.provider = table.text("provider")?.map(|text| text.parse(provider)).transpose()?;
-    registry.url = table.text("url")?.map(place).transpose()?;
     registry.insecure = table.flag("insecure")?;
     registry.lenient = table.choice("versions")? == Some(Versions::Lenient);
     Ok(registry)

@@ -44,6 +44,7 @@ mod minimal;
 mod mirror;
 mod mirror_example;
 mod missing;
+mod moved_registry;
 mod names;
 mod pack;
 mod packs;

@@ -1,7 +1,8 @@
 //! Which provider serves a package, and where it really is.
 //!
-//! In this order: an explicit scheme (`git+https://`, `ssh://`, `oci://`, a folder), the registries of
-//! the settings, well-known Git hosts, then asking: for a hub at the base, and for a Git repository.
+//! In this order: a folder, the place of Git repositories in the registries of the settings, an explicit scheme
+//! (`git+https://`, `ssh://`, `oci://`), all other registries, well-known Git hosts, then asking: for a hub at the base,
+//! and for a Git repository.
 //! What a base turned out to be is asked once a run.
 
 mod base;
@@ -198,6 +199,7 @@ impl Routes {
         }
         let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
         if let Some(protocol) = &hint.protocol
+            && !self.has_repositories_elsewhere(id, protocol)?
             && let Some(route) = self.explicit(id, protocol, &hint, &path)?
         {
             return Ok(Some(route));

@@ -3,7 +3,7 @@
 use mu_provider::SafeUrl;
 
 use super::{GIT_HOSTS, Route, RouteError, Routes, parse};
-use crate::reference::{Base, PackageId};
+use crate::reference::{Base, PackageId, Protocol};
 use crate::workspace::Registry;
 
 impl Routes {
@@ -22,6 +22,28 @@ impl Routes {
         let is_repository = self.providers.get(provider)?.is_repository();
         let path = if is_repository { path.get(skipped..).unwrap_or(rest) } else { rest };
         self.below(registry, provider, root, path).map(Some)
+    }
+
+    /// Whether the settings say where the repositories really are that a reference reaches by `protocol`.
+    pub(super) fn has_repositories_elsewhere(
+        &self,
+        id: &PackageId,
+        protocol: &Protocol,
+    ) -> Result<bool, RouteError> {
+        let is_git = matches!(
+            protocol,
+            Protocol::GitHttps
+                | Protocol::GitHttp
+                | Protocol::GitSsh
+                | Protocol::Ssh
+                | Protocol::Git
+        );
+        let registry = self.registry(id).map(|(registry, _)| registry);
+        let Some(registry) = registry.filter(|registry| is_git && registry.url.is_some()) else {
+            return Ok(false);
+        };
+        let (provider, _) = self.place(registry)?;
+        Ok(self.providers.get(provider)?.is_repository())
     }
 
     /// Which provider serves a registry of the settings, and where it is.

@@ -4,7 +4,7 @@
 //! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::fs;
 use crate::lock::Lockfile;
@@ -48,7 +48,7 @@ pub fn install(
         let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
         return Ok(Outcome { dry_run, edited, ..outcome });
     }
-    let (counts, installed) = make_packs(session, &mut resolved)?;
+    let (counts, installed) = make_packs(session, requirements, &mut resolved)?;
     if session.options.locked && !resolved.is_unchanged() {
         return Err(CommandError::new(
             Code::LockOutdated,
@@ -57,6 +57,7 @@ pub fn install(
         .hint("run `mu get` without --locked, and commit Mu.lock"));
     }
     if !resolved.is_unchanged() {
+        say_where(session, Arc::make_mut(&mut resolved.lock));
         session.write_lockfile(&resolved.lock)?;
     }
     let mut edited = Vec::new();
@@ -84,6 +85,15 @@ pub fn install(
     Ok(outcome)
 }
 
+/// Makes a lock that is written anyway say where its packages come from now.
+fn say_where(session: &Session, lock: &mut Lockfile) {
+    for package in &mut lock.packages {
+        if let Some(source) = fetch::source_now(session, package) {
+            package.source = source;
+        }
+    }
+}
+
 /// The edits that change their file.
 fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
     let mut changed = Vec::new();
@@ -98,6 +108,7 @@ fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
 /// Fetches and installs what `resolved` names; returns also how many packs were made.
 fn make_packs(
     session: &Session,
+    requirements: &Requirements,
     resolved: &mut Resolved,
 ) -> Result<(Fetched, usize), CommandError> {
     let packs = session.packs();
@@ -124,6 +135,7 @@ fn make_packs(
             return Ok((Fetched { fetched: 0, reused }, 0));
         }
     }
+    requirements.declare(session);
     let events = &session.events;
     let _store = session.use_store()?;
     let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));

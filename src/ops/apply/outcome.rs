@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::lock::{LockedPackage, Lockfile, Requested, Source};
 use crate::ops::requirements::Requirements;
 use crate::reference::PackageId;
 use crate::select::Lowered;
@@ -175,6 +175,13 @@ fn take<'lock>(packages: &mut &'lock [LockedPackage], id: &PackageId) -> &'lock 
 fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
     left.version == right.version
         && left.commit == right.commit
-        && left.source == right.source
+        && is_same_kind(&left.source, &right.source)
         && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
+}
+
+/// Whether two packages come from the same kind of place. Which registry or repository that is does not matter, for the
+/// content is what was locked.
+fn is_same_kind(left: &Source, right: &Source) -> bool {
+    let is_own = |source: &Source| source.is_workspace() || source.is_folder();
+    left == right || !is_own(left) && !is_own(right)
 }

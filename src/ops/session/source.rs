@@ -1,33 +1,68 @@
 //! Where a package comes from, as the lock writes it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mu_provider::SafeUrl;
 
 use crate::index::Route;
 use crate::lock::Source;
-use crate::ops::Session;
+use crate::manifest::Manifest;
+use crate::ops::{Scope, Session};
+use crate::reference::Reference;
 
 /// Where what comes from `route` comes from, as the lock says it.
 pub(crate) fn source_of(session: &Session, route: &Route) -> Source {
     let provider = route.provider.name();
-    Source::new(provider, place_of(&session.lock_folder(), provider, &route.location.root))
+    Source::new(provider, place_of(session, provider, &route.location.root))
 }
 
-/// Where a registry or repository is, for the lock: what is in the workspace itself is written relative to
-/// it, so that the lock holds in every checkout; folders that are packages always are.
-fn place_of(from: &Path, provider: &str, root: &SafeUrl) -> String {
+/// Where a registry, a repository or a folder is, for the lock: a folder is written relative to the workspace, so that the
+/// lock holds in every checkout, unless the settings or a manifest name it by its absolute path.
+fn place_of(session: &Session, provider: &str, root: &SafeUrl) -> String {
+    let from = &session.lock_folder();
     let Ok(folder) = root.as_url().to_file_path() else {
         return root.to_string();
     };
     if provider == Source::FOLDER {
+        if is_written_in_full(session, &folder) {
+            return folder.components().collect::<PathBuf>().display().to_string();
+        }
         return relative(from, &folder);
     }
-    if !folder.starts_with(from) {
+    if !folder.starts_with(from) && !is_in_relative_registry(session, &folder) {
         return root.to_string();
     }
     let slash = if root.as_url().path().ends_with('/') { "/" } else { "" };
-    format!("./{}{slash}", relative(from, &folder))
+    match relative(from, &folder) {
+        here if here == "." => "./".to_owned(),
+        above if above.starts_with("..") => format!("{above}{slash}"),
+        inside => format!("./{inside}{slash}"),
+    }
+}
+
+/// Whether a registry that the settings of the workspace name by a relative path holds `folder`. Global packs stay where
+/// they are on this machine, whatever happens to the workspace around.
+fn is_in_relative_registry(session: &Session, folder: &Path) -> bool {
+    let registries = &session.workspace.settings.registries;
+    session.scope == Scope::Workspace
+        && registries.iter().filter(|registry| registry.is_relative).any(|registry| {
+            let url = registry.url.as_ref().and_then(|url| url.as_url().to_file_path().ok());
+            url.is_some_and(|path| folder.starts_with(path))
+        })
+}
+
+/// Whether an override or a manifest names a folder by its absolute path.
+fn is_written_in_full(session: &Session, folder: &Path) -> bool {
+    let workspace = &session.workspace;
+    let overrides = workspace.settings.overrides.values();
+    let own = workspace.members.iter().flat_map(|member| {
+        let Manifest { dependencies, dev_dependencies, .. } = &member.manifest;
+        dependencies.iter().chain(dev_dependencies).map(|dependency| &dependency.reference)
+    });
+    overrides.chain(own).filter_map(Reference::local).any(|path| {
+        let path = Path::new(path);
+        path.is_absolute() && crate::env::absolute(path, Path::new("")) == folder
+    })
 }
 
 /// `folder` as seen from `from`, with `/` between names.

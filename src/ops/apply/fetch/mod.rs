@@ -16,7 +16,8 @@ use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
-use crate::ops::apply::fetch::route::{Roots, release_of, route_of};
+pub(crate) use crate::ops::apply::fetch::route::source_now;
+use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 use crate::ops::apply::identity::{Content, check, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::CallProgress;
@@ -195,7 +196,7 @@ impl<'run> Fetching<'run> {
             manifest: None,
         });
         let contents: Vec<Content<'_>> = contents.collect();
-        check_all(session, &contents, &|package| route_of(session, package, &self.roots))
+        check_all(session, &contents, &|package| Ok(way_of(session, package, &self.roots)?.route))
     }
 
     /// The number of the package that is fetched next, if one is left.
@@ -238,9 +239,9 @@ impl<'run> Fetching<'run> {
             return Ok(known.clone());
         }
         let package = &self.resolved.lock.packages[index];
-        let route = Arc::new(route_of(self.session, package, &self.roots)?);
-        let origin = (route, Arc::new(release_of(package)));
-        Ok(self.origins[number].get_or_init(|| origin).clone())
+        let way = way_of(self.session, package, &self.roots)?;
+        let release = release_of(self.session, package, &way)?;
+        Ok(self.origins[number].get_or_init(|| (Arc::new(way.route), release)).clone())
     }
 
     /// Brings one package into the store; also says whether its content was on this machine.
@@ -296,9 +297,35 @@ impl<'run> Fetching<'run> {
                 Err(content_differs(package, [&expected, &actual], said_by, &place))
             }
             Err(error) => {
-                Err(CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
+                let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
+                Err(self.explain_move(index, error))
             }
         }
+    }
+
+    /// Says with `error` that the settings lead elsewhere than when the package was locked, if so.
+    fn explain_move(&self, index: usize, error: CommandError) -> CommandError {
+        let package = &self.resolved.lock.packages[index];
+        let is_locked = !self.resolved.releases.contains_key(&index);
+        let way = way_of(self.session, package, &self.roots).ok();
+        let Some(way) = way.filter(|way| way.is_moved && is_locked) else { return error };
+        let LockedPackage { id, version, source, .. } = package;
+        let place = way.route.location.root.to_string();
+        let registry = self.session.index().registry(id);
+        let by = registry.map_or_else(
+            || format!("no registry in the settings covers it, so its id leads to `{place}`"),
+            |(registry, _)| {
+                let file = registry.defined_in.display();
+                format!("`{}` in `{file}` leads there now", registry.prefix)
+            },
+        );
+        let name = self.session.short_name(id);
+        error
+            .hint(format!("Mu.lock has it from `{source}`; {by}"))
+            .hint(format!(
+                "`mu mirror '{name}#{version}' --to PLACE` copies it there from a hub that has it"
+            ))
+            .hint(format!("`mu update {name}` chooses among the versions that are there"))
     }
 }
 
@@ -328,7 +355,7 @@ pub(crate) fn check_stored(
         return Ok(());
     }
     let content = Content { package, line: None, folder: &stored.folder, manifest: None };
-    check(session, &content, &|| route_of(session, package, &Roots::default()))
+    check(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
 }
 
 /// What a package calls itself, as the store notes it; `None` if it has no name or no version, or cannot be read.

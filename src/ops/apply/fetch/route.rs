@@ -1,15 +1,21 @@
-//! Where a lock's entry comes from: its provider, its place there, and what the lock knows of its release.
+//! Where a locked package comes from: from wherever the settings lead its id now.
+//!
+//! The lock says what a package is, by version and digest, and the settings say where it is. What the lock says of the place
+//! counts only where the settings lead to that very place: then it saves asking for what was found out before.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use mu_provider::{Location, Release, SafeUrl};
+use url::Url;
 
 use crate::index::Route;
-use crate::lock::LockedPackage;
+use crate::lock::{LockedPackage, Source};
+use crate::ops::explain::failure::unavailable;
+use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 use mu_provider::threads::lock;
 
 /// The roots of registries and repositories, by their text in the lock, each read once.
@@ -17,101 +23,236 @@ use mu_provider::threads::lock;
 pub(super) struct Roots(Mutex<HashMap<String, SafeUrl>>);
 
 impl Roots {
-    /// The root that `text` names.
-    fn find(&self, text: &str) -> Result<SafeUrl, url::ParseError> {
+    /// The root that `text` names: a URL, or a path as seen from `folder`.
+    fn find(&self, text: &str, folder: &Path) -> Option<SafeUrl> {
         let mut roots = lock(&self.0);
         if let Some(root) = roots.get(text) {
-            return Ok(root.clone());
+            return Some(root.clone());
         }
-        let root = SafeUrl::parse(text)?;
+        let root = read_root(text, folder)?;
         roots.insert(text.to_owned(), root.clone());
-        Ok(root)
+        Some(root)
     }
 }
 
-/// The provider and place that a lock's entry names.
-pub(super) fn route_of(
+fn read_root(text: &str, folder: &Path) -> Option<SafeUrl> {
+    if text.contains("://") {
+        return SafeUrl::parse(text).ok();
+    }
+    let path = crate::env::absolute(folder, text.as_ref());
+    let url = if text.ends_with('/') {
+        Url::from_directory_path(path)
+    } else {
+        Url::from_file_path(path)
+    };
+    Some(url.ok()?.into())
+}
+
+/// Where a locked package comes from.
+#[derive(Debug)]
+pub(super) struct Way {
+    /// Its provider and place.
+    pub(super) route: Route,
+    /// Whether that is another place than the one in the lock.
+    pub(super) is_moved: bool,
+}
+
+/// Where the settings lead a locked package now.
+pub(super) fn way_of(
     session: &Session,
     package: &LockedPackage,
     roots: &Roots,
-) -> Result<Route, CommandError> {
-    let provider = session
-        .index()
-        .providers()
-        .get(&package.source.provider)
-        .map_err(|error| CommandError::from_error(Code::NotFound, error))?;
-    let damaged = || {
-        CommandError::new(
-            Code::Workspace,
-            format!("the source `{}` of `{}` in Mu.lock is no place", package.source, package.id),
-        )
+) -> Result<Way, CommandError> {
+    if package.source.is_folder() {
+        return Ok(Way { route: folder_route(session, package)?, is_moved: false });
+    }
+    let index = session.index();
+    let id = meant(session, &package.id);
+    let known = index.known_route(&id);
+    if let Some(route) = in_lock(session, package, &id, known.as_ref(), roots)? {
+        return Ok(Way { route, is_moved: false });
+    }
+    let route = match known {
+        Some(route) => route,
+        None => Route::clone(&*index.route(&id).map_err(|error| unavailable(session, error))?),
+    };
+    Ok(Way { route, is_moved: true })
+}
+
+/// What is used for `id`: another package, if an override says so.
+fn meant(session: &Session, id: &PackageId) -> PackageId {
+    let workspace = &session.workspace;
+    let Some(reference) = workspace.settings.overrides.get(id) else { return id.clone() };
+    let (root, defaults) = (&workspace.root, session.defaults());
+    let instead = session.places.id_of(reference, &defaults, root, workspace);
+    session.index().declare(&instead, reference, root);
+    instead
+}
+
+/// The route to the place that the lock names, if `known`, to where the settings lead `id`, leads there.
+fn in_lock(
+    session: &Session,
+    package: &LockedPackage,
+    id: &PackageId,
+    known: Option<&Route>,
+    roots: &Roots,
+) -> Result<Option<Route>, CommandError> {
+    let index = session.index();
+    let provider = match (known, index.providers().get(&package.source.provider)) {
+        (_, Ok(provider)) => provider,
+        (Some(_), Err(_)) => return Ok(None),
+        (None, Err(error)) => return Err(CommandError::from_error(Code::NotFound, error)),
+    };
+    let Some(root) = roots.find(&package.source.place, &session.lock_folder()) else {
+        return Ok(None);
     };
     let is_repository = provider.is_repository();
-    let registry = session.index().registry(&package.id);
-    let mut location = if package.source.is_folder() {
-        let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
-        if !may_be_folder(session, &package.id, &folder) {
-            let message = format!(
-                "Mu.lock takes `{}` from the folder `{}`, and no override in the settings does",
-                package.id,
-                folder.display()
-            );
-            return Err(CommandError::new(Code::Integrity, message)
-                .hint("run `mu get` without --frozen, which mends Mu.lock, or restore it"));
+    let folder = package.folder.as_deref().unwrap_or_default();
+    let there = if is_repository { spelled(&root, folder) } else { spelled(&root, "") };
+    // What no registry covers is where its id says, however a reference reached it.
+    let is_there = match known.filter(|_| index.registry(id).is_some()) {
+        Some(route) if route.provider.name() != provider.name() => false,
+        Some(Route { location, .. }) if is_repository => {
+            let inside = location.folder.as_deref().unwrap_or(&location.path);
+            spelled(&location.root, inside) == there
         }
-        let root = url::Url::from_directory_path(folder).map_err(|()| damaged())?;
-        Location::new(root.into(), "")
-    } else {
-        let root = match package.source.place.strip_prefix("./") {
-            Some(inside) => {
-                let path = session.lock_folder().join(inside);
-                let is_folder = inside.ends_with('/');
-                let url = if is_folder {
-                    url::Url::from_directory_path(path)
-                } else {
-                    url::Url::from_file_path(path)
-                };
-                SafeUrl::from(url.map_err(|()| damaged())?)
-            }
-            None => roots.find(&package.source.place).map_err(|_| damaged())?,
-        };
-        // A registry of the settings may serve only what is below a prefix of the id.
-        let path = registry.map_or_else(|| package.id.name_str(), |(_, rest)| rest);
-        Location::new(root, if is_repository { "" } else { path })
+        Some(Route { location, .. }) => spelled(&location.root, "") == there,
+        None if is_repository => there == marks_dropped(id.as_str()),
+        None => there == id.base().host_port(),
     };
-    if is_repository {
-        location.folder = Some(package.folder.clone().unwrap_or_default());
+    if !is_there {
+        return Ok(None);
     }
+    // A registry of the settings may serve only what is below a prefix of the id.
+    let path = known.map_or_else(|| id.name_str(), |route| &route.location.path);
+    let mut location = Location::new(root, if is_repository { "" } else { path });
+    if is_repository {
+        location.folder = Some(folder.to_owned());
+    }
+    let registry = index.registry(id);
     location.insecure =
         session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
+    Ok(Some(Route { provider, location }))
+}
+
+/// The host and the path of what is at `path` below `root`, however it is reached and however its repository is marked.
+fn spelled(root: &SafeUrl, path: &str) -> String {
+    let url = root.as_url();
+    let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("localhost");
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    marks_dropped(&format!("{host}{port}/{}/{path}", url.path()))
+}
+
+/// A path without `.git` at the end of its segments, and without empty ones.
+fn marks_dropped(path: &str) -> String {
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    let plain = segments.map(|segment| segment.strip_suffix(".git").unwrap_or(segment));
+    plain.collect::<Vec<_>>().join("/")
+}
+
+/// The route to a package that is a folder outside of the workspace.
+fn folder_route(session: &Session, package: &LockedPackage) -> Result<Route, CommandError> {
+    let provider = session.index().providers().get(&package.source.provider);
+    let provider = provider.map_err(|error| CommandError::from_error(Code::NotFound, error))?;
+    let locked = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
+    let Some(folder) = folder_meant(session, &package.id, &locked) else {
+        let message = format!(
+            "Mu.lock takes `{}` from the folder `{}`, and no override in the settings does",
+            package.id,
+            locked.display()
+        );
+        return Err(CommandError::new(Code::Integrity, message)
+            .hint("run `mu get` without --frozen, which corrects Mu.lock, or restore it"));
+    };
+    let root = Url::from_directory_path(folder).map_err(|()| {
+        let text = format!(
+            "the source `{}` of `{}` in Mu.lock is not a folder",
+            package.source, package.id
+        );
+        CommandError::new(Code::Workspace, text)
+    })?;
+    let mut location = Location::new(root.into(), "");
+    location.insecure = session.options.allow_insecure;
     Ok(Route { provider, location })
 }
 
-/// Whether a folder outside of the workspace may be used for `id`: one that is called by its path, or that the settings put
-/// in the place of the package. A lock alone, which anybody may have changed, is not enough.
-fn may_be_folder(session: &Session, id: &PackageId, folder: &Path) -> bool {
+/// The folder outside of the workspace that is used for `id`: one that is called by its path, or that the settings put in
+/// the place of the package. A lock alone, which anybody may have changed, is not enough.
+fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<PathBuf> {
+    if *id == PackageId::local(locked) {
+        return Some(locked.to_owned());
+    }
     let root = &session.workspace.root;
-    let is_it = |path: &str| crate::env::absolute(root, path.as_ref()) == folder;
-    let overridden = session.workspace.settings.overrides.get(id);
-    let is_registered = || {
-        let (registry, _) = session.index().registry(id)?;
-        let url = registry.url.as_ref().filter(|_| registry.provider.as_deref() == Some("path"))?;
-        Some(folder.starts_with(url.as_url().to_file_path().ok()?))
-    };
-    *id == PackageId::local(folder)
-        || overridden.and_then(|reference| reference.local()).is_some_and(is_it)
-        || is_registered() == Some(true)
+    if let Some(reference) = session.workspace.settings.overrides.get(id) {
+        return reference.local().map(|path| crate::env::absolute(root, path.as_ref()));
+    }
+    let (registry, rest) = session.index().registry(id)?;
+    let url = registry.url.as_ref().filter(|_| registry.provider.as_deref() == Some("path"))?;
+    Some(url.as_url().to_file_path().ok()?.join(rest))
 }
 
-/// What a lock's entry knows of its release.
-pub(super) fn release_of(package: &LockedPackage) -> Release {
-    Release {
+/// What is known of a locked package's release; `way` leads to it.
+///
+/// # Errors
+///
+/// When only its registry knows its commit, and cannot be asked.
+pub(super) fn release_of(
+    session: &Session,
+    package: &LockedPackage,
+    way: &Way,
+) -> Result<Arc<Release>, CommandError> {
+    let release = Release {
         version: package.version.clone(),
         app_version: package.app_version.clone(),
-        archive: package.archive.map(|digest| digest.to_string()),
         digest: package.digest.map(|digest| digest.to_string()),
-        urls: package.url.clone().into_iter().collect(),
         commit: package.commit.clone(),
         ..Release::default()
+    };
+    if !way.is_moved {
+        return Ok(Arc::new(Release {
+            archive: package.archive.map(|digest| digest.to_string()),
+            urls: package.url.clone().into_iter().collect(),
+            ..release
+        }));
     }
+    // Another place has its own archive of the same content.
+    if package.commit.is_some() || !way.route.provider.is_repository() {
+        return Ok(Arc::new(release));
+    }
+    let id = meant(session, &package.id);
+    let version = package.parsed_version();
+    let found = session.index().published(&id).and_then(|releases| {
+        let at = version.as_ref().and_then(|version: &Version| releases.position(version));
+        at.map(|at| session.index().release(&id, crate::index::Candidate::Release(at))).transpose()
+    });
+    let found = found.map_err(|error| unavailable(session, error))?;
+    Ok(found.map_or_else(|| Arc::new(release), |(_, listed)| listed))
+}
+
+/// What the lock should say of where a package comes from: where the settings lead it now, if that is known without asking.
+pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<Source> {
+    if package.source.is_workspace() {
+        return None;
+    }
+    if package.source.is_folder() {
+        return Some(source_of(session, &folder_route(session, package).ok()?));
+    }
+    let id = meant(session, &package.id);
+    let known = session.index().known_route(&id);
+    let route = in_lock(session, package, &id, known.as_ref(), &Roots::default()).ok()?;
+    let mut route = match (route, known) {
+        (Some(route), _) => route,
+        (None, Some(known)) => known,
+        (None, None) => return None,
+    };
+    if route.provider.is_repository() && route.location.folder.is_none() {
+        // Where the repository ends is known once something came out of it.
+        let commits = [package.commit.clone()?];
+        let found = route.provider.recall(&route.location, &commits, &mu_provider::Silent)?;
+        if found.location.folder.as_deref() != Some(package.folder.as_deref().unwrap_or_default()) {
+            return None;
+        }
+        route.location = found.location;
+    }
+    Some(source_of(session, &route))
 }
