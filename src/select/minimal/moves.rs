@@ -8,7 +8,7 @@ use pubgrub::VersionSet;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::minimal::build::{Addition, BuildList, By, Pick, lowest};
+use crate::select::minimal::build::{Addition, BuildList, By, Pick, is_higher, lowest};
 use crate::select::minimal::change::{Idle, finish};
 use crate::select::minimal::requirements::compatible;
 use crate::select::minimal::select::without_lock;
@@ -140,7 +140,6 @@ fn commanded(place: Place, position: Position) -> Addition {
 fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
     let mut list = providers::complete(&mut world, &[])?;
-    let had_providers = !providers::providing(&mut world, &list)?.is_empty();
     let change = loop {
         let count = list.chosen.len();
         let Some(newest) = newest(&mut world, &list)? else { break None };
@@ -157,10 +156,9 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
         }
     };
     let change = change.map_or_else(|| raise(universe, request, None), Ok)?;
-    // Who was there only as a provider may be asked for since, and who provides something now may have other bounds.
-    let mut chosen = change.selection.packages.iter();
-    let has_providers = chosen.any(|chosen| !chosen.requires.is_empty());
-    Ok(Change { may_go_on: change.may_go_on || had_providers || has_providers, ..change })
+    // Now that others have moved, another provider may do, and what the one so far stood in the way of.
+    let has_providers = world.packages.capabilities.is_any_required();
+    Ok(Change { may_go_on: change.may_go_on || has_providers, ..change })
 }
 
 /// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound, until
@@ -199,7 +197,11 @@ fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
     ids
 }
 
-/// A build list with the newest version of a line above `current` whose needs break no bound; what is `wanted` has it then.
+/// A build list with the newest version of a line above `current` whose needs break no bound, and nothing lower than before;
+/// what is `wanted` has it then.
+///
+/// A provider that is only listed gives way to another one, but never to a lower version of itself: the next run would
+/// raise that again.
 fn higher(
     world: &mut World<'_>,
     list: &BuildList,
@@ -212,12 +214,21 @@ fn higher(
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
     for position in newer.iter().rev() {
         wanted.push(commanded(line.place, position));
-        if let Some(tried) = providers::completed(world, wanted)? {
+        if let Some(tried) = providers::completed(world, wanted)?
+            && !lowers(world, list, &tried)
+        {
             return Ok(Some(tried));
         }
         wanted.pop();
     }
     Ok(None)
+}
+
+/// Whether something is lower in one build list than before.
+fn lowers(world: &World<'_>, before: &BuildList, after: &BuildList) -> bool {
+    let (before, after) = (before.positions(), after.positions());
+    let mut both = before.iter().filter_map(|(line, &old)| Some((line, old, *after.get(line)?)));
+    both.any(|(line, old, new)| is_higher(world.package(line.place), old, new))
 }
 
 /// What the roots and the chosen versions accept of a line.

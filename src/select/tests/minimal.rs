@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::format::Scenario;
 use super::moved;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::index::releases::{Details, Entry};
@@ -341,4 +342,49 @@ fn a_conflict_that_was_there_before_lowers_nothing() {
     let to = requirement("c#1.0.0");
     let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     assert_eq!(short(&change.expect("is mended by that").selection), "B0 C0 D1");
+}
+
+/// Updates everything, twice; the second time must change nothing.
+#[track_caller]
+fn updates_once(world: &str, expected: &str) {
+    let scenario: Scenario = serde_yaml::from_str(world).expect("is a scenario");
+    let (memory, request) = scenario.world();
+    let change = moved(&memory, &request, Move::Everything).expect("holds together");
+    assert_eq!(short(&change.selection), expected);
+    let updated = change.rewritten(&request);
+    let again = moved(&memory, &updated, Move::Everything).expect("holds together");
+    assert_eq!(short(&again.selection), expected, "the second time");
+}
+
+#[test]
+fn an_update_lowers_no_provider_to_raise_what_that_needs() {
+    // c 1.1.0 would need d as a provider, which brings e; e provides what a does; without a, c would not be there.
+    let world = "
+        case: a provider that is only listed
+        packages:
+          a: {1.0.0: {provides: [disk]}, 1.1.0: {needs: [c#^1], provides: [disk], requires: [net]}}
+          c: {1.0.0: {provides: [net]}, 1.1.0: []}
+          d: {1.0.0: {needs: [e#>=1.1], provides: [net]}, 1.1.0: {provides: [net]}}
+          e: {1.0.0: [], 1.1.0: {provides: [disk]}}
+        capabilities: {net: [d], disk: [a]}
+        own: {requires: {disk: [shop]}}
+        roots: {shop: []}
+        indirect: {shop: [a#>=1.0.0]}";
+    updates_once(world, "A1 C0");
+}
+
+#[test]
+fn an_update_goes_on_where_a_provider_was_held_by_a_superseded_version() {
+    // Only b 1.0.0 needs e, which provides what a does; once b 1.1.0 is asked for, e may go and a may rise.
+    let world = "
+        case: a provider that nothing needs any more
+        packages:
+          a: {1.0.0: {provides: [disk]}, 1.1.0: {needs: [c#^1], provides: [disk], requires: [net]}}
+          b: {1.0.0: [e#>=1.1], 1.1.0: []}
+          c: {1.0.0: {provides: [net]}, 1.1.0: []}
+          e: {1.0.0: [], 1.1.0: {provides: [disk]}, 1.2.0: {provides: [net]}}
+        own: {requires: {net: [shop]}}
+        roots: {shop: [a#>=1.0.0, b#>=1.0.0]}
+        indirect: {shop: [e#>=1.2.0]}";
+    updates_once(world, "A1 B1 C0");
 }

@@ -13,9 +13,23 @@ mod stopped;
 mod ways_out;
 mod world;
 
+use proptest::prelude::ProptestConfig;
+
 use crate::select::{Change, Failure, Minimal, Move, Request, Strategy as _};
 
 /// What the minimal strategy makes of a move.
 fn moved(memory: &world::Memory, request: &Request, to: Move<'_>) -> Result<Change, Failure> {
     Ok(Minimal.plan(memory, request, to)?.expect("its state is the requirements"))
+}
+
+/// So many random cases; as many times more as `PROPTEST_CASES` is more than proptest's own 256. What fails is not kept in a
+/// file: it becomes a scenario.
+fn many(cases: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let cases = (u64::from(cases) * u64::from(default.cases) / 256).max(1);
+    ProptestConfig {
+        cases: cases.try_into().expect("is a number of cases that ends"),
+        failure_persistence: None,
+        ..default
+    }
 }

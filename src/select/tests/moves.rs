@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::moved;
 use super::random::{Case, NAMES, VERSIONS, case, least, unbounded};
 use super::random_virtual;
 use super::world::{Memory, id, requirement, version};
+use super::{many, moved};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Change, Failure, Minimal, Move, Request, Root, Selection, Strategy as _};
 
@@ -110,7 +110,7 @@ fn is_conflict(failure: &Failure) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(many(2_000))]
 
     #[test]
     fn what_is_written_leads_to_what_was_chosen(case in case(), of in 0..5_usize, at in 0..4_usize) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::many;
 use super::world::{Memory, id, requirement, version};
 use crate::index::Requirement;
 use crate::reference::{PackageId, Version};
@@ -215,7 +216,7 @@ fn raises(better: &Choice, than: &Choice, direct: &BTreeSet<PackageId>) -> bool 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(many(1_000))]
 
     #[test]
     fn an_answer_is_found_exactly_when_there_is_one_and_no_better_one_exists(case in case()) {

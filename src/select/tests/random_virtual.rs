@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::many;
 use super::ways_out::lead_out;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::index::Requirement;
@@ -257,7 +258,7 @@ fn choice(selection: &Selection) -> Choice {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(many(1_000))]
 
     #[test]
     fn highest_finds_an_answer_exactly_when_there_is_one(case in case()) {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::many;
 use super::random::{self, Case};
 use super::world::{Memory, id, requirement};
 use crate::reference::VersionSpec;
@@ -150,7 +151,7 @@ fn named(conflict: &Conflict, request: &Request) -> Vec<Vec<Root>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(many(1_000))]
 
     #[test]
     fn every_way_out_leads_out((case, request) in question()) {
