@@ -18,7 +18,7 @@ version asks for its newest version or later.
 
 Examples:
   mu get
-  mu get aws/ec2#^1.0.6
+  mu get 'aws/ec2#^1.0.6'
   mu get --global https://hub.mu.com/aws/ec2
   mu get 'https://git.acme.co/infra.git/modules/vpc#v1.2.0'
   mu get ../shared/logging")]

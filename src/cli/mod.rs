@@ -87,8 +87,8 @@ Environment:
 
 Examples:
   mu init acme/web                     start a package in this folder
-  mu add aws/ec2#^1.0                  add a dependency, and install it
-  mu add https://github.com/acme/logs.git#v2.1.0
+  mu add 'aws/ec2#^1.0'                add a dependency, and install it
+  mu add 'https://github.com/acme/logs.git#v2.1.0'
   mu get                               install what Mu.yaml and Mu.lock ask for
   mu which aws/ec2                     show where a reference leads
 

@@ -24,8 +24,8 @@ REFs replace what the workspace asks for; --with and --without add to it and tak
 
 Examples:
   mu resolve
-  mu resolve aws/ec2#^1 aws/vpc
-  mu resolve --with aws/ec2#^2 --explain
+  mu resolve 'aws/ec2#^1' aws/vpc
+  mu resolve --with 'aws/ec2#^2' --explain
   mu resolve --compare
   mu what-if --without hub.mu.com/aws/vpc")]
 pub(crate) struct Arguments {

@@ -16,8 +16,8 @@ A tag names at most one version of a package; if it named another one, it moves.
 version: acme/web#beta.
 
 Examples:
-  mu tag acme/web#1.2.0 beta
-  mu tag acme/web#1.2.0 beta --undo")]
+  mu tag 'acme/web#1.2.0' beta
+  mu tag 'acme/web#1.2.0' beta --undo")]
 pub(crate) struct Arguments {
     /// The package and its version
     reference: String,

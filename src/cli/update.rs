@@ -20,7 +20,7 @@ or drops whatever needs a newer version, and says why; it raises nothing.
 Examples:
   mu update
   mu update aws/ec2
-  mu update aws/ec2#1.1.0              to this version, up or down")]
+  mu update 'aws/ec2#1.1.0'            to this version, up or down")]
 pub(crate) struct Arguments {
     /// The packages to move, and to which version
     #[arg(value_name = "PKG[#VERSION]")]

@@ -33,7 +33,7 @@ more than that version goes to its next lower version that does not, or is dropp
 reason.
 
 Examples:
-  mu downgrade aws/ec2#1.0.6")]
+  mu downgrade 'aws/ec2#1.0.6'")]
 pub(crate) struct DowngradeArguments {
     /// The packages to move, and to which version
     #[arg(value_name = "PKG#VERSION", required = true)]

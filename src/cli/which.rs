@@ -18,7 +18,7 @@ and $MUROOT/lib/packs (twice). A package in the workspace always wins; elsewhere
 
 Examples:
   mu which aws/ec2
-  mu which aws/ec2#^1.0 --all
+  mu which 'aws/ec2#^1.0' --all
   cd \"$(mu which aws/ec2)\"")]
 pub(crate) struct Arguments {
     /// The reference

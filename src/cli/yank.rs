@@ -14,8 +14,8 @@ use crate::report::printable;
 A yanked version is no longer chosen, but stays in use where a lock names it. Nothing is deleted.
 
 Examples:
-  mu yank acme/web#1.2.0 --reason 'loses data'
-  mu yank acme/web#1.2.0 --undo")]
+  mu yank 'acme/web#1.2.0' --reason 'loses data'
+  mu yank 'acme/web#1.2.0' --undo")]
 pub(crate) struct Arguments {
     /// The package and its version
     reference: String,

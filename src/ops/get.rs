@@ -30,9 +30,9 @@ pub struct GetRequest {
     pub update: bool,
     /// Whether nothing is written.
     pub dry_run: bool,
-    /// Only versions in this channel.
+    /// Only versions in this channel; an empty text takes the channel away that a manifest names.
     pub channel: Option<String>,
-    /// Only versions of this app version.
+    /// Only versions of this app version; an empty text takes the one away that a manifest names.
     pub app_version: Option<String>,
     /// Whether prereleases will do.
     pub prereleases: bool,
@@ -45,6 +45,19 @@ pub struct Save {
     pub package: Option<String>,
     /// Whether they are dependencies of development only.
     pub dev: bool,
+}
+
+impl GetRequest {
+    /// Whether it says more than versions.
+    fn is_narrowing(&self) -> bool {
+        self.channel.is_some() || self.app_version.is_some() || self.prereleases
+    }
+}
+
+impl Save {
+    fn section(&self) -> Section {
+        if self.dev { Section::DevDependencies } else { Section::Dependencies }
+    }
 }
 
 /// Installs.
@@ -92,8 +105,8 @@ fn get_noting(
             (Some(folder), None) => seen_from(session, &reference, folder, &session.lock_folder())?,
         };
         dependencies.push(manifest::Requirement {
-            channel: request.channel.clone(),
-            app_version: request.app_version.clone(),
+            channel: request.channel.clone().filter(|channel| !channel.is_empty()),
+            app_version: request.app_version.clone().filter(|version| !version.is_empty()),
             prerelease: request.prereleases,
             ..manifest::Requirement::new(reference)
         });
@@ -123,6 +136,22 @@ fn get_noting(
     }
     let by = target.map(|target| Requester::of(&session.workspace.members[target]));
     let by = by.unwrap_or(Requester::CommandLine);
+    let mut plan = Plan::default();
+    if let Some((save, member)) = request.save.as_ref().zip(target)
+        && request.is_narrowing()
+    {
+        let list = (member, save.section());
+        let narrowing = [request.channel.as_ref(), request.app_version.as_ref()];
+        let mut left = Vec::new();
+        for dependency in dependencies {
+            let editing = &mut plan.editing;
+            let listed = plan::narrow(session, editing, list, &dependency, narrowing)?;
+            if listed != Some(true) || dependency.reference.version().is_some() {
+                left.push(dependency);
+            }
+        }
+        dependencies = left;
+    }
     let requirements = names::collect(session, extra.clone())?;
     let (mut ready, mut open) = (Vec::new(), Vec::new());
     for mut dependency in dependencies {
@@ -145,11 +174,10 @@ fn get_noting(
             None => open.push(dependency),
         }
     }
-    let mut plan = Plan::default();
     match request.save.as_ref().zip(target) {
         None => extra.extend(ready.iter().chain(&open).map(print_extra)),
         Some((save, member)) => {
-            let section = if save.dev { Section::DevDependencies } else { Section::Dependencies };
+            let section = save.section();
             for dependency in ready {
                 plan::add(session, &mut plan.editing, member, section, dependency)?;
             }

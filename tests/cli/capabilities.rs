@@ -127,7 +127,7 @@ fn of_two_providers_one_can_be_done_without() {
         sandbox.hub().publish(&Package::new("net/calico", "2.0.0"));
         sandbox
     };
-    insta::assert_snapshot!(told(newer, &["get"]).shown(), @r"
+    insta::assert_snapshot!(told(newer, &["get"]).shown(), @"
     $ mu get
     error: no versions fit together
       acme/shop requires net/calico ^1
@@ -136,7 +136,7 @@ fn of_two_providers_one_can_be_done_without() {
       net/cilium 1.0.0 provides net.mu.com/v1/Network
       only one package at a time can provide net.mu.com/v1/Network
 
-    hint: ask for net/calico ^2.0.0 instead of ^1: `mu add net/calico#^2.0.0`
+    hint: ask for net/calico ^2.0.0 instead of ^1: `mu add 'net/calico#^2.0.0'`
     hint: do without net/calico: `mu remove net/calico`
     hint: do without net/cilium: `mu remove net/cilium`
     [exit 1]
@@ -263,14 +263,14 @@ fn what_nothing_provides_is_told_with_who_would() {
         hub.release("acme/vpc", "2.0.0");
         sandbox
     };
-    insta::assert_snapshot!(told(unlisted, &["get"]).shown(), @r"
+    insta::assert_snapshot!(told(unlisted, &["get"]).shown(), @"
     $ mu get
     error: no versions fit together
       acme/shop requires acme/api
       acme/api 1.0.0 requires the capability net.mu.com/v1/Network
       net/calico is not listed as a provider, and counts only where it is asked for
 
-    hint: ask for net/calico ^1.0.0: `mu add net/calico#^1.0.0`
+    hint: ask for net/calico ^1.0.0: `mu add 'net/calico#^1.0.0'`
     hint: do without acme/api: `mu remove acme/api`
     [exit 1]
     ");

@@ -151,7 +151,7 @@ fn no_solution() {
       acme/web requires aws/vpc ^2
       no version of aws/vpc is both ^1 and ^2
 
-    hint: ask for aws/vpc ^1.0.0 instead of ^2: `mu add aws/vpc#^1.0.0`
+    hint: ask for aws/vpc ^1.0.0 instead of ^2: `mu add 'aws/vpc#^1.0.0'`
     [exit 1]
     ");
 }

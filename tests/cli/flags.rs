@@ -148,7 +148,7 @@ fn a_version_of_unknown_age_is_too_young() {
         aws/ec2 has 1.0.0 to 1.2.0 (3 versions); nearest: 1.2.0
 
     hint: let versions in however young they are: `mu get --exclude-newer 0`
-    hint: ask for aws/ec2 ^1.2.0 instead of ^1.3: `mu add aws/ec2#^1.2.0`
+    hint: ask for aws/ec2 ^1.2.0 instead of ^1.3: `mu add 'aws/ec2#^1.2.0'`
     [exit 1]
     ");
     sandbox.mu(&["get", "--exclude-newer", "0"]).ok();

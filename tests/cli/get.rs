@@ -229,7 +229,7 @@ fn hints_about_global_packs_are_commands_for_them() {
     sandbox.mu(&["list", "-g"]).ok().says(&["every workspace", "`mu get --global REF`"]);
     sandbox.mu(&["get", "-g"]).fails().says(&["every workspace", "`mu get --global REF`"]);
     let run = sandbox.mu(&["get", "-g", "aws/ec2#^2"]).fails();
-    run.says(&["`mu get --global aws/ec2#^1.0.0`"]);
+    run.says(&["`mu get --global 'aws/ec2#^1.0.0'`"]);
 }
 
 #[test]

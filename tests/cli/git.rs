@@ -366,6 +366,6 @@ fn versions_for_another_mu_or_runtime_are_no_candidates() {
         "group/later 1.3.0 needs the manifest format mu/v2",
         "group/later 1.2.0 and 1.4.0 need mu >=99",
         "group/later has 1.0.0 and 1.1.0",
-        &format!("`mu get {later}#^1.1.0`"),
+        &format!("`mu get '{later}#^1.1.0'`"),
     ]);
 }

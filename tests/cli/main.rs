@@ -21,6 +21,7 @@ mod git_dates;
 mod git_ssh;
 mod git_stopped;
 mod help;
+mod hints;
 mod hostile;
 mod hostile_checkout;
 mod hostile_hub;

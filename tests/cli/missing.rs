@@ -73,7 +73,7 @@ fn the_nearest_versions_are_told() {
         aws/vpc has 1.0.0 to 2.3.0 (5 versions); nearest: 1.4.0 and 1.9.3
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/vpc 1.9.3 instead of 1.7.0: `mu add aws/vpc#1.9.3`
+    hint: ask for aws/vpc 1.9.3 instead of 1.7.0: `mu add 'aws/vpc#1.9.3'`
     [exit 1]
     ");
     let details = &far.mu(&["get", "--json"]).fails_with("not-found")["details"];
@@ -86,7 +86,7 @@ fn the_nearest_versions_are_told() {
         aws/vpc has 1.0.0 to 2.3.0 (5 versions); nearest: 2.3.0
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add aws/vpc#^2.3.0`
+    hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add 'aws/vpc#^2.3.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(sandbox(&["aws/vpc#nightly"]).mu(&["get"]).fails().shown(), @"
@@ -118,7 +118,7 @@ fn what_a_package_asks_for_and_is_not_there_is_told_with_its_way() {
         looked at file://[DIR]/hub/hub.json
         looked at file://[DIR]/hub/index/aws/db.jsonl
 
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add aws/app#^0.9.0`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
 }

@@ -202,7 +202,7 @@ fn a_version_that_needs_a_folder_of_its_author_is_passed_over() {
         aws/app 1.2.0 cannot be used: it depends on the folder `/srv/lib`, which is on its author's machine
         aws/app has 1.1.0
 
-    hint: ask for aws/app ^1.1.0 instead of ^1.2: `mu add aws/app#^1.1.0`
+    hint: ask for aws/app ^1.1.0 instead of ^1.2: `mu add 'aws/app#^1.1.0'`
     [exit 1]
     ");
     let minimal = sandbox.mu(&["get", "--resolution", "minimal"]).fails();

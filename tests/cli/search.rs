@@ -122,7 +122,7 @@ fn what_is_nowhere_lists_every_place() {
       6. [DIR]/home/.mu/packs/aws/ec2: miss
       7. [DIR]/runtime/lib/packs/hub.mu.com/aws/ec2: miss
       8. [DIR]/runtime/lib/packs/aws/ec2: miss
-    hint: `mu get aws/ec2#^1` asks registries for it
+    hint: `mu get 'aws/ec2#^1'` asks registries for it
     [exit 1]
     ");
     let all = sandbox.mu(&["which", "--all", "aws/ec2#^1"]).fails();
@@ -138,7 +138,7 @@ fn what_is_nowhere_lists_every_place() {
     8  [DIR]/runtime/lib/packs/aws/ec2  miss
     error: there is no package `hub.mu.com/aws/ec2#^1` in the workspace or among the packs
 
-    hint: `mu get aws/ec2#^1` asks registries for it
+    hint: `mu get 'aws/ec2#^1'` asks registries for it
     [exit 1]
     ");
     sandbox.mu(&["which", "--all", "aws/ec2", "--json"]).fails().says(&["\"not-found\""]);

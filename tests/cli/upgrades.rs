@@ -67,8 +67,8 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
         ops/kafka 1.2.0 cannot follow 1.0.0, only 1.1.0; the step 1.1.0 is yanked: loses data
         ops/kafka has 1.0.0 to 1.0.3 (3 versions); nearest: 1.0.3
 
-    hint: ask for ops/kafka ^1.0.0 instead of ^1.2: `mu add ops/kafka#^1.0.0`
-    hint: install ops/kafka anew instead of upgrading it: `mu remove ops/kafka && mu add ops/kafka#^1.2`
+    hint: ask for ops/kafka ^1.0.0 instead of ^1.2: `mu add 'ops/kafka#^1.0.0'`
+    hint: install ops/kafka anew instead of upgrading it: `mu remove ops/kafka && mu add 'ops/kafka#^1.2'`
     [exit 1]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "ops/kafka"]).ok().shown(), @"

@@ -1,15 +1,18 @@
 //! Conflicts, and the ways out that are told: each is pasted into a shell, and leads out.
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::{Value, json};
 
 use crate::support::{Package, Run, Sandbox};
 
-/// Runs a command that fails, and takes each way out, in a sandbox of its own.
+/// Runs a command that fails, and takes each way out, in a sandbox of its own; what is installed then stays so.
 #[track_caller]
 pub(crate) fn told(make: impl Fn() -> Sandbox, arguments: &[&str]) -> Run {
+    told_in(&shells()[..1], make, arguments)
+}
+
+/// The same, in these shells.
+#[track_caller]
+pub(crate) fn told_in(shells: &[&str], make: impl Fn() -> Sandbox, arguments: &[&str]) -> Run {
     let sandbox = make();
     let run = sandbox.mu(arguments).fails();
     let mut with_json = arguments.to_vec();
@@ -20,15 +23,27 @@ pub(crate) fn told(make: impl Fn() -> Sandbox, arguments: &[&str]) -> Run {
     for way in &ways {
         let text = way["text"].as_str().expect("is text");
         assert!(run.shown().contains(text), "{text}");
-        take(&make(), way);
+        for shell in shells {
+            take(&make(), shell, way, arguments);
+        }
     }
     assert!(run.shown().lines().count() < 24, "it fits a screen");
     run
 }
 
-/// Pastes the commands of a way out into a shell, or makes the edit that it names; everything must fit then.
+/// The shells that commands are pasted into; zsh where it is installed.
+pub(crate) fn shells() -> &'static [&'static str] {
+    let path = std::env::var_os("PATH").expect("is set");
+    if std::env::split_paths(&path).any(|folder| folder.join("zsh").is_file()) {
+        &["bash", "zsh"]
+    } else {
+        &["bash"]
+    }
+}
+
+/// Pastes the commands of a way out into a shell, or makes the edit that it names; everything must fit then, and stay so.
 #[track_caller]
-fn take(sandbox: &Sandbox, way: &Value) {
+fn take(sandbox: &Sandbox, shell: &str, way: &Value, failed: &[&str]) {
     let commands = way["commands"].as_array().expect("is a list");
     let commands: Vec<&str> = commands.iter().map(|one| one.as_str().expect("is text")).collect();
     if commands.is_empty() {
@@ -41,14 +56,13 @@ fn take(sandbox: &Sandbox, way: &Value) {
             edit(sandbox, step);
         }
     }
-    let programs = Path::new(env!("CARGO_BIN_EXE_mu")).parent().expect("is in a folder");
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("is set"));
-    let mut command = Command::new("sh");
-    let prepared = sandbox.command(&[]);
-    let variables = prepared.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    command.args(["-c", &commands.join(" && ")]).env_clear().envs(variables);
-    command.env("PATH", path).current_dir(sandbox.path("work"));
-    sandbox.run(&commands, command).ok();
+    sandbox.shell(shell, &commands.join(" && ")).ok();
+    // A question changes nothing, and a strategy that one command is given does not stay.
+    let is_question = failed.contains(&"resolve");
+    let is_strategy = ["highest", "minimal"].iter().any(|kind| way["kind"] == **kind);
+    if !is_question && !is_strategy && !failed.contains(&"--resolution") {
+        sandbox.mu(&["get"]).ok();
+    }
 }
 
 /// Makes the edit of the settings that a way out tells.
@@ -98,8 +112,8 @@ fn requirements_to_relax_come_newer_first() {
       acme/web requires aws/vpc ~1.4
       no version of aws/vpc is both ^2 and ~1.4
 
-    hint: ask for aws/vpc ~2.3.0 instead of ~1.4: `mu add aws/vpc#~2.3.0`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add aws/app#^0.9.0`
+    hint: ask for aws/vpc ~2.3.0 instead of ~1.4: `mu add 'aws/vpc#~2.3.0'`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
     let sandbox = conflicting(&["aws/app#^1", "aws/vpc#^1"]);
@@ -108,8 +122,8 @@ fn requirements_to_relax_come_newer_first() {
         details["waysOut"][0],
         json!({
             "kind": "require",
-            "text": "ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0`",
-            "commands": ["mu add aws/vpc#^2.3.0"],
+            "text": "ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0'`",
+            "commands": ["mu add 'aws/vpc#^2.3.0'"],
             "changes": [{
                 "by": "acme/web",
                 "id": "hub.mu.com/aws/vpc",
@@ -160,8 +174,8 @@ fn the_package_and_the_section_are_named() {
       acme/site requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add -p acme/site --dev aws/vpc#^2.3.0`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add -p acme/api aws/app#^0.9.0`
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add -p acme/site --dev 'aws/vpc#^2.3.0'`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add -p acme/api 'aws/app#^0.9.0'`
     [exit 1]
     ");
 }
@@ -182,7 +196,7 @@ fn versions_that_rules_took_out_are_let_in() {
         aws/vpc has 1.0.0 and 1.4.0
 
     hint: take `aws/vpc#^2` out of `exclude` in `.mu/workspace.yaml`
-    hint: ask for aws/vpc ^1.4.0 instead of ^2: `mu add aws/vpc#^1.4.0`
+    hint: ask for aws/vpc ^1.4.0 instead of ^2: `mu add 'aws/vpc#^1.4.0'`
     [exit 1]
     ");
     let young = || {
@@ -233,8 +247,8 @@ fn versions_that_rules_took_out_are_let_in() {
         aws/vpc has 1.0.0 to 3.0.0-rc.1 (5 versions); nearest: 3.0.0-rc.1
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/vpc ^3 with prereleases instead of ^3: `mu add aws/vpc#^3 --pre`
-    hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add aws/vpc#^2.3.0`
+    hint: ask for aws/vpc ^3 with prereleases instead of ^3: `mu add 'aws/vpc#^3' --pre`
+    hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add 'aws/vpc#^2.3.0'`
     [exit 1]
     ");
     let channel = || {
@@ -257,8 +271,8 @@ fn versions_that_rules_took_out_are_let_in() {
         ops/kafka has 3.0.0 and 3.1.0
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add ops/kafka#~3.1 --channel fast`
-    hint: ask for ops/kafka ~3.0.0 in channel stable instead of ~3.1 in channel stable: `mu add ops/kafka#~3.0.0 --channel stable`
+    hint: ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.1' --channel fast`
+    hint: ask for ops/kafka ~3.0.0 in channel stable instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.0.0' --channel stable`
     [exit 1]
     ");
 }
@@ -328,7 +342,7 @@ fn several_requirements_are_relaxed_together() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1, and aws/net ^2.0.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/net#^2.0.0`
+    hint: ask for aws/vpc ^2.3.0 instead of ^1, and aws/net ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/net#^2.0.0'`
     [exit 1]
     ");
 }
@@ -344,8 +358,8 @@ fn what_a_command_asks_for_is_relaxed_too() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 && mu get aws/app#^1`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu get aws/app#^0.9.0`
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' && mu get 'aws/app#^1'`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu get 'aws/app#^0.9.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["update", "aws/vpc#2.0.0"]).shown(), @"
@@ -355,7 +369,7 @@ fn what_a_command_asks_for_is_relaxed_too() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both 2.0.0 and ^1
 
-    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 && mu update aws/vpc#2.0.0`
+    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu update 'aws/vpc#2.0.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["add", "aws/app#^1"]).shown(), @"
@@ -366,8 +380,8 @@ fn what_a_command_asks_for_is_relaxed_too() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/app#^1`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add aws/app#^0.9.0`
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["add", "aws/app#^2"]).shown(), @"
@@ -378,7 +392,7 @@ fn what_a_command_asks_for_is_relaxed_too() {
         aws/app has 0.9.0 and 1.0.0
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/app ^0.9.0 instead of ^2: `mu add aws/app#^0.9.0`
+    hint: ask for aws/app ^0.9.0 instead of ^2: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
 }
@@ -406,7 +420,7 @@ fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
       aws/app 1.0.0 requires aws/net 1
       aws/net 2.0.0 is needed at least, and is not 1
 
-    hint: ask for aws/app ^1.5.0 instead of ^1: `mu add aws/app#^1.5.0`
+    hint: ask for aws/app ^1.5.0 instead of ^1: `mu add 'aws/app#^1.5.0'`
     hint: choose newer versions, which fit together: `mu get --resolution highest`
     [exit 1]
     ");
@@ -422,13 +436,13 @@ fn a_yanked_pin_gives_way_to_another_one() {
         sandbox
     };
     let run = told(make, &["get", "aws/vpc#2.4.0"]);
-    run.says(&["hint: ask for aws/vpc 2.5.0 instead of 2.4.0: `mu get aws/vpc#2.5.0`\n"]);
+    run.says(&["hint: ask for aws/vpc 2.5.0 instead of 2.4.0: `mu get 'aws/vpc#2.5.0'`\n"]);
 }
 
 #[test]
 fn what_is_only_supposed_is_supposed_otherwise() {
     let make = || installed(&["aws/vpc#^1"]);
-    insta::assert_snapshot!(told(make, &["resolve", "--with", "aws/app#^1"]).shown(), @r"
+    insta::assert_snapshot!(told(make, &["resolve", "--with", "aws/app#^1"]).shown(), @"
     $ mu resolve --with aws/app#^1
     error: no versions fit together
       mu resolve --with requires aws/app ^1
@@ -436,12 +450,12 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve --with aws/app#^1 --with aws/vpc#^2.3.0`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with aws/app#^0.9.0`
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.3.0'`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0'`
     [exit 1]
     ");
     let arguments = ["resolve", "aws/app#^1", "aws/vpc#^1", "--exclude", "aws/app#0.9.0"];
-    insta::assert_snapshot!(told(make, &arguments).shown(), @r"
+    insta::assert_snapshot!(told(make, &arguments).shown(), @"
     $ mu resolve aws/app#^1 aws/vpc#^1 --exclude aws/app#0.9.0
     error: no versions fit together
       mu resolve requires aws/app ^1
@@ -449,11 +463,11 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       mu resolve requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve aws/app#^1 aws/vpc#^2.3.0 --exclude aws/app#0.9.0`
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve 'aws/app#^1' 'aws/vpc#^2.3.0' --exclude 'aws/app#0.9.0'`
     [exit 1]
     ");
     let arguments = ["resolve", "aws/app#1.0.0", "--exclude", "aws/app#>=1.0.0"];
-    insta::assert_snapshot!(told(make, &arguments).shown(), @r"
+    insta::assert_snapshot!(told(make, &arguments).shown(), @"
     $ mu resolve aws/app#1.0.0 --exclude aws/app#>=1.0.0
     error: no versions fit together
       mu resolve requires aws/app 1.0.0
@@ -461,12 +475,12 @@ fn what_is_only_supposed_is_supposed_otherwise() {
         aws/app 1.0.0 is excluded
         aws/app has 0.9.0
 
-    hint: let aws/app in again: `mu resolve aws/app#1.0.0`
-    hint: ask for aws/app 0.9.0 instead of 1.0.0: `mu resolve aws/app#0.9.0 --exclude 'aws/app#>=1.0.0'`
+    hint: let aws/app in again: `mu resolve 'aws/app#1.0.0'`
+    hint: ask for aws/app 0.9.0 instead of 1.0.0: `mu resolve 'aws/app#0.9.0' --exclude 'aws/app#>=1.0.0'`
     [exit 1]
     ");
     let arguments = ["resolve", "--with", "aws/app#^1", "--resolution", "minimal"];
-    insta::assert_snapshot!(told(make, &arguments).shown(), @r"
+    insta::assert_snapshot!(told(make, &arguments).shown(), @"
     $ mu resolve --with aws/app#^1 --resolution minimal
     error: no versions fit together
       mu resolve --with requires aws/app ^1
@@ -474,8 +488,8 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       acme/web requires aws/vpc ^1
       aws/vpc 2.0.0 is needed at least, and is not ^1
 
-    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu resolve --with aws/app#^1 --with aws/vpc#^2.0.0 --resolution minimal`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with aws/app#^0.9.0 --resolution minimal`
+    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.0.0' --resolution minimal`
+    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0' --resolution minimal`
     [exit 1]
     ");
 }
@@ -503,27 +517,26 @@ fn what_the_command_asks_for_is_what_the_manifest_should_ask_for() {
         &["aws/vpc#^1"],
         &["get", "aws/vpc#^2"],
         &[
-            "ask for aws/vpc ^2 instead of ^1: `mu add aws/vpc#^2`",
-            "ask for aws/vpc ^1 instead of ^2: `mu get aws/vpc#^1`",
+            "ask for aws/vpc ^2 instead of ^1: `mu add 'aws/vpc#^2'`",
+            "ask for aws/vpc ^1 instead of ^2: `mu get 'aws/vpc#^1'`",
         ],
-        &["ask for aws/vpc ^2 instead of ^1: `mu add aws/vpc#^2`"],
+        &["ask for aws/vpc ^2 instead of ^1: `mu add 'aws/vpc#^2'`"],
     );
     let pinned =
-        "ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 && mu get aws/vpc#2.0.0`";
+        "ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu get 'aws/vpc#2.0.0'`";
     let both = "ask for aws/vpc ^2.3.0 instead of ^1, and aws/vpc 2.3.0 instead of 2.0.0: \
-                `mu add aws/vpc#^2.3.0 && mu get aws/vpc#2.3.0`";
+                `mu add 'aws/vpc#^2.3.0' && mu get 'aws/vpc#2.3.0'`";
     hints(&["aws/vpc#^1"], &["get", "aws/vpc#2.0.0"], &[pinned, both], &[pinned, both]);
-    let updated =
-        "ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 && mu update aws/vpc#2.0.0`";
+    let updated = "ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu update 'aws/vpc#2.0.0'`";
     hints(&["aws/vpc#^1"], &["update", "aws/vpc#2.0.0"], &[updated], &[updated]);
 }
 
 #[test]
 fn several_old_requirements_are_raised_where_one_is_not_enough() {
     let ways = [
-        "ask for aws/app ^0.9.0 instead of ^1: `mu get aws/app#^0.9.0`",
+        "ask for aws/app ^0.9.0 instead of ^1: `mu get 'aws/app#^0.9.0'`",
         "ask for aws/app ^1 instead of ^0.9.0, and aws/vpc ^2.3.0 instead of ^1: \
-         `mu add aws/app#^1 aws/vpc#^2.3.0`",
+         `mu add 'aws/app#^1' 'aws/vpc#^2.3.0'`",
     ];
     hints(&["aws/app#^0.9.0", "aws/vpc#^1"], &["get", "aws/app#^1"], &ways, &ways);
 }
@@ -531,11 +544,11 @@ fn several_old_requirements_are_raised_where_one_is_not_enough() {
 #[test]
 fn what_the_command_was_to_change_is_still_changed() {
     let ways = [
-        "ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/app#^1`",
-        "ask for aws/app ^0.9.0 instead of ^1: `mu add aws/app#^0.9.0`",
+        "ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`",
+        "ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`",
     ];
     let least =
-        ["ask for aws/vpc ^2.0.0 instead of ^1: `mu add aws/vpc#^2.0.0 aws/app#^1`", ways[1]];
+        ["ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' 'aws/app#^1'`", ways[1]];
     hints(&["aws/app#^0.9.0", "aws/vpc#^1"], &["add", "aws/app#^1"], &ways, &least);
 }
 
@@ -544,7 +557,7 @@ fn a_downgrade_is_called_so() {
     let make = || installed(&["aws/app#^1"]);
     told(make, &["downgrade", "aws/vpc#1.4.0"]).says(&[
         "mu downgrade requires aws/vpc 1.4.0",
-        "`mu add aws/app#^0.9.0 && mu downgrade aws/vpc#1.4.0`",
+        "`mu add 'aws/app#^0.9.0' && mu downgrade 'aws/vpc#1.4.0'`",
     ]);
 }
 
@@ -556,8 +569,8 @@ fn workspace_packages_are_brought_to_ask_for_the_same() {
         sandbox
     };
     told(make, &["get"]).says(&[
-        "hint: ask for aws/vpc ^2 instead of ^1: `mu add -p acme/web aws/vpc#^2`\n",
-        "hint: ask for aws/vpc ^1 instead of ^2: `mu add -p acme/api aws/vpc#^1`\n",
+        "hint: ask for aws/vpc ^2 instead of ^1: `mu add -p acme/web 'aws/vpc#^2'`\n",
+        "hint: ask for aws/vpc ^1 instead of ^2: `mu add -p acme/api 'aws/vpc#^1'`\n",
     ]);
 }
 
@@ -567,17 +580,17 @@ fn flags_on_which_it_depends_what_fits_are_repeated() {
     let flags = ["--resolution", "minimal", "--exclude-newer", "0"];
     let with = |arguments: &[&'static str]| [arguments, &flags].concat();
     told(make, &with(&["get"])).says(&[
-        "`mu add aws/vpc#^2.0.0 --resolution minimal --exclude-newer 0`",
-        "`mu add aws/app#^0.9.0 --resolution minimal --exclude-newer 0`",
+        "`mu add 'aws/vpc#^2.0.0' --resolution minimal --exclude-newer 0`",
+        "`mu add 'aws/app#^0.9.0' --resolution minimal --exclude-newer 0`",
     ]);
     told(make, &with(&["resolve"]))
-        .says(&["`mu resolve --with aws/vpc#^2.0.0 --resolution minimal --exclude-newer 0`"]);
+        .says(&["`mu resolve --with 'aws/vpc#^2.0.0' --resolution minimal --exclude-newer 0`"]);
     let make = || installed(&["aws/vpc#^1"]);
     told(make, &with(&["add", "aws/app#^1"]))
-        .says(&["`mu add aws/vpc#^2.0.0 aws/app#^1 --resolution minimal --exclude-newer 0`"]);
+        .says(&["`mu add 'aws/vpc#^2.0.0' 'aws/app#^1' --resolution minimal --exclude-newer 0`"]);
     told(make, &with(&["update", "aws/vpc#2.0.0"]))
-        .says(&["`mu add aws/vpc#^2.0.0 --resolution minimal --exclude-newer 0 && \
-         mu update aws/vpc#2.0.0 --resolution minimal --exclude-newer 0`"]);
+        .says(&["`mu add 'aws/vpc#^2.0.0' --resolution minimal --exclude-newer 0 && \
+         mu update 'aws/vpc#2.0.0' --resolution minimal --exclude-newer 0`"]);
     // Only the other strategy finds something.
     let bounded = || {
         let sandbox = Sandbox::with_dependencies(&["aws/app#^1", "aws/log#^1"]);
@@ -599,7 +612,7 @@ fn flags_on_which_it_depends_what_fits_are_repeated() {
         std::fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours");
         sandbox
     };
-    told(elsewhere, &["-C", "site", "get"]).says(&["`mu add aws/vpc#^2.3.0 -C site`"]);
+    told(elsewhere, &["-C", "site", "get"]).says(&["`mu add 'aws/vpc#^2.3.0' -C site`"]);
 }
 
 #[test]
@@ -635,11 +648,11 @@ fn what_is_asked_now_is_told_apart_from_what_is_listed() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add aws/vpc#^2.3.0 aws/app`
+    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' aws/app`
     [exit 1]
     ");
     told(all, &["add", "aws/app", "--channel", "fast"])
-        .says(&["  mu add requires aws/app latest in channel fast\n"]);
+        .says(&["  acme/web requires aws/app >=0.9 in channel fast\n"]);
     // Where a version is given, that takes the place of what is listed.
     let run = all().mu(&["add", "aws/vpc", "aws/app#0.9.0"]).ok();
     run.says(&["wrote Mu.yaml"]);
@@ -670,7 +683,7 @@ fn two_rules_are_lifted_together_where_neither_is_enough() {
       no version of ops/kafka is ~3.1 in channel stable
         ops/kafka 3.1.0 is excluded
 
-    hint: take `ops/kafka` out of `exclude` in `.mu/workspace.yaml`, and ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add ops/kafka#~3.1 --channel fast`
+    hint: take `ops/kafka` out of `exclude` in `.mu/workspace.yaml`, and ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.1' --channel fast`
     [exit 1]
     ");
     let both = || {
@@ -704,7 +717,7 @@ fn two_rules_are_lifted_together_where_neither_is_enough() {
       no version of ops/young is ^1
         ops/young 2.0.0 is too new
 
-    hint: let versions in however young they are, and ask for ops/young ^2.0.0 instead of ^1: `mu add ops/young#^2.0.0 --exclude-newer 0`
+    hint: let versions in however young they are, and ask for ops/young ^2.0.0 instead of ^1: `mu add 'ops/young#^2.0.0' --exclude-newer 0`
     [exit 1]
     ");
     told(both, &["get", "--resolution", "minimal"]).says(&["take `ops/base` out of `exclude`"]);

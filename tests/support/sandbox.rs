@@ -207,6 +207,23 @@ impl Sandbox {
         self.run(arguments, command)
     }
 
+    /// Pastes a command line into a shell, in the workspace: `bash`, or `zsh` as the users have it who want the most of
+    /// its patterns.
+    pub(crate) fn shell(&self, shell: &str, line: &str) -> Run {
+        let programs = Path::new(env!("CARGO_BIN_EXE_mu")).parent().expect("is in a folder");
+        let mut path = programs.as_os_str().to_owned();
+        path.push(":");
+        path.push(&self.variables["PATH"]);
+        let mut command = Command::new(shell);
+        if shell == "zsh" {
+            command.args(["--no-rcs", "-o", "extendedglob"]);
+        }
+        let command = command.args(["-c", line]).env_clear().envs(&self.variables);
+        command.env("PATH", path).current_dir(self.path("work")).stdin(Stdio::null());
+        let output = command.output().unwrap_or_else(|error| panic!("{shell}: {error}"));
+        Run::new(line, &output, &self.replaced)
+    }
+
     /// Runs a prepared `mu`.
     pub(crate) fn run(&self, arguments: &[&str], mut command: Command) -> Run {
         let output = command.output().expect("mu can be run");

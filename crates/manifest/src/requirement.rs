@@ -135,17 +135,13 @@ fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     Some(Warning::new(document.path(), Some(requirement.line), message))
 }
 
-/// Says what has no effect beside an exact version.
+/// Says that `prerelease` has no effect beside an exact version. A channel has: the version must be in it.
 fn pointless(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
-    let what = if requirement.prerelease {
-        "`prerelease`"
-    } else if requirement.channel.is_some() {
-        "`channel`"
-    } else {
-        return None;
-    };
     let pinned = requirement.reference.version().filter(|version| version.is_pinned())?;
-    let message = format!("{what} has no effect beside the exact version `{pinned}`");
+    if !requirement.prerelease {
+        return None;
+    }
+    let message = format!("`prerelease` has no effect beside the exact version `{pinned}`");
     Some(Warning::new(value.document().path(), Some(requirement.line), message))
 }
 

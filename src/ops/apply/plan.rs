@@ -213,6 +213,40 @@ impl Adding {
     }
 }
 
+/// Gives what a manifest lists another channel or app version, or lets prereleases in; an empty text takes a key out. Says
+/// whether the entry names a version, so that nothing is left to be written; `None` if it is not listed.
+///
+/// # Errors
+///
+/// When the manifest cannot be changed.
+pub(crate) fn narrow(
+    session: &mut Session,
+    editing: &mut Editing,
+    (member, section): (usize, Section),
+    dependency: &manifest::Requirement,
+    [channel, app_version]: [Option<&String>; 2],
+) -> Result<Option<bool>, CommandError> {
+    let (places, workspace, defaults) = (&session.places, &session.workspace, session.defaults());
+    let own = &workspace.members[member];
+    let id = |reference| places.id_of(reference, &defaults, &own.folder, workspace);
+    let new = id(&dependency.reference);
+    let mut listed = section.of(&own.manifest).iter();
+    let Some(listed) = listed.find(|listed| id(&listed.reference) == new) else { return Ok(None) };
+    let set = |new: Option<&String>, old: &Option<String>| match new {
+        Some(new) => Some(new.clone()).filter(|new| !new.is_empty()),
+        None => old.clone(),
+    };
+    let wanted = manifest::Requirement {
+        channel: set(channel, &listed.channel),
+        app_version: set(app_version, &listed.app_version),
+        prerelease: listed.prerelease || dependency.prerelease,
+        ..listed.clone()
+    };
+    let has_version = wanted.reference.version().is_some();
+    editing.change(session, member, |editor| editor.set(section, &wanted))?;
+    Ok(Some(has_version))
+}
+
 /// Writes a dependency into a list of a manifest, by the name that the manifest has for its package, if it has one.
 ///
 /// # Errors

@@ -56,7 +56,7 @@ pub(crate) fn failed(
                 && remedies.is_empty()
             {
                 let hint =
-                    "`mu add PKG#VERSION` changes what Mu.yaml asks for, `mu upgrade` raises it";
+                    "`mu add 'PKG#VERSION'` changes what Mu.yaml asks for, `mu upgrade` raises it";
                 error = error.hint(hint);
             }
             let has_way = !remedies.is_empty();

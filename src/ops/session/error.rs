@@ -314,10 +314,11 @@ impl From<SearchError> for CommandError {
     }
 }
 
-/// A word of a command line, in quotes where a shell would read it as something else.
+/// A word of a command line, in quotes where a shell might read it as something else: zsh can be set to take `#`, `^` and
+/// `~` for patterns, and cmd.exe takes `^` away.
 pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/.-_:#^~@+=".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let is_plain = |c: char| c.is_alphanumeric() || "/.-_:@+=".contains(c);
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))

@@ -113,6 +113,28 @@ impl Editor {
         self.rewrite(section, index, &old, &wanted)
     }
 
+    /// Makes a package's entry say what `wanted` does, and nothing else. Returns whether anything changed; a package that
+    /// is not there is not added.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or cannot be changed safely.
+    pub fn set(&mut self, section: Section, wanted: &Requirement) -> Result<bool, EditError> {
+        let Some((index, mut old)) = self.find(section, &wanted.reference)? else {
+            return Ok(false);
+        };
+        let reference = old.reference.with_version(wanted.reference.version().cloned());
+        let wanted = Requirement { alias: old.alias.clone(), reference, ..wanted.clone() };
+        let mut changed = false;
+        if old.channel.is_some() && wanted.channel.is_none() {
+            // Of two keys, each is taken out alone.
+            let less = Requirement { channel: None, ..old.clone() };
+            changed = self.rewrite(section, index, &old, &less)?;
+            old = less;
+        }
+        Ok(self.rewrite(section, index, &old, &wanted)? || changed)
+    }
+
     /// Gives a package's entry another version, or none in particular. Returns whether anything changed;
     /// a package that is not there is not added.
     ///

@@ -29,8 +29,12 @@ impl Wording<'_> {
                 let Ok((written, _)) = Manifest::parse(path, &text) else { return false };
                 let mut known = written.dependencies.iter().chain(&written.dev_dependencies);
                 let is_same = |one: &manifest::Requirement| {
+                    let Requirement { spec, channel, app_version, prerelease, .. } =
+                        &asked.requirement;
                     self.is_about(member, one, &asked.requirement.id)
-                        && one.reference.spec() == asked.requirement.spec
+                        && one.reference.spec() == *spec
+                        && (&one.channel, &one.app_version) == (channel, app_version)
+                        && one.prerelease == *prerelease
                 };
                 !known.any(is_same)
             }

@@ -231,7 +231,8 @@ impl Wording<'_> {
     pub(super) fn command(&self, asks: &[Ask], ask: &Ask) -> Option<Command> {
         let to = &ask.to;
         let references = vec![self.reference(ask)];
-        let back = narrowing(to.channel.as_deref(), to.app_version.as_deref(), to.prerelease);
+        let narrowed = |channel, app| narrowing(channel, app, to.prerelease);
+        let back = narrowed(to.channel.as_deref(), to.app_version.as_deref());
         if ask.by == Requester::CommandLine.as_str() {
             return Some(Command { front: self.get(), references, back });
         }
@@ -252,6 +253,15 @@ impl Wording<'_> {
         {
             return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).to_owned()));
         }
+        // What the entry names has to be taken away, where it is not to count any more.
+        let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
+            None if old.is_some_and(Option::is_some) => Some(String::new()),
+            new => new.clone(),
+        };
+        let listed = entry.or(dev);
+        let channel = or_away(&to.channel, listed.map(|listed| &listed.channel));
+        let app_version = or_away(&to.app_version, listed.map(|listed| &listed.app_version));
+        let back = narrowed(channel.as_deref(), app_version.as_deref());
         let mut front = "mu add".to_owned();
         if members.len() > 1 {
             let name = member.manifest.name.to_string();
