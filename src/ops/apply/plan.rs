@@ -226,9 +226,8 @@ pub(crate) fn narrow(
     dependency: &manifest::Requirement,
     [channel, app_version]: [Option<&String>; 2],
 ) -> Result<Option<bool>, CommandError> {
-    let (places, workspace, defaults) = (&session.places, &session.workspace, session.defaults());
-    let own = &workspace.members[member];
-    let id = |reference| places.id_of(reference, &defaults, &own.folder, workspace);
+    let own = &session.workspace.members[member];
+    let id = |reference| id_in(session, own, reference);
     let new = id(&dependency.reference);
     let mut listed = section.of(&own.manifest).iter();
     let Some(listed) = listed.find(|listed| id(&listed.reference) == new) else { return Ok(None) };
