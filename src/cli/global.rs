@@ -48,9 +48,9 @@ pub(crate) struct Global {
     /// Print only answers and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Print how things are done
-    #[arg(short, long, global = true)]
-    verbose: bool,
+    /// Print each request, and what took how long; -vv also prints headers
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
     /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(
         long,
@@ -75,11 +75,16 @@ pub(crate) struct Global {
 impl Global {
     /// How output looks; `log` is the value of `MU_LOG`.
     pub(crate) fn shell_options(&self, log: Option<&str>) -> ShellOptions {
-        let is_logged = matches!(log, Some("info" | "debug" | "trace" | "1"));
-        let verbosity = match (self.quiet, self.verbose || is_logged) {
+        let logged = match log {
+            Some("info" | "1") => 1,
+            Some("debug" | "trace") => 2,
+            _ => 0,
+        };
+        let verbosity = match (self.quiet, self.verbose.max(logged)) {
             (true, _) => Verbosity::Quiet,
-            (_, true) => Verbosity::Verbose,
-            _ => Verbosity::Normal,
+            (_, 0) => Verbosity::Normal,
+            (_, 1) => Verbosity::Verbose,
+            (_, 2..) => Verbosity::Debug,
         };
         ShellOptions {
             color: self.color,

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::cli::context::{Context, Ending};
 use crate::ops::login::{Stored, host_of, login, logout};
 use crate::ops::{Code, CommandError, Scope};
+use crate::report::Shell;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -58,7 +59,7 @@ pub(super) struct Logout {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Global)?;
     let host = host_of(&session, &arguments.base)?;
-    let token = ask(&host.host)?;
+    let token = ask(&host.host, &context.shell)?;
     let stored = login(&session, &host, &token)?;
     if let Some(variable) = &host.variable {
         session
@@ -93,13 +94,13 @@ pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Endi
 }
 
 /// Asks the person at the terminal, or reads what a program sends.
-fn ask(host: &str) -> Result<Secret, CommandError> {
+fn ask(host: &str, shell: &Shell) -> Result<Secret, CommandError> {
     let failed = |error: io::Error| {
         CommandError::from_error(Code::Io, error).while_doing("cannot read the token")
     };
     let stdin = io::stdin();
     let text = if stdin.is_terminal() {
-        rpassword::prompt_password(format!("token for {host}: ")).map_err(failed)?
+        shell.alone(|| rpassword::prompt_password(format!("token for {host}: "))).map_err(failed)?
     } else {
         let mut line = String::new();
         stdin.lock().read_line(&mut line).map_err(failed)?;

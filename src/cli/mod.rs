@@ -82,7 +82,7 @@ Environment:
   MU_OFFLINE, MU_RESOLUTION            same as --offline and --resolution
   MU_TOKEN_<HOST>                      a token for one host: MU_TOKEN_HUB_MU_COM for hub.mu.com,
                                        MU_TOKEN_MY__HUB_DEV___8080 for my-hub.dev:8080
-  MU_LOG=debug                         same as --verbose
+  MU_LOG=info, MU_LOG=debug            same as -v and -vv
   NO_COLOR, HTTPS_PROXY, HTTP_PROXY, SSL_CERT_FILE
 
 Examples:
@@ -200,7 +200,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let environment = Environment::from_process();
     let log = environment.as_ref().ok().and_then(|environment| environment.variable("MU_LOG"));
     let shell = Arc::new(Shell::new(cli.global.shell_options(log)));
-    match start(cli, environment, &shell) {
+    let ending = start(cli, environment, &shell);
+    let status = end(ending, &shell);
+    shell.end();
+    status
+}
+
+/// Says how a command ended; returns the exit status.
+fn end(ending: Ending, shell: &Shell) -> u8 {
+    match ending {
         Ok(status) => status,
         Err(Stop::Failed(error)) => {
             shell.error(&error);

@@ -60,13 +60,20 @@ impl Shared {
         let mut remembered = cache.find(&name);
         let is_fresh = |record: &mut Record| self.run.is_fresh(record.checked, record.max_age);
         if let Some(record) = remembered.take_if(is_fresh) {
+            self.run.progress().detail(&|| {
+                let age = self.run.options.now.saturating_sub(record.checked);
+                format!("cached: what the registry said of {id} {age} s ago")
+            });
             return Ok(Package::new(id, route, record));
         }
         if let Some(record) = self.recall(id, &route, remembered.as_ref()) {
             return Ok(Package::recalled(id, route, record));
         }
         let validator = remembered.as_ref().and_then(|record| record.validator.as_deref());
-        let listing = route.provider.list(&route.location, validator, self.run.progress())?;
+        let listing = {
+            let progress = self.run.asking(id);
+            route.provider.list(&route.location, validator, &*progress)?
+        };
         if let Listing::Found(found) = &listing {
             self.follow(id, &route, &found.leads_to);
         }
@@ -86,7 +93,7 @@ impl Shared {
 
     /// A folder on this machine is looked at in every run.
     fn load_folder(&self, id: &PackageId, route: Route) -> Result<Package, PackageError> {
-        match route.provider.list(&route.location, None, self.run.progress())? {
+        match route.provider.list(&route.location, None, &*self.run.asking(id))? {
             Listing::Found(found) => Package::in_folder(self, id, route, &found),
             listing => match self.answer(&route, listing, None)? {
                 Answer::New(Learned { record, .. }) | Answer::Unchanged(record) => {

@@ -45,7 +45,7 @@ use mu_provider::threads::lock;
 
 pub use self::error::{Cause, cause};
 pub use self::limit::MOST_PACKAGES;
-pub use self::options::{IndexOptions, Installed};
+pub use self::options::{Begin, IndexOptions, Installed};
 pub use self::routes::{Providers, Route, RouteError};
 pub use self::similar::nearest;
 pub use self::universe::{

@@ -40,9 +40,14 @@ pub struct IndexOptions {
     pub most: usize,
     /// Receives waits and warnings.
     pub progress: Arc<dyn Progress>,
+    /// Begins a piece of work that may take long, and ends when it is dropped; it is called what its argument says.
+    pub begin: Begin,
     /// Is told how many packages have answered, of how many that were asked about.
     pub answered: Box<dyn Fn(usize, usize) + Send + Sync>,
 }
+
+/// Begins a piece of work.
+pub type Begin = Box<dyn Fn(&str) -> Box<dyn Progress> + Send + Sync>;
 
 /// Tells the releases that are installed of a package.
 pub type Installed = Box<dyn Fn(&PackageId) -> Vec<Release> + Send + Sync>;

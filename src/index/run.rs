@@ -49,6 +49,11 @@ impl Run {
         &*self.options.progress
     }
 
+    /// Begins to ask for a package.
+    pub(super) fn asking(&self, id: &PackageId) -> Box<dyn Progress> {
+        (self.options.begin)(id.as_str())
+    }
+
     /// Whether nobody need be asked, or may be, about what was said at `checked`, in seconds since 1970.
     pub(super) fn is_fresh(&self, checked: i64, max_age: u32) -> bool {
         let age = self.options.now.saturating_sub(checked);

@@ -5,12 +5,14 @@
 mod error;
 pub mod graph;
 mod progress;
+mod requests;
 mod table;
 mod text;
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Mutex;
+use std::time::Instant;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -19,6 +21,8 @@ use serde::Serialize;
 
 use crate::ops::{CommandError, Events, Stage};
 use crate::report::progress::ProgressLine;
+use crate::report::requests::Requests;
+use mu_provider::http::RequestEvent;
 use mu_provider::threads;
 
 pub use crate::report::error::Failure;
@@ -45,8 +49,10 @@ pub enum Verbosity {
     /// Also what was done, warnings and progress.
     #[default]
     Normal,
-    /// Also how.
+    /// Also how: each request, and what took how long.
     Verbose,
+    /// Also what requests and answers say in their headers.
+    Debug,
 }
 
 /// How the shell behaves.
@@ -68,6 +74,10 @@ pub struct Shell {
     out: Mutex<AutoStream<io::Stdout>>,
     coloured_errors: bool,
     progress: ProgressLine,
+    requests: Requests,
+    /// When it was made, and which stage began last, and when.
+    begun: Instant,
+    stage: Mutex<Option<(Stage, Instant)>>,
     /// What was warned of; with `--json`, part of the answer instead of lines on stderr.
     warned: Mutex<BTreeSet<String>>,
 }
@@ -109,15 +119,16 @@ impl Shell {
         };
         let out = choice.unwrap_or_else(|| AutoStream::choice(&io::stdout()));
         let errors = choice.unwrap_or_else(|| AutoStream::choice(&io::stderr()));
-        let show_progress = !options.no_progress
-            && !options.json
-            && options.verbosity >= Verbosity::Normal
-            && io::stderr().is_terminal();
+        let coloured_errors = errors != anstream::ColorChoice::Never;
+        let is_said = !options.json && options.verbosity >= Verbosity::Normal;
         Self {
             options,
             out: Mutex::new(AutoStream::new(io::stdout(), out)),
-            coloured_errors: errors != anstream::ColorChoice::Never,
-            progress: ProgressLine::new(show_progress),
+            coloured_errors,
+            progress: ProgressLine::new(is_said, !options.no_progress, coloured_errors),
+            requests: Requests::new(options.verbosity >= Verbosity::Debug),
+            begun: Instant::now(),
+            stage: Mutex::default(),
             warned: Mutex::default(),
         }
     }
@@ -127,13 +138,18 @@ impl Shell {
         self.options.json
     }
 
+    /// Whether nothing is said but answers and errors.
+    pub fn is_quiet(&self) -> bool {
+        self.options.verbosity == Verbosity::Quiet
+    }
+
     /// Prints text of the answer, as it is (it may hold styles).
     ///
     /// # Errors
     ///
     /// When stdout is closed.
     pub fn print(&self, text: &str) -> io::Result<()> {
-        self.progress.clear();
+        self.progress.done();
         let mut out = threads::lock(&self.out);
         if out.current_choice() == anstream::ColorChoice::Never && text::is_plain(text) {
             // Nothing has to be taken out, so that it can be written as a whole.
@@ -185,7 +201,39 @@ impl Shell {
         } else {
             error::text(error, self.coloured_errors)
         };
+        self.progress.end();
         self.to_stderr(&text);
+    }
+
+    /// Ends the run: nothing is drawn any more, and `-v` says how long it took.
+    pub fn end(&self) {
+        self.progress.end();
+        self.end_stage(None);
+        let requests = self.requests.summary().map(|text| format!(", {text}")).unwrap_or_default();
+        self.detail(&|| format!("took {}{requests}", seconds(self.begun)));
+    }
+
+    /// Says how long the last stage took, if this is another one.
+    fn end_stage(&self, next: Option<Stage>) {
+        if self.options.verbosity < Verbosity::Verbose {
+            return;
+        }
+        let mut stage = threads::lock(&self.stage);
+        if stage.map(|(stage, _)| stage) == next {
+            return;
+        }
+        let now = next.map(|stage| (stage, Instant::now()));
+        let last = std::mem::replace(&mut *stage, now);
+        drop(stage);
+        if let Some((last, since)) = last {
+            self.detail(&|| format!("{} took {}", last.verb(), seconds(since)));
+        }
+    }
+
+    /// Keeps progress off the terminal while `talk` has it.
+    pub fn alone<T>(&self, talk: impl FnOnce() -> T) -> T {
+        let _held = self.progress.hold();
+        talk()
     }
 
     fn to_stderr(&self, text: &str) {
@@ -212,7 +260,9 @@ impl Events for Shell {
     }
 
     fn waiting(&self, text: &str) {
-        if self.options.verbosity >= Verbosity::Normal && !self.options.json {
+        if self.progress.is_drawn() && self.options.verbosity < Verbosity::Verbose {
+            self.progress.waiting(text);
+        } else if self.options.verbosity >= Verbosity::Normal && !self.options.json {
             self.to_stderr(&format!("{FAINT}waiting: {}{FAINT:#}\n", printable(text)));
         }
     }
@@ -222,6 +272,7 @@ impl Events for Shell {
         if is_quiet || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return false;
         }
+        let _held = self.progress.hold();
         self.to_stderr(&format!("{} [y/N] ", printable(question)));
         let mut answer = String::new();
         let is_read = io::stdin().read_line(&mut answer).is_ok();
@@ -229,7 +280,27 @@ impl Events for Shell {
     }
 
     fn progress(&self, stage: Stage, done: usize, total: usize) {
+        self.end_stage(Some(stage));
         self.progress.step(stage, done, total);
+    }
+
+    fn begins(&self, what: &str) {
+        self.progress.begins(what);
+    }
+
+    fn doing(&self, what: &str, now: &str) {
+        self.progress.doing(what, now);
+    }
+
+    fn ends(&self, what: &str) {
+        self.progress.ends(what);
+    }
+
+    fn request(&self, event: &RequestEvent<'_>) {
+        self.progress.request(event);
+        if self.options.verbosity >= Verbosity::Verbose {
+            self.requests.lines(event).iter().for_each(|line| self.detail(&|| line.clone()));
+        }
     }
 
     fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
@@ -245,6 +316,11 @@ impl Events for Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        self.progress.clear();
+        self.progress.end();
     }
+}
+
+/// `1.25 s` since a moment.
+fn seconds(since: Instant) -> String {
+    format!("{:.2} s", since.elapsed().as_secs_f64())
 }

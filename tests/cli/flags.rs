@@ -180,7 +180,10 @@ fn the_strategy_is_one_of_two_words() {
 fn quiet_and_verbose() {
     let sandbox = sandbox();
     let quiet = sandbox.mu(&["get", "-q"]).ok();
-    assert_eq!((&*quiet.stdout, &*quiet.stderr), ("+ hub.mu.com/aws/ec2 1.2.0\n", ""));
+    assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
+    // What would be done is an answer.
+    let asked = sandbox.mu(&["update", "aws/ec2#1.1.0", "--dry-run", "-q"]).ok();
+    assert_eq!((&*asked.stdout, &*asked.stderr), ("~ hub.mu.com/aws/ec2 1.2.0 → 1.1.0\n", ""));
     // Errors are always said.
     assert!(!sandbox.mu(&["get", "-q", "aws/nothing"]).fails().stderr.is_empty());
     sandbox.mu(&["update", "-v"]).ok();

@@ -52,6 +52,8 @@ mod packs;
 mod pin;
 mod placement;
 mod places;
+#[cfg(unix)]
+mod progress;
 mod publish;
 mod questions;
 mod reasons;

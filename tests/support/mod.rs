@@ -6,6 +6,8 @@ mod run;
 mod sandbox;
 mod schema;
 mod served;
+#[cfg(unix)]
+mod terminal;
 
 pub(crate) use mu_testing::{
     Azurite, Browser, GoogleServer, Hub, Nginx, Package, SshServer, digest_of, git, hex, tree,
@@ -17,3 +19,5 @@ pub(crate) use self::run::Run;
 pub(crate) use self::sandbox::Sandbox;
 pub(crate) use self::schema::{conforms, described};
 pub(crate) use self::served::Served;
+#[cfg(unix)]
+pub(crate) use self::terminal::Terminal;

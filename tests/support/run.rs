@@ -26,7 +26,7 @@ impl Run {
         };
         let status = output.status.code().unwrap_or(-1);
         let (stdout, stderr) = (clean(text(&output.stdout)), clean(text(&output.stderr)));
-        let said = format!("$ {command}\n{stdout}{stderr}[exit {status}]");
+        let said = format!("$ {command}\n{stdout}{}[exit {status}]", without_times(&stderr));
         Self { status, stdout, stderr, command: command.to_owned(), said }
     }
 
@@ -112,4 +112,16 @@ impl Run {
         }
         self
     }
+}
+
+/// What was said on the way, without what depends on how long it took.
+fn without_times(stderr: &str) -> String {
+    let is_slow = |line: &&str| line.starts_with("waiting for ") && line.ends_with(" to answer\n");
+    let mut text: String = stderr.split_inclusive('\n').filter(|line| !is_slow(line)).collect();
+    if let Some(start) = text.find(" attempts in ")
+        && let Some(end) = text[start..].find(" s)")
+    {
+        text.replace_range(start..start + end, " attempts in [TIME]");
+    }
+    text
 }

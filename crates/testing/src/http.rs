@@ -37,7 +37,8 @@ pub struct Reply {
     body: Vec<u8>,
     sent: usize,
     silent_after: Option<usize>,
-    drip: Option<Duration>,
+    drip: Option<(usize, Duration)>,
+    after: Duration,
 }
 
 impl Reply {
@@ -50,6 +51,7 @@ impl Reply {
             sent: usize::MAX,
             silent_after: None,
             drip: None,
+            after: Duration::ZERO,
         }
     }
 
@@ -107,8 +109,21 @@ impl Reply {
 
     /// Sends one byte of the body after the other, so far apart.
     #[must_use]
-    pub fn dripping(mut self, apart: Duration) -> Self {
-        self.drip = Some(apart);
+    pub fn dripping(self, apart: Duration) -> Self {
+        self.in_pieces(1, apart)
+    }
+
+    /// Sends one piece of the body after the other, of so many bytes, so far apart.
+    #[must_use]
+    pub fn in_pieces(mut self, bytes: usize, apart: Duration) -> Self {
+        self.drip = Some((bytes, apart));
+        self
+    }
+
+    /// Says nothing for so long before it answers.
+    #[must_use]
+    pub fn after(mut self, pause: Duration) -> Self {
+        self.after = pause;
         self
     }
 }
@@ -203,6 +218,14 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Seen>> 
 
 /// Sends the answer; whether the connection can serve another.
 fn write_reply(mut stream: &TcpStream, request: &Seen, reply: &Reply) -> io::Result<bool> {
+    if !reply.after.is_zero() {
+        stream.set_read_timeout(Some(reply.after))?;
+        // Nothing comes until the other side hangs up.
+        if matches!(stream.read(&mut [0]), Ok(0)) {
+            return Ok(false);
+        }
+        stream.set_read_timeout(None)?;
+    }
     let mut head = format!("HTTP/1.1 {} Status\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
@@ -215,10 +238,10 @@ fn write_reply(mut stream: &TcpStream, request: &Seen, reply: &Reply) -> io::Res
     if request.method == "HEAD" {
         return Ok(true);
     }
-    if let Some(apart) = reply.drip {
+    if let Some((bytes, apart)) = reply.drip {
         stream.set_read_timeout(Some(apart))?;
-        for byte in &reply.body {
-            stream.write_all(&[*byte])?;
+        for piece in reply.body.chunks(bytes) {
+            stream.write_all(piece)?;
             // Nothing comes until the other side hangs up.
             if matches!(stream.read(&mut [0]), Ok(0)) {
                 break;

@@ -74,6 +74,17 @@ impl ProviderError {
         self
     }
 
+    /// Says that so many attempts, in so much time, had no success.
+    #[must_use]
+    pub(crate) fn after(mut self, attempts: usize, time: std::time::Duration) -> Self {
+        if attempts > 1 {
+            let seconds = time.as_secs_f32();
+            let gave_up = format!(" (gave up after {attempts} attempts in {seconds:.1} s)");
+            self.message.push_str(&gave_up);
+        }
+        self
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.kind

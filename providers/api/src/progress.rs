@@ -13,6 +13,12 @@ pub trait Progress: Send + Sync {
 
     /// Something that the user should know though nothing failed.
     fn warning(&self, text: &str);
+
+    /// What the work consists of from now on, such as `cloning https://…`.
+    fn doing(&self, _what: &str) {}
+
+    /// Something about how it is done, for those who ask for that; it is put into words only then.
+    fn detail(&self, _text: &dyn Fn() -> String) {}
 }
 
 /// Progress that nobody looks at.

@@ -100,7 +100,7 @@ fn ask_server(
     let request =
         [404, 405, 410, 501].into_iter().fold(request, |request, status| request.allow(status));
     let mut request = request.header("accept", "application/json");
-    let answer = asking.http.retry(asking.progress, || {
+    let answer = asking.http.retry(|| {
         let response = request.attempt()?;
         if response.status() != 200 || response.length() > Some(LONGEST_ANSWER) {
             return Ok(None);

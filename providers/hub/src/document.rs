@@ -122,7 +122,7 @@ impl Asking<'_> {
         if let Some(modified) = validator.and_then(|known| known.modified.as_deref()) {
             request = request.header("if-modified-since", modified);
         }
-        self.http.retry(self.progress, || {
+        self.http.retry(|| {
             let response = request.attempt()?;
             let max_age = response.max_age();
             let is_aged = response.header("age").is_some_and(|age| age.trim() != "0");

@@ -132,7 +132,7 @@ impl Download<'_> {
         mut partial: Option<Partial>,
     ) -> Result<Archive, ProviderError> {
         let mut etag = None;
-        let whole = self.http.retry(self.progress, || {
+        let whole = self.http.retry(|| {
             let response = self.ask(url, &mut partial, etag.as_deref())?;
             wanted.check_size(url, start(&partial), response.length())?;
             let length = response.length().or(wanted.size);

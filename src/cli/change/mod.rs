@@ -19,6 +19,10 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     if context.shell.is_json() {
         return context.json(&Answer::new(outcome));
     }
+    // What was done is no answer to a question; what would be done is.
+    if context.shell.is_quiet() && !outcome.dry_run {
+        return Ok(0);
+    }
     let [faint, good, bad, notice] =
         [FAINT, GOOD, BAD, NOTICE].map(|style| context.shell.style(style));
     let styles = [faint, good, bad, notice];

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
 use crate::ops::hub;
-use crate::ops::{Code, CommandError};
+use crate::ops::{Code, CommandError, Events as _, Stage};
 use crate::report::{FAINT, count, size};
 
 /// Manage a hub in a folder or a bucket
@@ -121,7 +121,13 @@ fn init(context: &Context, place: &str) -> Ending {
 }
 
 fn check(context: &Context, arguments: &CheckArguments) -> Ending {
-    let report = hub::check(&context.environment, &arguments.place, arguments.repair, &mut |_| {})?;
+    let mut begun = 0;
+    let mut progress = |_: &str| {
+        context.shell.progress(Stage::Checking, begun, 0);
+        begun += 1;
+    };
+    let (place, repair) = (&arguments.place, arguments.repair);
+    let report = hub::check(&context.environment, place, repair, &mut progress)?;
     let findings = report.findings.iter().map(|finding| Finding {
         path: &finding.path,
         what: &finding.what,

@@ -30,8 +30,8 @@ impl Package {
         around: &dyn Surroundings,
         release: &Release,
     ) -> Result<Option<Manifest>, PackageError> {
-        let progress = around.run().progress();
-        let file = self.route.provider.manifest(&self.route.location, release, progress)?;
+        let progress = around.run().asking(self.id());
+        let file = self.route.provider.manifest(&self.route.location, release, &*progress)?;
         let Some(file) = file else {
             return Ok(None);
         };
@@ -66,8 +66,8 @@ impl Package {
         around: &dyn Surroundings,
         release: &Release,
     ) -> Result<Option<Seen>, PackageError> {
-        let progress = around.run().progress();
-        let file = self.route.provider.manifest(&self.route.location, release, progress)?;
+        let progress = around.run().asking(self.id());
+        let file = self.route.provider.manifest(&self.route.location, release, &*progress)?;
         let Some(file) = file else { return Ok(None) };
         let manifest = match self.parse(release, &file) {
             Ok(manifest) => manifest,

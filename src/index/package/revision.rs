@@ -52,8 +52,8 @@ impl Package {
         if let Some(looked) = lock(&self.untagged).get(commit.as_str()) {
             return Ok(Some(Revision::Untagged(looked.untagged.clone())));
         }
-        let progress = around.run().progress();
-        match self.route.provider.resolve(&self.route.location, commit.as_str(), progress) {
+        let progress = around.run().asking(self.id());
+        match self.route.provider.resolve(&self.route.location, commit.as_str(), &*progress) {
             Ok(release) => self.look_at(around, release).map(Some),
             Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),

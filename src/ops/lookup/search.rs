@@ -8,7 +8,7 @@ use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
 use crate::index::{Route, RouteError};
 use crate::lock::Source;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
-use crate::ops::session::events::CallProgress;
+use crate::ops::session::events::Work;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
@@ -153,7 +153,7 @@ fn ask(
         Err(error) => return Err(CommandError::from_error(Code::Reference, error)),
     };
     let what = prefix.clone();
-    let progress = CallProgress { events: &*session.events, what: &what };
+    let progress = Work::begin(&session.events, what.as_str());
     let hits: Result<_, ProviderError> = route.provider.search(&route.location, &query, &progress);
     let answered = hits?.map(|hits| Answered { prefix, route, query, hits });
     let passed_over = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);

@@ -17,8 +17,9 @@ use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::error::quoted;
+use crate::ops::session::events::Work;
 use crate::ops::session::member;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::PackageId;
 
 /// What is published, and where.
@@ -88,8 +89,11 @@ pub fn publish(
     let moved_to = moved_to.transpose()?;
     let mut siblings = Siblings::new();
     let mut published = Vec::new();
-    for index in members {
+    let total = members.len();
+    for (done, index) in members.into_iter().enumerate() {
         let member = &session.workspace.members[index];
+        session.events.progress(Stage::Publishing, done, total);
+        let _work = Work::begin(&session.events, member.id.as_str());
         let version = member.manifest.version.clone();
         if request.all && version.is_none() {
             let name = &member.manifest.name;

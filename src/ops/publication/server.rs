@@ -87,7 +87,7 @@ impl Server {
     pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
         let url = self.version(&upload.name, &upload.version)?;
         let request = self.request(Method::PUT, &url).header("content-type", "application/gzip");
-        let response = request.body(upload.archive).send(&Silent)?;
+        let response = request.body(upload.archive).send()?;
         let what = format!("{} {}", upload.name, upload.version);
         match response.status() {
             201 => Ok(Published::New),
@@ -112,7 +112,7 @@ impl Server {
         let url = join(&self.root, &format!("{}{}", self.file.index, index_path(name)))?;
         let mut request =
             self.http.get(&url).insecure(self.insecure).header("cache-control", "no-cache");
-        let read = self.http.retry(&Silent, || {
+        let read = self.http.retry(|| {
             let response = request.attempt()?;
             let e_tag = response.header("etag").map(str::to_owned);
             Ok((response.bytes(LONGEST_INDEX, &Silent)?, e_tag))
@@ -234,7 +234,7 @@ impl Server {
         let request = self.request(Method::PATCH, &url).header("content-type", "application/json");
         let request =
             seen.into_iter().fold(request, |request, seen| request.header("if-match", seen));
-        let response = request.body(change.to_string().into_bytes()).send(&Silent)?;
+        let response = request.body(change.to_string().into_bytes()).send()?;
         match response.status() {
             200..300 => Ok(true),
             CHANGED if is_conditional => Ok(false),

@@ -1,5 +1,9 @@
 //! How an operation tells what it is doing, without knowing of any terminal.
 
+use std::sync::Arc;
+
+use mu_provider::http::RequestEvent;
+
 /// A stage of an operation that takes long enough to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -11,6 +15,30 @@ pub enum Stage {
     Installing,
     /// Hashing what is installed.
     Verifying,
+    /// Packing packages, and sending them to a hub.
+    Publishing,
+    /// Copying packages into another hub.
+    Mirroring,
+    /// Looking for what is wrong with a hub.
+    Checking,
+    /// Removing what is not needed.
+    Removing,
+}
+
+impl Stage {
+    /// What is being done, in a word.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Resolving => "resolving",
+            Self::Fetching => "fetching",
+            Self::Installing => "installing",
+            Self::Verifying => "verifying",
+            Self::Publishing => "publishing",
+            Self::Mirroring => "mirroring",
+            Self::Checking => "checking",
+            Self::Removing => "removing",
+        }
+    }
 }
 
 /// Receives what an operation has to say while it runs. Calls come from many threads.
@@ -24,8 +52,21 @@ pub trait Events: Send + Sync {
     /// `done` of `total` steps of a stage are done; the total may grow.
     fn progress(&self, stage: Stage, done: usize, total: usize);
 
-    /// `done` of `total` bytes of one download have arrived.
+    /// A piece of work begins that may take long, such as the download of a package. What it is called names it in
+    /// [`Events::doing`], [`Events::bytes`] and [`Events::ends`].
+    fn begins(&self, _what: &str) {}
+
+    /// What a piece of work consists of from now on.
+    fn doing(&self, _what: &str, _now: &str) {}
+
+    /// A piece of work has ended.
+    fn ends(&self, _what: &str) {}
+
+    /// `done` of `total` bytes of one piece of work have arrived.
     fn bytes(&self, what: &str, done: u64, total: Option<u64>);
+
+    /// Something happened to a request.
+    fn request(&self, _event: &RequestEvent<'_>) {}
 
     /// Something for `-v` only, which is put into words only then.
     fn detail(&self, text: &dyn Fn() -> String);
@@ -48,17 +89,32 @@ impl Events for NoEvents {
     fn detail(&self, _text: &dyn Fn() -> String) {}
 }
 
-/// The events of an operation, as one provider call sees them.
-pub(crate) struct CallProgress<'events> {
+/// One piece of work of an operation, as a provider sees it. It ends when this is dropped.
+pub(crate) struct Work {
     /// Where everything goes.
-    pub(crate) events: &'events dyn Events,
-    /// What the call is about, such as a package's id.
-    pub(crate) what: &'events str,
+    events: Arc<dyn Events>,
+    /// What it is called, such as a package's id.
+    what: String,
 }
 
-impl mu_provider::Progress for CallProgress<'_> {
+impl Work {
+    /// Begins a piece of work.
+    pub(crate) fn begin(events: &Arc<dyn Events>, what: impl Into<String>) -> Self {
+        let (events, what) = (Arc::clone(events), what.into());
+        events.begins(&what);
+        Self { events, what }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.events.ends(&self.what);
+    }
+}
+
+impl mu_provider::Progress for Work {
     fn bytes(&self, done: u64, total: Option<u64>) {
-        self.events.bytes(self.what, done, total);
+        self.events.bytes(&self.what, done, total);
     }
 
     fn waiting(&self, what: &str) {
@@ -67,5 +123,32 @@ impl mu_provider::Progress for CallProgress<'_> {
 
     fn warning(&self, text: &str) {
         self.events.warning(text);
+    }
+
+    fn doing(&self, what: &str) {
+        self.events.doing(&self.what, what);
+    }
+
+    fn detail(&self, text: &dyn Fn() -> String) {
+        self.events.detail(text);
+    }
+}
+
+/// What is done on the way, and is no piece of work that is worth a name.
+pub(crate) struct Aside(pub(crate) Arc<dyn Events>);
+
+impl mu_provider::Progress for Aside {
+    fn bytes(&self, _done: u64, _total: Option<u64>) {}
+
+    fn waiting(&self, what: &str) {
+        self.0.waiting(what);
+    }
+
+    fn warning(&self, text: &str) {
+        self.0.warning(text);
+    }
+
+    fn detail(&self, text: &dyn Fn() -> String) {
+        self.0.detail(text);
     }
 }

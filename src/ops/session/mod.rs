@@ -20,14 +20,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use mu_provider::Progress;
-use mu_provider::http::{Http, HttpOptions};
+use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
 use crate::fs::{FileError, Lock, Sharing, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
+use crate::ops::session::events::{Aside, Work};
 use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
@@ -374,7 +374,8 @@ impl Session {
             now: self.environment.now,
             jobs: self.question_jobs(),
             most: self.most_packages(),
-            progress: Arc::new(IndexProgress(events)),
+            progress: Arc::new(Aside(Arc::clone(&events))),
+            begin: Box::new(move |what| Box::new(Work::begin(&events, what))),
             answered: Box::new(move |done, total| {
                 answered.progress(Stage::Resolving, done, total);
             }),
@@ -384,11 +385,14 @@ impl Session {
     /// The client for everything that is asked over http, made when it is first needed.
     pub(crate) fn http(&self) -> Arc<Http> {
         Arc::clone(self.http.get_or_init(|| {
+            let events = Arc::clone(&self.events);
+            let watch: Watch = Arc::new(move |event| events.request(event));
             Http::new(HttpOptions {
                 offline: self.options.offline,
                 ahead: self.network_jobs(),
                 most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
                 credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
+                watch: Some(watch),
                 ..HttpOptions::default()
             })
         }))
@@ -459,22 +463,5 @@ fn packs_of(scope: Scope, root: &Path, environment: &Environment) -> PacksFolder
     match scope {
         Scope::Workspace => PacksFolder::of_workspace(root, &environment.cache),
         Scope::Global => PacksFolder::of_user(&environment.mu_home, &environment.cache),
-    }
-}
-
-/// The events of a session, as the index sees them.
-struct IndexProgress(Arc<dyn Events>);
-
-impl Progress for IndexProgress {
-    fn bytes(&self, done: u64, total: Option<u64>) {
-        self.0.bytes("index", done, total);
-    }
-
-    fn waiting(&self, what: &str) {
-        self.0.waiting(what);
-    }
-
-    fn warning(&self, text: &str) {
-        self.0.warning(text);
     }
 }

@@ -13,7 +13,7 @@ use crate::ops::requirements::{Requirements, overrides};
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::record::{record, unsatisfied};
 use crate::ops::solve::resolved::Resolved;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
     Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings, Strategy,
@@ -72,6 +72,7 @@ pub fn resolve_from(
         return Err(outdated(&differences));
     }
     let is_known = differences.is_empty();
+    session.events.progress(Stage::Resolving, 0, 0);
     let mut resolved = choose(session, requirements, previous, update, is_known)?;
     if !requirements.discarded.is_empty() {
         for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {

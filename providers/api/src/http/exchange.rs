@@ -15,8 +15,13 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Answers up to this size, in bytes, are handed over as a whole.
+use super::event::Watched;
+
+/// Answers up to this size, in bytes, are handed over as a whole, if all of it comes soon.
 const WHOLE: u64 = 256 << 10;
+
+/// How long the rest of such an answer may take, before what is there is handed over.
+const SOON: Duration = Duration::from_millis(400);
 
 /// So many pieces of a larger answer may wait for their reader.
 const AHEAD: usize = 4;
@@ -37,6 +42,14 @@ pub(super) struct Pending {
     answer: oneshot::Receiver<Result<Answer, ExchangeError>>,
     /// Says that it is waited for, where that was not clear from the beginning.
     waited_for: Option<oneshot::Sender<()>>,
+}
+
+/// A request, and how it is sent.
+pub(super) struct Outgoing {
+    pub(super) client: Client,
+    pub(super) request: Request,
+    pub(super) patience: Patience,
+    pub(super) watched: Option<Watched>,
 }
 
 /// How long each part of an answer may keep silent.
@@ -122,23 +135,18 @@ impl Exchange {
     }
 
     /// Sends `request`.
-    pub(super) fn send(&self, client: &Client, request: Request, patience: Patience) -> Pending {
+    pub(super) fn send(&self, outgoing: Outgoing) -> Pending {
         let (answer, answered) = oneshot::channel();
-        self.runtime.spawn(exchange(client.clone(), request, patience, answer));
+        self.runtime.spawn(exchange(outgoing, answer));
         Pending { answer: answered, waited_for: None }
     }
 
     /// Sends `request`, which nobody waits for yet, when it is its turn: when few others are on their way, or somebody waits
     /// for it.
-    pub(super) fn send_ahead(
-        &self,
-        client: &Client,
-        request: Request,
-        patience: Patience,
-    ) -> Pending {
+    pub(super) fn send_ahead(&self, outgoing: Outgoing) -> Pending {
         let (answer, answered) = oneshot::channel();
         let (waited_for, is_waited_for) = oneshot::channel();
-        let (client, slots) = (client.clone(), Arc::clone(&self.slots));
+        let slots = Arc::clone(&self.slots);
         self.runtime.spawn(async move {
             // It holds its slot to the end of its answer. Those whose answers nobody reads must not keep it waiting.
             let _slot = tokio::select! {
@@ -147,7 +155,7 @@ impl Exchange {
                 _ = is_waited_for => None,
             };
             if !answer.is_closed() {
-                exchange(client, request, patience, answer).await;
+                exchange(outgoing, answer).await;
             }
         });
         Pending { answer: answered, waited_for: Some(waited_for) }
@@ -170,12 +178,11 @@ impl Pending {
 }
 
 /// Sends `request`, and hands over what is answered. Ends early where nobody wants that any more.
-async fn exchange(
-    client: Client,
-    request: Request,
-    patience: Patience,
-    answer: oneshot::Sender<Result<Answer, ExchangeError>>,
-) {
+async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<Answer, ExchangeError>>) {
+    let Outgoing { client, request, patience, mut watched } = outgoing;
+    if let Some(watched) = &mut watched {
+        watched.sent(request.method(), request.headers());
+    }
     let mut response = match timeout(patience.head, client.execute(request)).await {
         Ok(Ok(response)) => response,
         failed => {
@@ -189,35 +196,53 @@ async fn exchange(
     };
     let length = response.content_length();
     let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+    if let Some(watched) = &watched {
+        watched.answered(&status.to_string(), &headers);
+    }
+    let watched = watched.as_ref();
     let head = |body| Ok(Answer { status, headers, length, body });
+    let mut pace = Pace::default();
+    let mut begun = None;
     if let Some(length) = length
         && length <= WHOLE
     {
-        let _ = answer.send(head(Body::Whole(Some(whole(&mut response, length, patience).await))));
-        return;
+        match soon(&mut response, length, patience, &mut pace, watched).await {
+            Ok((piece, false)) => begun = Some(piece),
+            whole => {
+                let _ = answer.send(head(Body::Whole(Some(whole.map(|(bytes, _)| bytes)))));
+                return;
+            }
+        }
     }
     let (pieces, coming) = mpsc::channel(AHEAD);
     let mut is_wanted = answer.send(head(Body::Pieces(coming))).is_ok();
-    let mut pace = Pace::default();
+    if let Some(piece) = begun {
+        is_wanted = is_wanted && pieces.send(Ok(Some(piece))).await.is_ok();
+    }
     while is_wanted {
-        let piece = next(&mut response, patience, &mut pace).await;
+        let piece = next(&mut response, patience, &mut pace, watched).await;
         let is_last = !matches!(piece, Ok(Some(_)));
         is_wanted = pieces.send(piece).await.is_ok() && !is_last;
     }
 }
 
-/// The whole body, of `length` bytes.
-async fn whole(
+/// What comes soon of a body of `length` bytes, and whether that is all of it.
+async fn soon(
     response: &mut reqwest::Response,
     length: u64,
     patience: Patience,
-) -> io::Result<Bytes> {
+    pace: &mut Pace,
+    watched: Option<&Watched>,
+) -> io::Result<(Bytes, bool)> {
+    let begin = Instant::now();
     let mut body = Vec::with_capacity(usize::try_from(length).expect("is small"));
-    let mut pace = Pace::default();
-    while let Some(piece) = next(response, patience, &mut pace).await? {
+    while let Some(piece) = next(response, patience, pace, watched).await? {
         body.extend_from_slice(&piece);
+        if begin.elapsed() > SOON {
+            return Ok((body.into(), false));
+        }
     }
-    Ok(body.into())
+    Ok((body.into(), true))
 }
 
 /// The next piece of the body; nothing at its end.
@@ -225,12 +250,16 @@ async fn next(
     response: &mut reqwest::Response,
     patience: Patience,
     pace: &mut Pace,
+    watched: Option<&Watched>,
 ) -> io::Result<Option<Bytes>> {
     let start = Instant::now();
     match timeout(patience.body, response.chunk()).await {
         Ok(piece) => {
             let piece = piece.map_err(io::Error::other)?;
             if let Some(piece) = &piece {
+                if let Some(watched) = watched {
+                    watched.received(piece.len());
+                }
                 pace.note(start.elapsed(), piece.len() as u64, patience)?;
             }
             Ok(piece)

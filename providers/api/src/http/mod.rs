@@ -9,6 +9,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod credentials;
+mod event;
 mod exchange;
 mod request;
 mod response;
@@ -29,6 +30,7 @@ use reqwest::Client;
 pub use self::credentials::{
     Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, or_variable, token_variable,
 };
+pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending};
 pub use self::request::{Method, Request};
 pub use self::response::Response;
@@ -68,6 +70,8 @@ pub struct HttpOptions {
     pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Where tokens come from.
     pub credentials: Arc<dyn Credentials>,
+    /// Whoever wants to know what happens to requests.
+    pub watch: Option<Watch>,
 }
 
 impl Default for HttpOptions {
@@ -87,6 +91,7 @@ impl Default for HttpOptions {
             longest_wait: Duration::from_secs(300),
             sleep: Arc::new(std::thread::sleep),
             credentials: Arc::new(NoCredentials),
+            watch: None,
         }
     }
 }

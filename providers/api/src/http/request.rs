@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use reqwest::Client;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::exchange::{Exchange, Patience, Pending};
+use super::event::Watched;
+use super::exchange::{Exchange, Outgoing, Patience, Pending};
 use super::{Authorization, Failure, Http, Response, Secret, or_variable, rules};
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
@@ -104,8 +104,8 @@ impl<'http> Request<'http> {
     /// [`ErrorKind::Protocol`] for other statuses that are no success, unless they were allowed;
     /// [`ErrorKind::Network`] when there is no answer; [`ErrorKind::Refused`] and
     /// [`ErrorKind::Offline`] when nothing may be sent.
-    pub fn send(mut self, progress: &dyn Progress) -> Result<Response, ProviderError> {
-        self.http.retry(progress, || self.attempt())
+    pub fn send(mut self) -> Result<Response, ProviderError> {
+        self.http.retry(|| self.attempt())
     }
 
     /// Sends the request, again if need be, until its whole answer is there.
@@ -114,7 +114,7 @@ impl<'http> Request<'http> {
     ///
     /// As [`Request::send`], and when the answer is longer than `limit`.
     pub fn fetch(mut self, limit: u64, progress: &dyn Progress) -> Result<Vec<u8>, ProviderError> {
-        self.http.retry(progress, || self.attempt()?.bytes(limit, progress))
+        self.http.retry(|| self.attempt()?.bytes(limit, progress))
     }
 
     /// Sends the request, to which nobody waits for an answer yet: the same request gets it, when it is sent next.
@@ -209,10 +209,11 @@ impl<'http> Request<'http> {
     fn start(
         &self,
         url: &SafeUrl,
-        send: impl FnOnce(&Exchange, &Client, reqwest::Request, Patience) -> Pending,
+        send: impl FnOnce(&Exchange, Outgoing) -> Pending,
     ) -> Result<Pending, ProviderError> {
         let options = &self.http.options;
-        if self.http.sent.fetch_add(1, Ordering::Relaxed) >= options.most_requests {
+        let number = self.http.sent.fetch_add(1, Ordering::Relaxed);
+        if number >= options.most_requests {
             let most = options.most_requests;
             let text = format!(
                 "`{url}` is not asked: this run has sent {most} requests, and no more are sent"
@@ -242,7 +243,9 @@ impl<'http> Request<'http> {
             patience.head += Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
             *request.body_mut() = Some(self.body.clone().into());
         }
-        Ok(send(exchange, client, request, patience))
+        let watched =
+            options.watch.clone().map(|watch| Watched::new(watch, number as u64, url.clone()));
+        Ok(send(exchange, Outgoing { client: client.clone(), request, patience, watched }))
     }
 
     /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere.

@@ -12,7 +12,7 @@ use super::exchange::Answer;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 /// How many bytes come between two reports of how far it is.
-const REPORTED: usize = 256 << 10;
+const REPORTED: usize = 8 << 10;
 
 /// An answer whose body may still be on its way.
 pub struct Response {

@@ -8,9 +8,9 @@ use backon::{BackoffBuilder as _, ExponentialBuilder};
 use httpdate::HttpDate;
 
 use super::exchange::ExchangeError;
-use super::{Http, Response};
+use super::{Http, RequestEvent, Response};
 use crate::threads::lock;
-use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
+use crate::{ErrorKind, ProviderError, SafeUrl};
 
 /// A failed attempt: the error, and whether another attempt may succeed.
 #[derive(Debug)]
@@ -86,7 +86,6 @@ impl Http {
     /// The last attempt's.
     pub fn retry<T>(
         &self,
-        progress: &dyn Progress,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, ProviderError> {
         let mut delays = ExponentialBuilder::default()
@@ -95,13 +94,18 @@ impl Http {
             .with_max_times(self.options.retries)
             .with_jitter()
             .build();
+        let begin = Instant::now();
+        let mut attempts = 0;
         loop {
             let failure = match attempt() {
                 Ok(value) => return Ok(value),
                 Err(failure) if failure.may_pass => failure,
                 Err(failure) => return Err(failure.error),
             };
-            let Some(delay) = delays.next() else { return Err(failure.error) };
+            attempts += 1;
+            let Some(delay) = delays.next() else {
+                return Err(failure.error.after(attempts, begin.elapsed()));
+            };
             let delay = match failure.retry_after.map(|asked| asked.min(self.options.longest_delay))
             {
                 None => delay,
@@ -114,11 +118,14 @@ impl Http {
                     return Err(failure.error.hint(hint));
                 }
             };
-            progress.waiting(&format!(
-                "{}; next attempt in {:.1} s",
-                failure.error,
-                delay.as_secs_f32()
-            ));
+            if let Some(watch) = &self.options.watch {
+                watch(&RequestEvent::Repeated {
+                    reason: &failure.error.to_string(),
+                    attempt: attempts,
+                    attempts: self.options.retries + 1,
+                    pause: delay,
+                });
+            }
             (self.options.sleep)(delay);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 use super::*;
-use crate::{Progress, Silent};
+use crate::Silent;
 use mu_testing::http::{Reply, TestServer};
 
 /// A token for one host.
@@ -26,20 +26,14 @@ struct Notes {
     said: Arc<Mutex<Vec<String>>>,
 }
 
-impl Progress for Notes {
-    fn bytes(&self, _done: u64, _total: Option<u64>) {}
-
-    fn waiting(&self, what: &str) {
-        self.said.lock().expect("no test panicked").push(what.to_owned());
-    }
-
-    fn warning(&self, _text: &str) {}
-}
-
 impl Notes {
     fn options(&self) -> HttpOptions {
         let pauses = Arc::clone(&self.pauses);
+        let said = Arc::clone(&self.said);
         HttpOptions {
+            watch: Some(Arc::new(move |event| {
+                said.lock().expect("no test panicked").push(format!("{event:?}"));
+            })),
             sleep: Arc::new(move |pause| pauses.lock().expect("no test panicked").push(pause)),
             ..HttpOptions::default()
         }
@@ -68,13 +62,14 @@ fn a_503_is_tried_again_and_said() {
     });
     let notes = Notes::default();
     let http = Http::new(notes.options());
-    let body = http.get(&url(&server, "a")).fetch(100, &notes).expect("the third answer is fine");
+    let body = http.get(&url(&server, "a")).fetch(100, &Silent).expect("the third answer is fine");
     assert_eq!(body, b"fine");
     let pauses = notes.pauses();
     assert_eq!(pauses[0], Duration::from_secs(7));
     assert!(pauses[1] < Duration::from_secs(7), "{pauses:?}");
     let said = notes.said.lock().expect("no test panicked").join("\n");
-    assert!(said.contains("503 Service Unavailable; next attempt in 7.0 s"), "{said}");
+    let repeated = "503 Service Unavailable\", attempt: 1, attempts: 4, pause: 7s";
+    assert!(said.contains(repeated), "{said}");
 }
 
 #[test]
@@ -101,6 +96,7 @@ fn gives_up_after_some_attempts() {
     let error = get(&Http::new(notes.options()), &server, "a").expect_err("never answers");
     assert_eq!(error.kind(), ErrorKind::Network);
     assert_eq!(server.requests().len(), 4);
+    assert!(error.to_string().contains(" (gave up after 4 attempts in "), "{error}");
     let pauses = notes.pauses();
     assert!(pauses[0] >= Duration::from_millis(250) && pauses[2] > pauses[0], "{pauses:?}");
 }
@@ -128,7 +124,7 @@ fn silence_is_a_failure() {
 
     let mute = TestServer::start(|_, _| Reply::body("all of it").silent_after(3));
     let http = Http::new(HttpOptions { retries: 0, read_timeout, ..Notes::default().options() });
-    let mut response = http.get(&url(&mute, "a")).send(&Silent).expect("its head comes");
+    let mut response = http.get(&url(&mute, "a")).send().expect("its head comes");
     let error = std::io::copy(&mut response, &mut std::io::sink()).expect_err("then nothing");
     let failure = Failure::broken_off(&error, &url(&mute, "a")).into_error();
     assert_eq!(failure.kind(), ErrorKind::Network);
@@ -192,20 +188,20 @@ fn a_large_answer_comes_piece_by_piece_and_never_ends_early() {
     });
     let http = Http::new(HttpOptions { retries: 0, ..Notes::default().options() });
     let mut read = Vec::new();
-    let mut response = http.get(&url(&server, "whole")).send(&Silent).expect("answers");
+    let mut response = http.get(&url(&server, "whole")).send().expect("answers");
     assert_eq!(response.length(), Some(1_000_000));
     std::io::copy(&mut response, &mut read).expect("is whole");
     assert!(read == body);
     assert!(http.get(&url(&server, "whole")).fetch(1_000_000, &Silent).expect("is whole") == body);
     http.get(&url(&server, "whole")).fetch(999_999, &Silent).expect_err("is too long");
 
-    let mut response = http.get(&url(&server, "part")).send(&Silent).expect("its head comes");
+    let mut response = http.get(&url(&server, "part")).send().expect("its head comes");
     read.clear();
     std::io::copy(&mut response, &mut read).expect_err("breaks off");
     assert!(read.len() <= 600_000 && body.starts_with(&read));
     std::io::copy(&mut response, &mut std::io::sink()).expect_err("has not ended since");
 
-    let mut response = http.get(&url(&server, "huge")).send(&Silent).expect("its head comes");
+    let mut response = http.get(&url(&server, "huge")).send().expect("its head comes");
     drop(http);
     std::io::copy(&mut response, &mut std::io::sink()).expect_err("the client is gone");
 }
@@ -316,7 +312,7 @@ fn statuses_have_their_kinds() {
             let hint = error.hints().join(" ");
             assert!(hint.contains(&or_variable(&server.host())), "{hint}");
         }
-        let allowed = http.get(&url(&server, "a")).allow(status).send(&Silent);
+        let allowed = http.get(&url(&server, "a")).allow(status).send();
         assert_eq!(allowed.expect("was allowed").status(), status);
     }
 }
@@ -366,7 +362,7 @@ fn the_token_goes_to_its_own_host_only() {
 
     let own = Authorization::basic("ada", &Secret::new("x"));
     let request = http.get(&url(&server, "a")).authorization(own);
-    request.send(&Silent).expect("redirects are followed");
+    request.send().expect("redirects are followed");
     assert_eq!(other.seen()[1].header("authorization"), None);
     assert_eq!(server.seen()[2].header("authorization"), Some("Basic YWRhOng="));
 
@@ -389,7 +385,7 @@ fn a_post_is_not_led_elsewhere() {
         _ => Reply::body(request.body.clone()),
     });
     let http = Http::new(Notes::default().options());
-    let error = http.post(&url(&server, "there")).body(b"x".to_vec()).send(&Silent);
+    let error = http.post(&url(&server, "there")).body(b"x".to_vec()).send();
     let error = error.expect_err("is redirected").to_string();
     assert!(error.contains("POST") && error.contains("/elsewhere"), "{error}");
 
@@ -429,7 +425,27 @@ fn freshness_is_read_from_cache_control() {
         let server =
             TestServer::start(move |_, _| Reply::body("").header("cache-control", control));
         let http = Http::new(Notes::default().options());
-        let response = http.get(&url(&server, "a")).send(&Silent).expect("answers");
+        let response = http.get(&url(&server, "a")).send().expect("answers");
         assert_eq!(response.max_age(), expected, "{control}");
     }
+}
+
+#[test]
+fn what_is_shown_of_a_request_holds_no_secret() {
+    let server = TestServer::start(|_, _| {
+        Reply::body("fine").header("set-cookie", "hunter2").header("x-api-token", "hunter2")
+    });
+    let notes = Notes::default();
+    let credentials = Arc::new(One { host: server.host() });
+    let http = Http::new(HttpOptions { credentials, ..notes.options() });
+    let request = http.get(&url(&server, "a?token=hunter2"));
+    request.header("cookie", "hunter2").header("accept", "*/*").send().expect("answers");
+    drop(http);
+    let seen = server.seen().remove(0);
+    assert_eq!(seen.header("authorization"), Some("Bearer hunter2"));
+    let said = notes.said.lock().expect("no test panicked").join("\n");
+    for part in ["a?****", "authorization: ****", "cookie: ****", "accept: */*", "200 OK"] {
+        assert!(said.contains(part), "`{part}` is missing: {said}");
+    }
+    assert!(!said.contains("hunter2"), "{said}");
 }

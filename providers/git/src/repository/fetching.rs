@@ -180,12 +180,13 @@ impl Repository {
         commits: &[Oid],
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
+        progress.doing(&format!("cloning {}", self.remote));
         let mut attempt = |request: &FetchRequest| {
             self.with_session(talk, progress, |session| {
                 let mut receive = |boundary: &_, pack: &mut dyn std::io::Read| {
                     database.receive(lock, commits, boundary, pack, progress)
                 };
-                session.fetch(request, &mut receive, progress)
+                session.fetch(request, &mut receive)
             })
         };
         match attempt(request) {

@@ -54,8 +54,8 @@ impl Repository {
             return Ok(Arc::clone(listed));
         }
         self.check_online(|| "the list of versions".to_owned())?;
-        let listed =
-            self.with_session(talk, progress, |session| session.advertisement(progress))?;
+        progress.doing(&format!("asking {}", self.remote));
+        let listed = self.with_session(talk, progress, |session| session.advertisement())?;
         Ok(Arc::clone(self.listed.get_or_init(|| Arc::new(listed))))
     }
 }

@@ -139,7 +139,7 @@ impl Repository {
         loop {
             let session = match &mut talk.session {
                 Some(session) if session.is_open() => session,
-                slot => slot.insert(self.transports.open(&self.remote, progress)?),
+                slot => slot.insert(self.transports.open(&self.remote)?),
             };
             match call(session.as_mut()) {
                 Err(error) if error.kind() == ErrorKind::Network && again => {

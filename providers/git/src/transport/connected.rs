@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read};
 
-use mu_provider::{Progress, ProviderError};
+use mu_provider::ProviderError;
 
 use super::session::{Link, Receive, ReceiveError, Session, describe};
 use crate::remote_url::RemoteUrl;
@@ -31,12 +31,11 @@ impl<L: Link> Connected<L> {
         &mut self,
         request: Vec<u8>,
         pace: &Pace,
-        progress: &dyn Progress,
         read: impl FnOnce(&Handshake, &mut dyn Read) -> Result<T, Failure>,
     ) -> Result<T, ProviderError> {
         self.open = false;
         let result = {
-            let answer = self.link.request(request, progress)?;
+            let answer = self.link.request(request)?;
             read(&self.handshake, &mut BufReader::with_capacity(64 << 10, Paced::new(answer, pace)))
         };
         match result {
@@ -73,12 +72,12 @@ impl From<ReceiveError> for Failure {
 }
 
 impl<L: Link> Session for Connected<L> {
-    fn advertisement(&mut self, progress: &dyn Progress) -> Result<Advertisement, ProviderError> {
+    fn advertisement(&mut self) -> Result<Advertisement, ProviderError> {
         match &self.handshake {
             Handshake::Zero(_, refs) => Ok(refs.clone()),
             Handshake::Two(capabilities) => {
                 let request = write_listing_request(capabilities);
-                self.exchange(request, &Pace::telling(), progress, |_, answer| {
+                self.exchange(request, &Pace::telling(), |_, answer| {
                     Ok(read_listing(&mut PacketReader::new(answer, LONGEST_LISTING))?)
                 })
             }
@@ -107,7 +106,6 @@ impl<L: Link> Session for Connected<L> {
         &mut self,
         request: &FetchRequest,
         receive: &mut Receive<'_>,
-        progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let mut request = request.clone();
         let (knows_shallow, last) = match &self.handshake {
@@ -128,7 +126,7 @@ impl<L: Link> Session for Connected<L> {
         }
         let bytes = request.write(&self.handshake);
         let pace = Pace::preparing();
-        self.exchange(bytes, &pace, progress, |handshake, answer| {
+        self.exchange(bytes, &pace, |handshake, answer| {
             let (boundary, mut pack) = PackReader::open(answer, &pace, handshake, &request)?;
             Ok(receive(&boundary, &mut pack)?)
         })?;

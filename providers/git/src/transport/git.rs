@@ -4,7 +4,7 @@ use std::io::{self, Read, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{ErrorKind, ProviderError};
 
 use super::connected::Connected;
 use super::session::{Link, Session, describe, not_a_repository};
@@ -65,11 +65,7 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 impl Link for Connection {
-    fn request(
-        &mut self,
-        request: Vec<u8>,
-        _progress: &dyn Progress,
-    ) -> Result<Box<dyn Read + '_>, ProviderError> {
+    fn request(&mut self, request: Vec<u8>) -> Result<Box<dyn Read + '_>, ProviderError> {
         self.input.write_all(&request).map_err(|error| describe(&self.remote, error.into()))?;
         Ok(Box::new(&mut self.output))
     }

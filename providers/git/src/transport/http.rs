@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use mu_provider::http::{Authorization, Http, Request, Response, or_variable};
-use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
 use super::connected::Connected;
 use super::credentials::GitCredentials;
@@ -31,7 +31,6 @@ pub(super) fn open(
     remote: &RemoteUrl,
     http: &Arc<Http>,
     credentials: &GitCredentials,
-    progress: &dyn Progress,
 ) -> Result<Box<dyn Session>, ProviderError> {
     let mut base = remote.url().as_url().clone();
     // Whom to be is said by a header. Fails only where there is nobody to be said.
@@ -39,7 +38,7 @@ pub(super) fn open(
     let url = SafeUrl::parse(&format!("{}{SERVICE}", base.as_str().trim_end_matches('/')))
         .map_err(|error| not_a_repository(remote).because(error))?;
     let ask = |authorization: &Authorization| {
-        common(http.get(&url), remote, authorization).allow(401).send(progress)
+        common(http.get(&url), remote, authorization).allow(401).send()
     };
     let mut authorization = credentials.known(remote.url());
     let mut response = ask(&authorization)?;
@@ -141,11 +140,7 @@ fn same_origin(left: &SafeUrl, right: &SafeUrl) -> bool {
 }
 
 impl Link for Connection {
-    fn request(
-        &mut self,
-        request: Vec<u8>,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn Read + '_>, ProviderError> {
+    fn request(&mut self, request: Vec<u8>) -> Result<Box<dyn Read + '_>, ProviderError> {
         let url = SafeUrl::parse(&format!("{}/git-upload-pack", self.base.as_url().as_str()))
             .map_err(|error| not_a_repository(&self.remote).because(error))?;
         let response = common(self.http.post(&url), &self.remote, &self.authorization)
@@ -154,7 +149,7 @@ impl Link for Connection {
             .body(request)
             // A server that prepares a large pack sends a few bytes now and then, and the pack has limits of its own.
             .at_any_pace()
-            .send(progress)?;
+            .send()?;
         if response.header("content-type") != Some("application/x-git-upload-pack-result") {
             let error = WireError::Malformed("its type is another");
             return Err(describe(&self.remote, error));

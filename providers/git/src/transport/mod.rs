@@ -16,8 +16,8 @@ mod without_git;
 
 use std::sync::{Arc, OnceLock};
 
+use mu_provider::ProviderError;
 use mu_provider::http::Http;
-use mu_provider::{Progress, ProviderError};
 
 pub(crate) use self::session::{ReceiveError, Session};
 
@@ -43,11 +43,7 @@ impl Transports {
     }
 
     /// Begins a conversation with `remote`.
-    pub(crate) fn open(
-        &self,
-        remote: &RemoteUrl,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn Session>, ProviderError> {
+    pub(crate) fn open(&self, remote: &RemoteUrl) -> Result<Box<dyn Session>, ProviderError> {
         if remote.scheme() == Scheme::File {
             return file::open(remote, &self.programs);
         }
@@ -55,9 +51,7 @@ impl Transports {
         let other = settings.instead_of(remote)?;
         let remote = other.as_ref().unwrap_or(remote);
         match remote.scheme() {
-            Scheme::Https | Scheme::Http => {
-                http::open(remote, &self.http, &self.credentials, progress)
-            }
+            Scheme::Https | Scheme::Http => http::open(remote, &self.http, &self.credentials),
             Scheme::Ssh => ssh::open(remote, &self.programs, settings.ssh_command.as_deref()),
             Scheme::Git => git::open(remote),
             Scheme::File => file::open(remote, &self.programs),

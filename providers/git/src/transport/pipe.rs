@@ -7,7 +7,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use mu_provider::{Progress, ProviderError};
+use mu_provider::ProviderError;
 #[cfg(unix)]
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[cfg(unix)]
@@ -126,11 +126,7 @@ fn wait(pipe: &impl AsFd, patience: Duration) -> io::Result<()> {
 }
 
 impl Link for Pipe {
-    fn request(
-        &mut self,
-        request: Vec<u8>,
-        _progress: &dyn Progress,
-    ) -> Result<Box<dyn Read + '_>, ProviderError> {
+    fn request(&mut self, request: Vec<u8>) -> Result<Box<dyn Read + '_>, ProviderError> {
         let sent = match &mut self.input {
             Some(input) => input.write_all(&request).and_then(|()| input.flush()),
             None => Err(io::ErrorKind::BrokenPipe.into()),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{ErrorKind, ProviderError};
 
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Advertisement, Boundary, FetchRequest, WireError};
@@ -24,7 +24,7 @@ pub(crate) enum ReceiveError {
 /// A conversation with one remote.
 pub(crate) trait Session: Send + fmt::Debug {
     /// Branches, tags and HEAD.
-    fn advertisement(&mut self, progress: &dyn Progress) -> Result<Advertisement, ProviderError>;
+    fn advertisement(&mut self) -> Result<Advertisement, ProviderError>;
 
     /// Whether every commit can be asked for, or only the ones that refs point to.
     fn gives_any_commit(&self) -> bool;
@@ -39,7 +39,6 @@ pub(crate) trait Session: Send + fmt::Debug {
         &mut self,
         request: &FetchRequest,
         receive: &mut Receive<'_>,
-        progress: &dyn Progress,
     ) -> Result<(), ProviderError>;
 
     /// Whether it can be asked again.
@@ -49,11 +48,7 @@ pub(crate) trait Session: Send + fmt::Debug {
 /// Carries requests to a server and its answers back.
 pub(super) trait Link: Send + fmt::Debug {
     /// Sends a request and yields the answer.
-    fn request(
-        &mut self,
-        request: Vec<u8>,
-        progress: &dyn Progress,
-    ) -> Result<Box<dyn Read + '_>, ProviderError>;
+    fn request(&mut self, request: Vec<u8>) -> Result<Box<dyn Read + '_>, ProviderError>;
 
     /// Why the conversation failed, with what only the link knows.
     fn explain(&mut self, error: WireError) -> ProviderError;

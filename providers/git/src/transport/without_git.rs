@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use git2::{ObjectType, Repository, RepositoryOpenFlags};
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{ErrorKind, ProviderError};
 use tempfile::TempDir;
 
 use super::bundle;
@@ -108,7 +108,7 @@ impl Local {
 }
 
 impl Session for Local {
-    fn advertisement(&mut self, _progress: &dyn Progress) -> Result<Advertisement, ProviderError> {
+    fn advertisement(&mut self) -> Result<Advertisement, ProviderError> {
         let text = self.text().map_err(|error| failed(&self.remote, error))?;
         Advertisement::parse(&text).map_err(|error| describe(&self.remote, error))
     }
@@ -125,7 +125,6 @@ impl Session for Local {
         &mut self,
         request: &FetchRequest,
         receive: &mut Receive<'_>,
-        _progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let (boundary, pack) = self.pack(request).map_err(|error| failed(&self.remote, error))?;
         receive(&boundary, &mut pack.as_slice()).map_err(|error| match error {

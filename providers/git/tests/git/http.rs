@@ -249,8 +249,7 @@ fn relay(root: &str, path: &str, post: Option<&Seen>) -> Reply {
             .header("content-type", "application/x-git-upload-pack-request"),
         None => http.get(&url),
     };
-    let mut response =
-        request.header("git-protocol", "version=2").send(&mu_provider::Silent).expect("answers");
+    let mut response = request.header("git-protocol", "version=2").send().expect("answers");
     let mut body = Vec::new();
     std::io::Read::read_to_end(&mut response, &mut body).expect("can be read");
     Reply::body(body).header("content-type", response.header("content-type").expect("has a type"))

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mu_provider::http::{Credentials, Http, HttpOptions, Secret};
+use mu_provider::http::{Credentials, Http, HttpOptions, RequestEvent, Secret, Watch};
 use mu_provider::{
     Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl,
     Tree, TreeWriter,
@@ -57,10 +57,18 @@ impl Client {
 
     pub(crate) fn with(options: HttpOptions) -> Self {
         let downloads = tempfile::tempdir().expect("a temporary folder can be made");
+        let said: Arc<Mutex<Vec<String>>> = Arc::default();
+        let heard = Arc::clone(&said);
+        let watch: Watch = Arc::new(move |event| {
+            if let RequestEvent::Repeated { reason, .. } = event {
+                heard.lock().expect("no test panicked").push((*reason).to_owned());
+            }
+        });
+        let options = HttpOptions { watch: Some(watch), ..options };
         Self {
             provider: HubProvider::new(HubOptions::new(Http::new(options), downloads.path())),
             downloads,
-            said: Arc::default(),
+            said,
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) use crate::ops::apply::fetch::route::source_now;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 use crate::ops::apply::identity::{Content, check, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
-use crate::ops::session::events::CallProgress;
+use crate::ops::session::events::Work;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::Wanted;
@@ -270,7 +270,7 @@ impl<'run> Fetching<'run> {
         let (route, release) = self.origin(number)?;
         let what = format!("{} {}", package.id, package.version);
         session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
-        let progress = CallProgress { events: &*session.events, what: &what };
+        let progress = Work::begin(&session.events, what.as_str());
         let mut manifest = None;
         let result = session.store.add_called(expected.as_ref(), |tree| {
             tree.keep(YAML_NAME);
@@ -406,7 +406,7 @@ pub(crate) fn fetch_release(
     release: &Release,
 ) -> Result<Stored, CommandError> {
     let what = format!("{id} {}", release.version);
-    let progress = CallProgress { events: &*session.events, what: &what };
+    let progress = Work::begin(&session.events, what.as_str());
     let expected = release.digest.as_deref().and_then(|text| text.parse().ok());
     session
         .store

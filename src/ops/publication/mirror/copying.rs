@@ -12,6 +12,7 @@ use crate::index::{Candidate, Route, Universe as _};
 use crate::ops::explain::failure::unavailable;
 use crate::ops::publication::lines::{Line, copy_of, full_version, tags, tidied, yanked};
 use crate::ops::publication::target::{Target, Upload};
+use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::PackageId;
 
@@ -62,7 +63,8 @@ impl<'a> Copying<'a> {
             needs.insert(id, needed);
         }
         for (done, id) in in_order(&needs).into_iter().enumerate() {
-            self.session.events.progress(Stage::Fetching, done, needs.len());
+            self.session.events.progress(Stage::Mirroring, done, needs.len());
+            let _work = Work::begin(&self.session.events, id.as_str());
             let chosen = versions.get(id).filter(|_| !self.request.all_versions);
             self.package(id, chosen)?;
         }

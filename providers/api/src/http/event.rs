@@ -1,0 +1,134 @@
+//! What happens to requests, for whoever shows or logs it. What is shown, and how, is not decided here.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+
+use super::Method;
+use crate::{SafeUrl, without_secrets};
+
+/// Is called with what happens to the requests of a client, from many threads; must be quick.
+pub type Watch = Arc<dyn Fn(&RequestEvent<'_>) + Send + Sync>;
+
+/// Something that happened to a request. Each attempt, and each redirect, is a request of its own.
+#[derive(Debug)]
+pub enum RequestEvent<'event> {
+    /// A request was sent.
+    Sent {
+        /// Its number, by which the other events name it.
+        number: u64,
+        /// Such as `GET`.
+        method: &'event Method,
+        /// Where to.
+        url: &'event SafeUrl,
+        /// Whether a token or a password goes with it.
+        authorized: bool,
+        /// What it says beside.
+        headers: Headers<'event>,
+    },
+    /// The head of its answer is there.
+    Answered {
+        /// The number of the request.
+        number: u64,
+        /// The status with its name, such as `404 Not Found`.
+        status: &'event str,
+        /// What it says beside.
+        headers: Headers<'event>,
+    },
+    /// A piece of its answer came.
+    Received {
+        /// The number of the request.
+        number: u64,
+        /// How long the piece is.
+        bytes: u64,
+    },
+    /// Nothing more comes: it was answered, failed, or is not wanted any more.
+    Ended {
+        /// The number of the request.
+        number: u64,
+    },
+    /// It failed for a reason that may pass, and will be sent again after a pause.
+    Repeated {
+        /// Why it failed.
+        reason: &'event str,
+        /// How many attempts there were.
+        attempt: usize,
+        /// How many there will be at most.
+        attempts: usize,
+        /// How long it is waited before the next.
+        pause: Duration,
+    },
+}
+
+/// Headers as they may be shown: what authorizes or identifies somebody is left out.
+#[derive(Clone, Copy)]
+pub struct Headers<'event>(pub(super) &'event HeaderMap);
+
+impl Headers<'_> {
+    /// `name: value` of each, with `****` for what may be a secret.
+    pub fn shown(&self) -> Vec<String> {
+        let shown = self.0.iter().map(|(name, value)| {
+            let text = String::from_utf8_lossy(value.as_bytes());
+            let is_secret = value.is_sensitive() || is_secret(name.as_str());
+            format!("{name}: {}", if is_secret { "****".into() } else { without_secrets(&text) })
+        });
+        shown.collect()
+    }
+}
+
+impl fmt::Debug for Headers<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.shown()).finish()
+    }
+}
+
+/// Whether a header of this name, in lower case, may hold a secret.
+fn is_secret(name: &str) -> bool {
+    let words = ["auth", "cookie", "token", "secret", "key", "signature", "password", "credential"];
+    name != "www-authenticate" && words.iter().any(|word| name.contains(word))
+}
+
+/// One request that is watched; says that it ended when it is dropped.
+pub(super) struct Watched {
+    watch: Watch,
+    number: u64,
+    url: SafeUrl,
+    is_sent: bool,
+}
+
+impl Watched {
+    pub(super) fn new(watch: Watch, number: u64, url: SafeUrl) -> Self {
+        Self { watch, number, url, is_sent: false }
+    }
+
+    pub(super) fn sent(&mut self, method: &Method, headers: &HeaderMap) {
+        self.is_sent = true;
+        (self.watch)(&RequestEvent::Sent {
+            number: self.number,
+            method,
+            url: &self.url,
+            authorized: headers.contains_key(reqwest::header::AUTHORIZATION),
+            headers: Headers(headers),
+        });
+    }
+
+    pub(super) fn answered(&self, status: &str, headers: &HeaderMap) {
+        let headers = Headers(headers);
+        (self.watch)(&RequestEvent::Answered { number: self.number, status, headers });
+    }
+
+    pub(super) fn received(&self, bytes: usize) {
+        let bytes = bytes as u64;
+        (self.watch)(&RequestEvent::Received { number: self.number, bytes });
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if self.is_sent {
+            (self.watch)(&RequestEvent::Ended { number: self.number });
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Progress on stderr: a line that lives while something is done, and one more for each piece of work that takes long.
+//!
+//! A thread draws, so that the line also moves while nothing does; it starts with the first thing that may take long. Where
+//! stderr is no terminal, it only says which server keeps a run waiting. After Ctrl-C nothing is left standing.
+//! `state.rs` knows what is going on, `frame.rs` how that looks.
+
+mod frame;
+mod state;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use mu_provider::http::RequestEvent;
+use mu_provider::threads::lock;
+
+use self::frame::Screen;
+use self::state::State;
+use crate::ops::Stage;
+
+/// How often the line is drawn.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What is over in a moment is not worth a flicker.
+const FIRST: Duration = Duration::from_millis(150);
+
+/// The progress of one run.
+pub(super) struct ProgressLine {
+    shared: Option<Arc<Shared>>,
+}
+
+struct Shared {
+    is_terminal: bool,
+    has_styles: bool,
+    drawing: Mutex<Drawing>,
+    wake: Condvar,
+    /// Ctrl-C was pressed.
+    interrupted: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Drawing {
+    state: State,
+    /// How many lines are on the screen.
+    lines: usize,
+    /// Whether the thread runs.
+    is_running: bool,
+    /// Whether somebody else writes to the terminal.
+    is_held: bool,
+    is_over: bool,
+}
+
+impl ProgressLine {
+    /// `is_said`: whether anything is said on the way; `is_drawn`: whether the line may be drawn, if stderr is a terminal.
+    pub(super) fn new(is_said: bool, is_drawn: bool, has_styles: bool) -> Self {
+        let shared = is_said.then(|| {
+            Arc::new(Shared {
+                is_terminal: is_drawn && std::io::stderr().is_terminal(),
+                has_styles,
+                drawing: Mutex::default(),
+                wake: Condvar::new(),
+                interrupted: Arc::default(),
+            })
+        });
+        Self { shared }
+    }
+
+    /// Whether texts that soon are history are part of the line that lives.
+    pub(super) fn is_drawn(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.is_terminal)
+    }
+
+    /// Counts the steps of a stage.
+    pub(super) fn step(&self, stage: Stage, done: usize, total: usize) {
+        self.change(|state, now| state.step(stage, done, total, now));
+    }
+
+    /// A piece of work begins.
+    pub(super) fn begins(&self, what: &str) {
+        self.change(|state, now| state.begins(what, now));
+    }
+
+    /// What a piece of work consists of now.
+    pub(super) fn doing(&self, what: &str, now: &str) {
+        self.change(|state, _| state.doing(what, now));
+    }
+
+    /// So many bytes of a piece of work are there.
+    pub(super) fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
+        self.change(|state, now| state.bytes(what, done, total, now));
+    }
+
+    /// A piece of work is done.
+    pub(super) fn ends(&self, what: &str) {
+        self.change(|state, _| state.ends(what));
+    }
+
+    /// Something happened to a request.
+    pub(super) fn request(&self, event: &RequestEvent<'_>) {
+        let mut line = None;
+        self.change(|state, now| {
+            state.request(event, now);
+            line = state.first_repetition(event);
+        });
+        if let Some(line) = line.filter(|_| !self.is_drawn()) {
+            write(&format!("{line}\n"));
+        }
+    }
+
+    /// Something is waited for, until anything goes on.
+    pub(super) fn waiting(&self, text: &str) {
+        self.change(|state, now| state.waiting(text, now));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State, Instant)) {
+        let Some(shared) = &self.shared else { return };
+        let mut drawing = lock(&shared.drawing);
+        change(&mut drawing.state, Instant::now());
+        if !drawing.is_running && !drawing.is_over {
+            drawing.is_running = true;
+            drop(drawing);
+            shared.start();
+        }
+    }
+
+    /// Takes everything off the screen, for other text to be printed.
+    pub(super) fn clear(&self) {
+        if let Some(shared) = &self.shared {
+            shared.clear(&mut lock(&shared.drawing));
+        }
+    }
+
+    /// Takes everything off the screen, because what was done is done.
+    pub(super) fn done(&self) {
+        if let Some(shared) = &self.shared {
+            let mut drawing = lock(&shared.drawing);
+            shared.clear(&mut drawing);
+            drawing.state.done();
+        }
+    }
+
+    /// Draws nothing as long as the answer is there: somebody else has the terminal.
+    pub(super) fn hold(&self) -> Held<'_> {
+        self.set_held(true);
+        Held(self)
+    }
+
+    fn set_held(&self, is_held: bool) {
+        if let Some(shared) = &self.shared {
+            let mut drawing = lock(&shared.drawing);
+            shared.clear(&mut drawing);
+            drawing.is_held = is_held;
+        }
+    }
+
+    /// Ends it for good.
+    pub(super) fn end(&self) {
+        if let Some(shared) = &self.shared {
+            let mut drawing = lock(&shared.drawing);
+            shared.clear(&mut drawing);
+            drawing.is_over = true;
+            shared.wake.notify_all();
+        }
+    }
+}
+
+/// See [`ProgressLine::hold`].
+pub(super) struct Held<'line>(&'line ProgressLine);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.set_held(false);
+    }
+}
+
+impl Shared {
+    /// Starts the thread that draws. Where there are no threads left, nothing is drawn.
+    fn start(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        let _ = std::thread::Builder::new().name("mu-progress".to_owned()).spawn(move || {
+            shared.watch_for_interrupts();
+            shared.run();
+        });
+    }
+
+    fn run(&self) {
+        let mut drawing = lock(&self.drawing);
+        while !drawing.is_over {
+            if self.interrupted.load(Ordering::SeqCst) {
+                self.interrupt(drawing);
+                return;
+            }
+            self.tick(&mut drawing);
+            let waited = self.wake.wait_timeout(drawing, TICK);
+            drawing = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+    }
+
+    fn tick(&self, drawing: &mut Drawing) {
+        let now = Instant::now();
+        if drawing.is_held {
+            return;
+        }
+        if !self.is_terminal {
+            for line in drawing.state.slow_servers(now) {
+                write(&format!("{line}\n"));
+            }
+            return;
+        }
+        if drawing.state.age(now) < FIRST {
+            return;
+        }
+        let screen = Screen::of_stderr(self.has_styles);
+        let lines = screen.lines(&mut drawing.state, now);
+        if lines.is_empty() && drawing.lines == 0 {
+            return;
+        }
+        write(&format!("{}{}", erased(drawing.lines), lines.join("\r\n")));
+        drawing.lines = lines.len();
+    }
+
+    fn clear(&self, drawing: &mut Drawing) {
+        if drawing.lines > 0 {
+            write(&erased(drawing.lines));
+            drawing.lines = 0;
+        }
+    }
+
+    /// Ends the process as Ctrl-C does, with nothing left on the screen that looks as if it went on.
+    #[cfg(unix)]
+    fn interrupt(&self, mut drawing: MutexGuard<'_, Drawing>) {
+        self.clear(&mut drawing);
+        write("interrupted\n");
+        // Shells tell by the signal that it was the user who ended it, and end their loops; they show 130. The lock is held,
+        // so nothing else is drawn meanwhile.
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
+    }
+
+    #[cfg(not(unix))]
+    fn interrupt(&self, mut drawing: MutexGuard<'_, Drawing>) {
+        self.clear(&mut drawing);
+    }
+
+    #[cfg(unix)]
+    fn watch_for_interrupts(&self) {
+        use signal_hook::consts::SIGINT;
+        use signal_hook::flag;
+
+        // The second one ends the process whatever this thread does.
+        let flag = || Arc::clone(&self.interrupted);
+        let _ = flag::register_conditional_default(SIGINT, flag())
+            .and_then(|_| flag::register(SIGINT, flag()));
+    }
+
+    #[cfg(not(unix))]
+    fn watch_for_interrupts(&self) {}
+}
+
+/// What takes the last `lines` lines off a terminal.
+fn erased(lines: usize) -> String {
+    match lines {
+        0 => String::new(),
+        1 => "\r\u{1b}[J".to_owned(),
+        more => format!("\r\u{1b}[{}A\u{1b}[J", more - 1),
+    }
+}
+
+fn write(text: &str) {
+    // There is nowhere left to say that stderr is closed.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

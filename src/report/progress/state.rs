@@ -1,0 +1,211 @@
+//! What is going on: the stage, the pieces of work, the requests on their way, and what came of them so far.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use mu_provider::http::RequestEvent;
+
+use crate::ops::Stage;
+
+/// A server that says nothing for so long is named.
+const SLOW: Duration = Duration::from_secs(2);
+
+/// Speed is measured over so long.
+const WINDOW: Duration = Duration::from_secs(3);
+
+/// What is going on.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// When the first thing happened.
+    started: Option<Instant>,
+    pub(super) stage: Option<Counted>,
+    /// What is done at the moment, the oldest first.
+    pub(super) work: Vec<Work>,
+    requests: BTreeMap<u64, Request>,
+    /// The bytes of all answers, and those of all work.
+    received: u64,
+    worked: u64,
+    /// How much had come when.
+    samples: VecDeque<(Instant, u64)>,
+    /// What is waited for, and since when.
+    pub(super) note: Option<(String, Instant)>,
+    /// The servers that were named where there is no terminal.
+    named: BTreeSet<String>,
+    has_repeated: bool,
+}
+
+/// A stage, and how far it is.
+#[derive(Debug)]
+pub(super) struct Counted {
+    pub(super) stage: Stage,
+    pub(super) done: usize,
+    pub(super) total: usize,
+    pub(super) since: Instant,
+}
+
+/// A piece of work.
+#[derive(Debug)]
+pub(super) struct Work {
+    what: String,
+    /// What it is called at the moment.
+    pub(super) shown: String,
+    pub(super) since: Instant,
+    pub(super) done: u64,
+    pub(super) total: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Request {
+    host: String,
+    /// When its server last said something.
+    heard: Instant,
+}
+
+impl State {
+    pub(super) fn step(&mut self, stage: Stage, done: usize, total: usize, now: Instant) {
+        self.started.get_or_insert(now);
+        self.note = None;
+        let since = match &self.stage {
+            Some(counted) if counted.stage == stage => counted.since,
+            _ => now,
+        };
+        self.stage = Some(Counted { stage, done, total, since });
+    }
+
+    pub(super) fn begins(&mut self, what: &str, now: Instant) {
+        self.started.get_or_insert(now);
+        let (what, shown) = (what.to_owned(), what.to_owned());
+        self.work.push(Work { what, shown, since: now, done: 0, total: None });
+    }
+
+    pub(super) fn doing(&mut self, what: &str, now: &str) {
+        if let Some(work) = self.find(what) {
+            now.clone_into(&mut work.shown);
+        }
+    }
+
+    pub(super) fn bytes(&mut self, what: &str, done: u64, total: Option<u64>, now: Instant) {
+        self.note = None;
+        if let Some(work) = self.find(what) {
+            let more = done.saturating_sub(work.done);
+            (work.done, work.total) = (done, total);
+            self.worked += more;
+        }
+        self.sample(now);
+    }
+
+    pub(super) fn ends(&mut self, what: &str) {
+        if let Some(index) = self.work.iter().rposition(|work| work.what == what) {
+            self.work.remove(index);
+        }
+    }
+
+    /// The youngest of that name: each package is asked for once, and ends what it began.
+    fn find(&mut self, what: &str) -> Option<&mut Work> {
+        self.work.iter_mut().rev().find(|work| work.what == what)
+    }
+
+    pub(super) fn request(&mut self, event: &RequestEvent<'_>, now: Instant) {
+        match *event {
+            RequestEvent::Sent { number, url, .. } => {
+                self.started.get_or_insert(now);
+                self.requests.insert(number, Request { host: url.host_and_port(), heard: now });
+            }
+            RequestEvent::Answered { number, .. } => {
+                self.note = None;
+                self.heard(number, now);
+            }
+            RequestEvent::Received { number, bytes } => {
+                self.received += bytes;
+                self.heard(number, now);
+                self.sample(now);
+            }
+            RequestEvent::Ended { number } => drop(self.requests.remove(&number)),
+            RequestEvent::Repeated { reason, attempt, attempts, pause } => {
+                let next = attempt + 1;
+                let pause = pause.as_secs_f32();
+                let text = format!("{reason}; attempt {next} of {attempts} in {pause:.1} s");
+                self.note = Some((text, now));
+            }
+        }
+    }
+
+    fn heard(&mut self, number: u64, now: Instant) {
+        if let Some(request) = self.requests.get_mut(&number) {
+            request.heard = now;
+        }
+    }
+
+    pub(super) fn waiting(&mut self, text: &str, now: Instant) {
+        self.started.get_or_insert(now);
+        self.note = Some((text.to_owned(), now));
+    }
+
+    /// What was going on is over.
+    pub(super) fn done(&mut self) {
+        (self.stage, self.note) = (None, None);
+        self.work.clear();
+    }
+
+    /// How long anything has been going on.
+    pub(super) fn age(&self, now: Instant) -> Duration {
+        self.started.map_or(Duration::ZERO, |started| now.saturating_duration_since(started))
+    }
+
+    /// How many bytes came so far.
+    pub(super) fn came(&self) -> u64 {
+        // What comes by http is counted twice, what comes otherwise as work alone.
+        self.received.max(self.worked)
+    }
+
+    fn sample(&mut self, now: Instant) {
+        let is_due =
+            |(last, _): &(Instant, u64)| now.saturating_duration_since(*last) >= WINDOW / 30;
+        if self.samples.back().is_none_or(is_due) {
+            self.samples.push_back((now, self.came()));
+        }
+        while self.samples.get(1).is_some_and(|(at, _)| now.saturating_duration_since(*at) > WINDOW)
+        {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Bytes a second, of late; nothing if none came.
+    pub(super) fn speed(&mut self, now: Instant) -> Option<u64> {
+        self.sample(now);
+        let (since, before) = *self.samples.front()?;
+        let seconds = now.saturating_duration_since(since).as_secs_f64();
+        let came = self.came() - before;
+        (seconds > 0.2 && came > 0).then_some((came as f64 / seconds) as u64)
+    }
+
+    /// The servers that keep us waiting, and for how long, the slowest first.
+    pub(super) fn waited_for(&self, now: Instant) -> Vec<(&str, Duration)> {
+        let mut slow: BTreeMap<&str, Duration> = BTreeMap::new();
+        for request in self.requests.values() {
+            let silent = now.saturating_duration_since(request.heard);
+            if silent >= SLOW {
+                let longest = slow.entry(&request.host).or_default();
+                *longest = silent.max(*longest);
+            }
+        }
+        let mut slow: Vec<(&str, Duration)> = slow.into_iter().collect();
+        slow.sort_by_key(|(_, silent)| std::cmp::Reverse(*silent));
+        slow
+    }
+
+    /// A plain line about the first request that has to be sent again.
+    pub(super) fn first_repetition(&mut self, event: &RequestEvent<'_>) -> Option<String> {
+        let RequestEvent::Repeated { reason, .. } = event else { return None };
+        let is_first = !std::mem::replace(&mut self.has_repeated, true);
+        is_first.then(|| format!("waiting: {reason}; trying again"))
+    }
+
+    /// Plain lines, once for each server that keeps us waiting.
+    pub(super) fn slow_servers(&mut self, now: Instant) -> Vec<String> {
+        let slow = self.waited_for(now).into_iter().map(|(host, _)| host.to_owned());
+        let slow: Vec<String> = slow.collect();
+        let new = slow.into_iter().filter(|host| self.named.insert(host.clone()));
+        new.map(|host| format!("waiting for {host} to answer")).collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! What is seen while something takes long: in a terminal, and where there is none.
+
+use std::time::Duration;
+
+use crate::support::{Package, Sandbox, Terminal};
+use mu_testing::http::{Reply, Seen, TestServer};
+
+/// Serves the hub of a sandbox, except what `respond` answers differently.
+fn serve(
+    sandbox: &Sandbox,
+    respond: impl Fn(&Seen, &[u8]) -> Option<Reply> + Send + Sync + 'static,
+) -> TestServer {
+    let hub = sandbox.path("hub");
+    let server = TestServer::start(move |request, _| {
+        let Ok(body) = std::fs::read(hub.join(request.path.trim_start_matches('/'))) else {
+            return Reply::status(404);
+        };
+        respond(request, &body).unwrap_or_else(|| Reply::body(body))
+    });
+    sandbox.hub_is_at(&server.url(""));
+    server
+}
+
+/// Content that does not compress well.
+fn noise(length: usize) -> String {
+    let mut number = 1_u64;
+    let character = |_| {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'a' + u8::try_from(number >> 33 & 15).expect("is small"))
+    };
+    (0..length).map(character).collect()
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["big/data", "aws/ec2"]);
+    let big = Package::new("big/data", "1.0.0").file("data.txt", &noise(60_000));
+    sandbox.publish(&[big, Package::new("aws/ec2", "1.0.0")]);
+    sandbox
+}
+
+#[test]
+fn a_slow_server_watched_in_a_terminal() {
+    let sandbox = sandbox();
+    let server = serve(&sandbox, |request, body| {
+        let is_big = request.path.contains("packs/big");
+        is_big.then(|| Reply::body(body).in_pieces(body.len() / 40 + 1, Duration::from_millis(75)))
+    });
+    let mut terminal = Terminal::run(&sandbox, 60, "get");
+    // After a moment it says what is done, and after a second what takes long: how much of it is there, and how fast.
+    let shown = terminal.shows(|shown| shown.contains("/s") && shown.contains("big/data 1.0.0"));
+    let lines: Vec<&str> = shown.lines().collect();
+    let first = |line: &str| {
+        line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>().join(" ")
+    };
+    assert!(first(lines[0]).starts_with("fetching 1/2 "), "{shown}");
+    assert!(lines[0].contains("KiB/s  0:0"), "{shown}");
+    assert!(lines[1].starts_with("  hub.mu.com/big/data 1.0.0 "), "{shown}");
+    assert!(lines[1].contains(" KiB/") && lines[1].contains("  0:0"), "{shown}");
+    let (last, seen, status) = terminal.end();
+    assert_eq!(status, 0, "{last}");
+    assert!(!last.contains("fetching") && last.contains("+ hub.mu.com/big/data 1.0.0"), "{last}");
+    for screen in &seen {
+        for line in screen.lines().filter(|line| !line.contains('+')) {
+            assert!(line.chars().count() < 60, "`{line}` is too wide");
+        }
+    }
+    drop(server);
+}
+
+#[test]
+fn a_server_that_keeps_us_waiting_is_named() {
+    let sandbox = sandbox();
+    let server = serve(&sandbox, |request, body| {
+        let is_index = request.path.contains("index/big");
+        is_index.then(|| Reply::body(body).after(Duration::from_millis(3_500)))
+    });
+    let waiting = format!("waiting for {} to answer", server.host());
+    let mut terminal = Terminal::run(&sandbox, 80, "get");
+    terminal.shows(|shown| shown.contains(" resolving 1/2"));
+    terminal.shows(|shown| shown.contains(&format!("  {waiting}  0:02")));
+    let (last, _, status) = terminal.end();
+    assert!(status == 0 && !last.contains("waiting"), "{last}");
+
+    // Where nobody watches, a line says it, once.
+    let forget = || {
+        ["cache", "work/.mu/packs"].iter().for_each(|folder| {
+            std::fs::remove_dir_all(sandbox.path(folder)).expect("was there");
+        });
+        std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    };
+    forget();
+    let run = sandbox.mu(&["get"]).ok();
+    assert_eq!(run.stderr.matches(&waiting).count(), 1, "{}", run.stderr);
+    forget();
+    let run = sandbox.mu(&["get", "-q"]).ok();
+    assert_eq!((&*run.stdout, &*run.stderr), ("", ""));
+}
+
+#[test]
+fn ctrl_c_leaves_one_line() {
+    let sandbox = sandbox();
+    let _server = serve(&sandbox, |request, body| {
+        request.path.contains("packs/big").then(|| Reply::body(body).silent_after(1000))
+    });
+    let mut terminal = Terminal::run(&sandbox, 80, "get");
+    terminal.shows(|shown| shown.contains("fetching 1/2"));
+    terminal.press("\u{3}");
+    let (last, _, status) = terminal.end();
+    // The terminal itself shows the key that was pressed.
+    assert_eq!(last.trim_start_matches("^C").trim_end(), "interrupted");
+    assert_eq!(status, 130);
+    assert!(!sandbox.has("work/Mu.lock"));
+}
+
+#[test]
+fn attempts_are_one_line_that_is_written_again() {
+    let sandbox = sandbox();
+    let _server = serve(&sandbox, |request, _| {
+        request.path.contains("index/big").then(|| Reply::status(503))
+    });
+    let mut terminal = Terminal::run(&sandbox, 100, "get");
+    terminal.shows(|shown| shown.contains("503 Service Unavailable; attempt 3 of 4 in "));
+    let (last, seen, status) = terminal.end();
+    assert!(seen.iter().all(|screen| screen.matches("attempt ").count() <= 1), "{seen:#?}");
+    assert!(status == 1 && last.contains("(gave up after 4 attempts in "), "{last}");
+    assert!(!last.contains("attempt 4"), "{last}");
+    let run = sandbox.mu(&["get"]).fails();
+    assert_eq!(run.stderr.matches("waiting: ").count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn verbose_says_what_was_asked_and_how_long_that_took() {
+    let mut sandbox = sandbox();
+    let server = serve(&sandbox, |_, body| Some(Reply::body(body).header("etag", "\"1\"")));
+    let host = server.host();
+    sandbox.set_token(&host, "hunter2");
+    let run = sandbox.mu(&["get", "-v"]).ok();
+    let index = format!("GET http://{host}/index/big/data.jsonl: 200 OK, ");
+    let line = run.stderr.lines().find(|line| line.starts_with(&index)).expect(&run.stderr);
+    assert!(line.contains(" B in ") && line.ends_with(&format!(" ms, with the token for {host}")));
+    for part in ["resolving took ", "fetching took ", "\ntook ", " requests, "] {
+        assert!(run.stderr.contains(part), "`{part}` is missing: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("hunter2") && !run.stderr.contains("authorization"));
+    sandbox.set("MU_LOG", "debug");
+    std::fs::remove_dir_all(sandbox.path("cache")).expect("was there");
+    let run = sandbox.mu(&["update"]).ok();
+    for part in ["> authorization: ****", "< etag: \"1\""] {
+        assert!(run.stderr.contains(part), "`{part}` is missing: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+}
