@@ -63,7 +63,7 @@ fn check_settings(text: &str) {
     let path = Path::new("/w/.mu/workspace.yaml");
     let new = NewRegistry { url: Some("https://a.example/".to_owned()), ..NewRegistry::default() };
     if let Ok(with) = set_registry(path, text, "fuzz.example/", &new)
-        && let Ok(without) = remove_registry(path, &with, "fuzz.example/")
+        && let Ok(without) = remove_registry(path, &with.text, "fuzz.example/")
     {
         let without = without.expect("was there");
         assert!(matches!(remove_registry(path, &without, "fuzz.example/"), Ok(None)));

@@ -1,15 +1,16 @@
 //! The flags that every command takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use mu_provider::without_secrets;
 
 use crate::env::Environment;
-use crate::manifest::source::Choice as _;
+use crate::manifest::source::{Choice as _, Problem};
 use crate::ops::{Code, CommandError, Options};
 use crate::report::{ColorChoice, ShellOptions, Verbosity};
-use crate::workspace::{Cutoff, Resolution};
+use crate::workspace::{Cutoff, Registry, Resolution, prefix};
 
 /// The flags that every command takes.
 #[derive(Debug, Clone, Args)]
@@ -27,6 +28,12 @@ pub(crate) struct Global {
     /// Use Mu.lock without checking it against the manifests
     #[arg(long, global = true)]
     frozen: bool,
+    /// Take packages below BASE from PLACE, a URL or a folder; repeatable
+    #[arg(long, value_name = "BASE=PLACE", global = true)]
+    registry: Vec<String>,
+    /// Look for packages below BASE alone; repeatable
+    #[arg(long, value_name = "BASE", global = true)]
+    only: Vec<String>,
     /// How versions are chosen
     #[arg(long, value_name = "STRATEGY", global = true, value_parser = ["highest", "minimal"])]
     resolution: Option<String>,
@@ -111,15 +118,16 @@ impl Global {
             None => None,
         };
         let cutoff = match &self.exclude_newer {
-            Some(text) => Some(Cutoff::parse(text).map_err(|problem| {
-                let error = usage(format!("--exclude-newer: {}", problem.message));
-                match problem.help {
-                    Some(help) => error.hint(help),
-                    None => error,
-                }
-            })?),
+            Some(text) => {
+                let cutoff = Cutoff::parse(text);
+                Some(cutoff.map_err(|problem| misread("--exclude-newer", problem))?)
+            }
             None => None,
         };
+        let registries = self.registry.iter().map(|text| registry(text, &environment.current));
+        let only = self.only.iter().map(|text| {
+            prefix(text).map_err(|problem| misread(&format!("--only {text}"), problem))
+        });
         let is_set =
             |name| environment.variable(name).is_some_and(|value| value != "0" && value != "false");
         Ok(Options {
@@ -136,6 +144,8 @@ impl Global {
             yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
+            registries: registries.collect::<Result<_, _>>()?,
+            only: only.collect::<Result<_, _>>()?,
             most: self.most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
             repeated: self.repeated(),
         })
@@ -156,8 +166,33 @@ impl Global {
             ("--most", self.most.map(|most| most.to_string())),
         ];
         let valued = valued.into_iter().filter(|(_, value)| value.is_some());
+        let registries = self.registry.iter().map(|text| ("--registry", Some(text.clone())));
+        let only = self.only.iter().map(|text| ("--only", Some(text.clone())));
+        let valued = valued.chain(registries).chain(only);
         valued.chain(self.allow_insecure.then_some(("--allow-insecure", None))).collect()
     }
+}
+
+/// The error about a flag whose value cannot be read.
+fn misread(flag: &str, problem: Problem) -> CommandError {
+    let error = CommandError::new(Code::Usage, format!("{flag}: {}", problem.message));
+    match problem.help {
+        Some(help) => error.hint(help),
+        None => error,
+    }
+}
+
+/// Reads `BASE=PLACE`; a folder is relative to `current`.
+fn registry(text: &str, current: &Path) -> Result<Registry, CommandError> {
+    let flag = format!("--registry {}", without_secrets(text));
+    let Some((base, place)) = text.split_once('=') else {
+        let error = CommandError::new(Code::Usage, format!("{flag}: expected BASE=PLACE"));
+        return Err(error.hint("such as `--registry hub.mu.com/=../hub`"));
+    };
+    let mut registry =
+        Registry::at(base, place, current).map_err(|problem| misread(&flag, problem))?;
+    registry.defined_in = "--registry".into();
+    Ok(registry)
 }
 
 fn color_choice(text: String) -> ColorChoice {

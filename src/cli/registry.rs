@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::cli::context::{Context, Ending};
 use crate::ops::registry::{add, remove};
 use crate::report::{FAINT, STRONG, Table};
+use crate::workspace;
 use crate::workspace::edit::NewRegistry;
 
 /// Manage registries: where packages come from
@@ -35,6 +36,7 @@ id wherever it comes from.
 Examples:
   mu registry add hub.mu.com/ https://hub.internal.acme.co/mu/
   mu registry add hub.mu.com/acme/ ./hub
+  mu registry add hub.mu.com/secret/ https://private.acme.co/ --no-strip
   mu registry add git.acme.co/ --provider git --lenient")]
 pub(crate) struct AddArguments {
     /// What the ids of its packages start with: BASE/ or BASE/NAMESPACE/
@@ -52,6 +54,9 @@ pub(crate) struct AddArguments {
     /// Read tags such as v1 and 1.28 as versions
     #[arg(long)]
     lenient: bool,
+    /// Keep names whole there, with the segments that PREFIX has
+    #[arg(long)]
+    no_strip: bool,
     /// Set it in ~/.mu/config.yaml, for every workspace
     #[arg(short, long)]
     global: bool,
@@ -75,7 +80,12 @@ pub(crate) struct RemoveArguments {
 pub(super) struct Wrote {
     /// The settings that were written.
     file: String,
+    /// What was set for the prefix before, in words.
+    replaced: Option<String>,
 }
+
+/// Where a registry is that has no URL of its own.
+const AT_BASE: &str = "at the base";
 
 /// What `mu registry list` answers.
 #[derive(Serialize, JsonSchema)]
@@ -93,8 +103,10 @@ struct Registry<'a> {
     prefix: &'a str,
     /// Where they are; none for where the prefix says.
     url: Option<String>,
-    /// The provider; none if that is found out.
+    /// The provider that is set; none if that is found out.
     provider: &'a Option<String>,
+    /// Whether names there leave out the segments that the prefix has.
+    strip: bool,
     /// Whether plain http to another machine is allowed.
     insecure: bool,
     /// Whether tags such as `v1` and `1.28` are versions.
@@ -108,7 +120,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
         Command::List => list(context),
         Command::Add(arguments) => {
             let session = context.open_settings()?;
-            let file = add(
+            let added = add(
                 &session,
                 &arguments.prefix,
                 &NewRegistry {
@@ -116,22 +128,43 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                     provider: arguments.provider.clone(),
                     insecure: arguments.insecure || context.global.allow_insecure,
                     lenient: arguments.lenient,
+                    no_strip: arguments.no_strip,
                 },
                 arguments.global,
             )?;
-            changed(context, &file)
+            let wrote = Wrote {
+                file: added.file.display().to_string(),
+                replaced: added.before.as_ref().map(described),
+            };
+            context.answer(&wrote, |wrote| {
+                if let Some(before) = &wrote.replaced {
+                    let (prefix, now) = (&added.now.prefix, described(&added.now));
+                    context.line(&format!("{prefix}: {before} -> {now}"))?;
+                }
+                context.line(&format!("wrote {}", wrote.file))
+            })
         }
         Command::Remove(arguments) => {
             let session = context.open_settings()?;
             let file = remove(&session, &arguments.prefix, arguments.global)?;
-            changed(context, &file)
+            let wrote = Wrote { file: file.display().to_string(), replaced: None };
+            context.answer(&wrote, |wrote| context.line(&format!("wrote {}", wrote.file)))
         }
     }
 }
 
-fn changed(context: &Context, file: &std::path::Path) -> Ending {
-    let wrote = Wrote { file: file.display().to_string() };
-    context.answer(&wrote, |wrote| context.line(&format!("wrote {}", wrote.file)))
+/// Where a registry is, and what else is said of it, in a line.
+fn described(registry: &workspace::Registry) -> String {
+    let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
+    let provider = registry.provider.as_ref().map(|provider| format!("provider {provider}"));
+    let more = [
+        provider,
+        registry.insecure.then(|| "insecure".to_owned()),
+        registry.lenient.then(|| "lenient versions".to_owned()),
+        (!registry.strip).then(|| "names whole".to_owned()),
+    ];
+    let parts: Vec<String> = std::iter::once(url).chain(more.into_iter().flatten()).collect();
+    parts.join(", ")
 }
 
 fn list(context: &Context) -> Ending {
@@ -142,6 +175,7 @@ fn list(context: &Context) -> Ending {
             prefix: &registry.prefix,
             url: registry.url.as_ref().map(ToString::to_string),
             provider: &registry.provider,
+            strip: registry.strip,
             insecure: registry.insecure,
             lenient: registry.lenient,
             file: registry.defined_in.display().to_string(),
@@ -149,14 +183,23 @@ fn list(context: &Context) -> Ending {
         let default = session.workspace.settings.base.as_str();
         return context.json(&Registries { default, registries: registries.collect() });
     }
-    let mut table = Table::new(&["prefix", "where", "provider", "set in"]);
+    let mut table = Table::new(&["prefix", "where", "provider", "names leave out", "set in"]);
     for registry in registries {
-        let url =
-            registry.url.as_ref().map_or_else(|| "at the base".to_owned(), ToString::to_string);
+        let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
+        let provider = match session.index().provider_of(registry) {
+            Ok(provider) => provider.to_owned(),
+            Err(_) => format!("{} (unknown)", registry.provider.as_deref().unwrap_or_default()),
+        };
+        let left_out = match registry.left_out() {
+            "" if registry.strip => "",
+            "" => "nothing",
+            left_out => left_out,
+        };
         table.row([
             (STRONG, registry.prefix.clone()),
             (Style::new(), url),
-            (Style::new(), registry.provider.clone().unwrap_or_else(|| "by its URL".to_owned())),
+            (Style::new(), provider),
+            (Style::new(), left_out.to_owned()),
             (FAINT, registry.defined_in.display().to_string()),
         ]);
     }

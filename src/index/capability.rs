@@ -45,8 +45,12 @@ impl Shared {
             let lines = listing.heads().map(|head| wire::release(&listing.lines, head.line));
             lines.filter_map(|line| Some(line.ok()?.name))
         });
-        let ids: Arc<[PackageId]> =
-            names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok()).collect();
+        let ids = names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok());
+        // Where names stay whole, a registry may list what another one serves.
+        let serving = |id: &PackageId| {
+            self.run.routes.registry(id).map(|(registry, _)| registry.prefix.as_str())
+        };
+        let ids: Arc<[PackageId]> = ids.filter(|id| serving(id) == serving(near)).collect();
         lock(&self.providers).insert(question, Arc::clone(&ids));
         Ok(ids)
     }

@@ -50,6 +50,11 @@ impl Shared {
 
     fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+        if !self.run.is_looked_for(id)
+            && let Some(route) = self.run.routes.presumed(id, &known)
+        {
+            return Ok(self.not_looked_for(id, route));
+        }
         let route = self.run.routes.find(id, &known, self.run.progress())?;
         if route.provider.is_folder() {
             return self.load_folder(id, route);
@@ -89,6 +94,14 @@ impl Shared {
             }
         };
         Ok(Package::new(id, route, record))
+    }
+
+    /// A package that counts as absent, because it is not to be looked for.
+    fn not_looked_for(&self, id: &PackageId, route: Route) -> Package {
+        let only = self.run.options.only.join("`, `");
+        let tried = [format!("nothing outside of `{only}`, which `--only` names")];
+        let learned = Learned::absent(self.run.options.now, &tried, &route.location.root);
+        Package::new(id, route, learned.record)
     }
 
     /// A folder on this machine is looked at in every run.

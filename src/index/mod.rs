@@ -46,7 +46,7 @@ use mu_provider::threads::lock;
 pub use self::error::{Cause, cause};
 pub use self::limit::MOST_PACKAGES;
 pub use self::options::{Begin, IndexOptions, Installed};
-pub use self::routes::{Providers, Route, RouteError};
+pub use self::routes::{Providers, Route, RouteError, Searchable};
 pub use self::similar::nearest;
 pub use self::universe::{
     Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged,
@@ -114,10 +114,19 @@ impl Index {
         self.shared.run.routes.registry(id)
     }
 
+    /// Which provider serves a registry, whether or not the settings have it.
+    ///
+    /// # Errors
+    ///
+    /// When its place cannot be read, or this program has no such provider.
+    pub fn provider_of(&self, registry: &Registry) -> Result<&str, RouteError> {
+        self.shared.run.routes.provider_of(registry)
+    }
+
     /// Where packages can be looked for by words: the registries of the settings and the base of references
-    /// without one, each with what the ids of its packages begin with.
-    pub fn registries(&self) -> Vec<(String, Result<Route, RouteError>)> {
-        self.shared.run.routes.registries(&self.shared.run.options.defaults.base)
+    /// without one.
+    pub fn registries(&self) -> Vec<Searchable> {
+        self.shared.run.registries()
     }
 
     /// Where the settings lead a package, if that is known without asking.

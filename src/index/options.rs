@@ -16,6 +16,8 @@ pub struct IndexOptions {
     pub providers: Providers,
     /// The registries of the settings.
     pub registries: Vec<Registry>,
+    /// What ids must begin with to be looked for: any of these; all are where there is none.
+    pub only: Vec<String>,
     /// What references in the manifests of folders leave out.
     pub defaults: Defaults,
     /// Packages that are used instead of others, and those others.

@@ -7,7 +7,7 @@ use mu_provider::Progress;
 use crate::index::commits::AskedCommits;
 use crate::index::options::IndexOptions;
 use crate::index::plain::PlainReferences;
-use crate::index::routes::Routes;
+use crate::index::routes::{Routes, Searchable};
 use crate::index::universe::Unavailable;
 use crate::reference::{PackageId, Reference, VersionSpec};
 
@@ -43,6 +43,28 @@ impl Run {
         );
         let (commits, plain) = (AskedCommits::default(), PlainReferences::default());
         Self { options, routes, commits, plain }
+    }
+
+    /// Whether a package may be looked for at all.
+    pub(super) fn is_looked_for(&self, id: &PackageId) -> bool {
+        let only = &self.options.only;
+        let is_below = |prefix: &String| {
+            id.as_str().starts_with(prefix.as_str()) || id.as_str() == prefix.trim_end_matches('/')
+        };
+        only.is_empty() || only.iter().any(is_below)
+    }
+
+    /// Where packages can be looked for by words, as far as they may be looked for.
+    pub(super) fn registries(&self) -> Vec<Searchable> {
+        let only = &self.options.only;
+        let mut places = self.routes.registries(&self.options.defaults.base);
+        places.retain(|place| {
+            let overlaps = |prefix: &String| {
+                prefix.starts_with(&*place.prefix) || place.prefix.starts_with(&**prefix)
+            };
+            only.is_empty() || only.iter().any(overlaps)
+        });
+        places
     }
 
     pub(super) fn progress(&self) -> &dyn Progress {

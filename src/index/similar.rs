@@ -4,6 +4,7 @@
 
 use mu_provider::catalog::Query;
 
+use crate::index::routes::Searchable;
 use crate::index::shared::Shared;
 use crate::reference::PackageId;
 use mu_provider::threads::lock;
@@ -40,12 +41,12 @@ impl Shared {
     /// The packages that the registry of `id` lists, if it lists any; of a registry that only answers questions, those with
     /// the same last part of the name.
     fn listed(&self, id: &PackageId) -> Vec<PackageId> {
-        let places = self.run.routes.registries(&self.run.options.defaults.base);
-        let serving = places
-            .into_iter()
-            .filter(|(prefix, _)| id.as_str().starts_with(prefix.as_str()))
-            .max_by_key(|(prefix, _)| prefix.len());
-        let Some((prefix, Ok(route))) = serving else { return Vec::new() };
+        let serving = (self.run.registries().into_iter())
+            .filter(|place| id.as_str().starts_with(&*place.prefix))
+            .max_by_key(|place| place.prefix.len());
+        let Some(Searchable { prefix, before_names, route: Ok(route) }) = serving else {
+            return Vec::new();
+        };
         let search = |words: &str| {
             let query = Query::new(words, MOST_LISTED);
             let found = route.provider.search(&route.location, &query, self.run.progress());
@@ -56,7 +57,8 @@ impl Shared {
             hits.packages.extend(search(id.name().leaf()).packages);
         }
         let names = hits.packages.into_iter().map(|package| package.name);
-        names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok()).collect()
+        let ids = names.filter_map(|name| PackageId::parse(&format!("{before_names}{name}")).ok());
+        ids.filter(|id| id.as_str().starts_with(&prefix)).collect()
     }
 }
 

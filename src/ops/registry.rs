@@ -3,29 +3,80 @@
 use std::path::PathBuf;
 
 use crate::fs;
+use crate::index::RouteError;
+use crate::manifest::source::nearest;
 use crate::ops::{Code, CommandError, Session};
-use crate::workspace::edit::{NewRegistry, remove_registry, set_registry};
-use crate::workspace::{CONFIG_FILE, MU_FOLDER, WORKSPACE_FILE};
+use crate::workspace::edit::{NewRegistry, Set, remove_registry, set_registry};
+use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, WORKSPACE_FILE};
 
-/// Sets a registry in the workspace's settings, or in those of the user; returns the file.
+/// What came of setting a registry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// The file that was written.
+    pub file: PathBuf,
+    /// The registry as it was set there before, if it was.
+    pub before: Option<Registry>,
+    /// The registry as it is set now.
+    pub now: Registry,
+}
+
+/// Sets a registry in the workspace's settings, or in those of the user.
 ///
 /// # Errors
 ///
-/// When the prefix or the registry is wrong, or the file cannot be changed.
+/// When the prefix or the registry is wrong, nothing can be fetched from there, or the file cannot be changed.
 pub fn add(
     session: &Session,
     prefix: &str,
     registry: &NewRegistry,
     global: bool,
-) -> Result<PathBuf, CommandError> {
+) -> Result<Added, CommandError> {
     let path = file(session, global);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
-    let text = set_registry(&path, &text, prefix, registry)?;
+    let Set { text, before, now } = set_registry(&path, &text, prefix, registry)?;
+    check(session, &now)?;
     if global {
         fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;
     }
     fs::write_through_links(&path, text.as_bytes())?;
-    Ok(path)
+    Ok(Added { file: path, before, now })
+}
+
+/// The protocols that registries may have, besides the names of providers.
+const PROTOCOLS: [&str; 9] =
+    ["https", "http", "file", "ssh", "git", "git+https", "git+http", "git+ssh", "git+file"];
+
+/// Refuses a registry that nothing could be fetched from: with a protocol or a provider that is not known, or over plain
+/// http to another machine.
+fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
+    let scheme = registry.url.as_ref().map(|url| url.scheme());
+    if let Err(error) = session.index().provider_of(registry) {
+        let RouteError::NoProvider { name, known, .. } = error else {
+            return Err(CommandError::from_error(Code::Usage, error));
+        };
+        let known: Vec<&str> = known.split(", ").collect();
+        let (error, meant) = if registry.provider.is_some() {
+            let error = format!("this mu has no provider `{name}`, only: {}", known.join(", "));
+            (error, nearest(&name, known.into_iter()).map(|meant| format!("`{meant}`")))
+        } else {
+            let protocols = PROTOCOLS.into_iter().chain(known);
+            let meant = nearest(&name, protocols).map(|meant| format!("`{meant}://`"));
+            (format!("unknown protocol `{name}://`"), meant)
+        };
+        let error = CommandError::new(Code::Usage, error);
+        return Err(match meant {
+            Some(meant) => error.hint(format!("did you mean {meant}?")),
+            None => error
+                .hint("`https://`, `http://`, `file://`, `ssh://` and `git+https://` are known"),
+        });
+    }
+    let url = registry.url.as_ref().filter(|_| matches!(scheme, Some("http" | "git+http")));
+    if let Some(url) = url.filter(|url| !registry.insecure && !url.is_loopback()) {
+        let message = format!("`{url}` is refused: plain http can be read and changed on its way");
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("use https, or accept the risk with `--insecure`"));
+    }
+    Ok(())
 }
 
 /// Takes a registry out of the workspace's settings, or of those of the user; returns the file.

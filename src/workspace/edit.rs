@@ -25,6 +25,8 @@ pub struct NewRegistry {
     pub insecure: bool,
     /// Whether tags such as `v1` and `1.28` count as versions.
     pub lenient: bool,
+    /// Whether names stay whole there, with the segments that the prefix has.
+    pub no_strip: bool,
 }
 
 impl NewRegistry {
@@ -35,6 +37,7 @@ impl NewRegistry {
             ("url", text(&self.url)),
             ("insecure", self.insecure.then_some(New::Flag(true))),
             ("versions", self.lenient.then(|| New::Text("lenient".to_owned()))),
+            ("strip", self.no_strip.then_some(New::Flag(false))),
         ]
     }
 
@@ -49,6 +52,17 @@ impl NewRegistry {
     }
 }
 
+/// Settings with a registry that was added or replaced.
+#[derive(Debug)]
+pub struct Set {
+    /// The text of the file.
+    pub text: String,
+    /// The registry as it was, if there was one.
+    pub before: Option<Registry>,
+    /// The registry as it is now.
+    pub now: Registry,
+}
+
 /// The text of the settings at `path` with a registry for `prefix` (`hub.mu.com/`) added or replaced.
 ///
 /// # Errors
@@ -59,7 +73,7 @@ pub fn set_registry(
     text: &str,
     prefix: &str,
     new: &NewRegistry,
-) -> Result<String, EditError> {
+) -> Result<Set, EditError> {
     let before = registries(path, text)?;
     let wanted = registry::prefix(prefix).unwrap_or_else(|_| prefix.to_owned());
     let index = before.iter().position(|registry| registry.prefix == wanted);
@@ -78,16 +92,19 @@ pub fn set_registry(
     let others = |all: &[Registry]| {
         all.iter().filter(|registry| !is_new(registry)).cloned().collect::<Vec<_>>()
     };
-    let is_there = after.iter().find(is_new).is_some_and(|registry| {
+    let now = after.iter().find(is_new).cloned().filter(|registry| {
         registry.provider == new.provider
             && registry.url.is_some() == new.url.is_some()
             && registry.insecure == new.insecure
             && registry.lenient == new.lenient
+            && registry.strip != new.no_strip
     });
-    if is_there && others(&before) == others(&after) {
-        Ok(changed)
-    } else {
-        Err(EditError::Unsafe { path: path.to_owned() })
+    match now {
+        Some(now) if others(&before) == others(&after) => {
+            let before = before.into_iter().find(|registry| registry.prefix == wanted);
+            Ok(Set { text: changed, before, now })
+        }
+        _ => Err(EditError::Unsafe { path: path.to_owned() }),
     }
 }
 
@@ -149,6 +166,8 @@ fn registries(path: &Path, text: &str) -> Result<Vec<Registry>, SourceError> {
     let is_config = path.file_name().is_some_and(|name| name == CONFIG_FILE);
     let kind = if is_config { Kind::Config } else { Kind::Workspace };
     let folder = path.parent().unwrap_or(path);
+    // Folders are relative to the workspace's root, or to mu's home.
+    let folder = if is_config { folder } else { folder.parent().unwrap_or(folder) };
     Ok(read::layer(&Document::read(path, text)?, kind, folder)?.registries)
 }
 
@@ -169,7 +188,7 @@ mod tests {
 
     fn check_set(before: &str, prefix: &str, new: &NewRegistry, after: &str) {
         let changed = set_registry(Path::new(PATH), before, prefix, new);
-        assert_eq!(changed.ok().as_deref(), Some(after), "{before}");
+        assert_eq!(changed.ok().map(|set| set.text).as_deref(), Some(after), "{before}");
     }
 
     fn url(url: &str) -> NewRegistry {
@@ -179,7 +198,8 @@ mod tests {
     #[test]
     fn registries_are_set() {
         let git = NewRegistry { provider: Some("git".to_owned()), ..NewRegistry::default() };
-        let all = NewRegistry { insecure: true, lenient: true, ..url("http://x.co/") };
+        let (insecure, lenient, no_strip) = (true, true, true);
+        let all = NewRegistry { insecure, lenient, no_strip, ..url("http://x.co/") };
         check_set("", "a.co/", &url("https://b.co/"), "registries:\n  a.co/: https://b.co/\n");
         check_set(
             "# mine\nbase: a.co/\n",
@@ -192,7 +212,7 @@ mod tests {
             "registries:\n    # the hub\n    a.co/: ./x # here\n\nlink: copy\n",
             "a.co/b",
             &all,
-            "registries:\n    # the hub\n    a.co/: ./x # here\n    a.co/b/: {url: http://x.co/, insecure: true, versions: lenient}\n\nlink: copy\n",
+            "registries:\n    # the hub\n    a.co/: ./x # here\n    a.co/b/: {url: http://x.co/, insecure: true, versions: lenient, strip: false}\n\nlink: copy\n",
         );
         check_set(
             "registries:\n  a.co: './x' # here\n",
@@ -210,7 +230,7 @@ mod tests {
             "registries:\n  a.co/:\n    provider: hub # p\n    # u\n    url: ./x\n",
             "a.co/",
             &all,
-            "registries:\n  a.co/:\n    # u\n    url: http://x.co/\n    insecure: true\n    versions: lenient\n",
+            "registries:\n  a.co/:\n    # u\n    url: http://x.co/\n    insecure: true\n    versions: lenient\n    strip: false\n",
         );
     }
 

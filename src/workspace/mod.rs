@@ -23,7 +23,7 @@ pub use self::foreign::ForeignError;
 pub use self::left_out::{LeftOut, Why};
 use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};
-pub use self::registry::Registry;
+pub use self::registry::{Registry, prefix};
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
 pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};

@@ -27,21 +27,69 @@ pub struct Registry {
     pub insecure: bool,
     /// Whether tags such as `v1` and `1.28` count as versions.
     pub lenient: bool,
+    /// Whether names there leave out the segments that the prefix has.
+    pub strip: bool,
     /// The file that says so.
     pub defined_in: PathBuf,
 }
 
 impl Registry {
-    /// What follows the prefix in a package's id; empty for the package that the prefix itself names.
+    /// A registry at this place, of which nothing else is said. `place` is a URL, or a folder relative to `folder`.
+    ///
+    /// # Errors
+    ///
+    /// When prefix or place cannot be read.
+    pub fn at(prefix: &str, place: &str, folder: &Path) -> Result<Self, Problem> {
+        let mut registry = Self::new(self::prefix(prefix)?, PathBuf::new());
+        registry.url = Some(self::place(place, folder)?);
+        Ok(registry)
+    }
+
+    fn new(prefix: String, defined_in: PathBuf) -> Self {
+        Self {
+            prefix,
+            provider: None,
+            url: None,
+            is_relative: false,
+            insecure: false,
+            lenient: false,
+            strip: true,
+            defined_in,
+        }
+    }
+
+    /// What a package is called there: what follows the prefix in its id, or its whole name; empty for the package that a
+    /// prefix which is left out names itself. `None` for a package that is not below the prefix.
     pub fn rest_of<'i>(&self, id: &'i PackageId) -> Option<&'i str> {
-        let id = id.as_str();
-        id.strip_prefix(&*self.prefix)
-            .or_else(|| (id == self.prefix.trim_end_matches('/')).then_some(""))
+        let text = id.as_str();
+        let rest = text
+            .strip_prefix(&*self.prefix)
+            .or_else(|| (text == self.prefix.trim_end_matches('/')).then_some(""))?;
+        Some(if self.strip { rest } else { id.name_str() })
+    }
+
+    /// What the ids of its packages have before the names that they have there.
+    pub fn before_names(&self) -> &str {
+        if self.strip { &self.prefix } else { self.base() }
+    }
+
+    /// The segments of names that are left out there, with a slash at the end; empty if none are.
+    pub fn left_out(&self) -> &str {
+        if self.strip { self.prefix.strip_prefix(self.base()).unwrap_or_default() } else { "" }
+    }
+
+    fn base(&self) -> &str {
+        let end = self.prefix.find('/').map_or(self.prefix.len(), |slash| slash + 1);
+        self.prefix.get(..end).unwrap_or_default()
     }
 }
 
 /// Reads the prefix of a registry: `hub.mu.com/`, `hub.mu.com/internal/`; the last slash may be missing.
-pub(super) fn prefix(text: &str) -> Result<String, Problem> {
+///
+/// # Errors
+///
+/// When it is no base, and no base with the beginning of names.
+pub fn prefix(text: &str) -> Result<String, Problem> {
     if let Some((scheme, rest)) = text.split_once("://") {
         let end = scheme.len() + "://".len();
         return Err(Problem::new("a registry's key has no protocol").at(0..end).help(format!(
@@ -70,15 +118,7 @@ pub(super) fn read(
     value: Value<'_>,
     folder: &Path,
 ) -> Result<Registry, SourceError> {
-    let mut registry = Registry {
-        prefix: key.parse(prefix)?,
-        provider: None,
-        url: None,
-        is_relative: false,
-        insecure: false,
-        lenient: false,
-        defined_in: value.document().path().to_owned(),
-    };
+    let mut registry = Registry::new(key.parse(prefix)?, value.document().path().to_owned());
     let mut place = |text: Text<'_>| {
         registry.is_relative = text.as_str().starts_with('.');
         text.parse(|text| place(text, folder))
@@ -91,6 +131,7 @@ pub(super) fn read(
     registry.url = table.text("url")?.map(&mut place).transpose()?;
     registry.provider = table.text("provider")?.map(|text| text.parse(provider)).transpose()?;
     registry.insecure = table.flag("insecure")?;
+    registry.strip = table.get("strip").map(Value::flag).transpose()?.unwrap_or(true);
     registry.lenient = table.choice("versions")? == Some(Versions::Lenient);
     Ok(registry)
 }

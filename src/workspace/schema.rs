@@ -76,6 +76,8 @@ keys! {
         "insecure" insecure: Option<bool>,
         /// Whether tags such as `v1` and `1.28` count as versions.
         "versions" versions: Option<Versions>,
+        /// Whether names there leave out what the key covers, as they do by default; `false`: they stay whole.
+        "strip" strip: Option<bool>,
     }
 }
 

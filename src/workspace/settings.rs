@@ -42,6 +42,14 @@ impl Settings {
         self.registries.iter().find(|registry| registry.rest_of(id).is_some())
     }
 
+    /// Puts a registry in the place of the one with its prefix, or beside the others.
+    pub fn put_registry(&mut self, registry: Registry) {
+        self.registries.retain(|other| other.prefix != registry.prefix);
+        let longer = |other: &Registry| other.prefix.len() > registry.prefix.len();
+        let place = self.registries.iter().take_while(|other| longer(other)).count();
+        self.registries.insert(place, registry);
+    }
+
     /// What the workspace's own references leave out.
     pub fn defaults(&self) -> Defaults {
         Defaults { base: self.base.clone(), namespace: None }

@@ -60,10 +60,10 @@ fn registries_are_added_listed_and_removed() {
     let run = sandbox.mu(&["registry", "list"]).ok();
     insta::assert_snapshot!(run.narrow(), @"
     $ mu registry list
-    prefix  where  provider  set in
-    demo.acme.co/  file://[DIR]/hub/  by its URL  [DIR]/work/.mu/workspace.yaml
+    prefix  where  provider  names leave out  set in
+    demo.acme.co/  file://[DIR]/hub/  hub  [DIR]/work/.mu/workspace.yaml
     git.acme.co/  at the base  git  [DIR]/work/.mu/workspace.yaml
-    hub.mu.com/  file://[DIR]/hub/  by its URL  [DIR]/home/.mu/config.yaml
+    hub.mu.com/  file://[DIR]/hub/  hub  [DIR]/home/.mu/config.yaml
     [exit 0]
     ");
     sandbox.hub().release("aws/ec2", "1.0.0");

@@ -60,6 +60,7 @@ mod progress;
 mod publish;
 mod questions;
 mod reasons;
+mod registries;
 mod replaces;
 mod resolve;
 mod robust;

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use mu_provider::{Location, Progress, Provider, ProviderError, SafeUrl};
 
 use self::hint::{Hint, Hints};
+pub use self::registry::Searchable;
 use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Registry;
 use mu_provider::threads::lock;
@@ -39,6 +40,7 @@ impl Providers {
         self.0.get(name).map(Arc::clone).ok_or_else(|| RouteError::NoProvider {
             name: name.to_owned(),
             known: self.0.keys().cloned().collect::<Vec<_>>().join(", "),
+            set_in: String::new(),
         })
     }
 }
@@ -47,12 +49,14 @@ impl Providers {
 #[derive(Debug, thiserror::Error)]
 pub enum RouteError {
     /// No provider has that name.
-    #[error("this mu has no provider for `{name}` yet, only: {known}")]
+    #[error("this mu has no provider for `{name}` yet, only: {known}{set_in}")]
     NoProvider {
         /// The name.
         name: String,
         /// The names there are.
         known: String,
+        /// Which settings name it, in words.
+        set_in: String,
     },
     /// The place is no URL.
     #[error("`{text}` is not a URL that packages can come from")]

@@ -6,6 +6,17 @@ use super::{GIT_HOSTS, Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
 use crate::workspace::Registry;
 
+/// A place where packages can be looked for by words.
+#[derive(Debug)]
+pub struct Searchable {
+    /// What the ids of its packages begin with.
+    pub prefix: String,
+    /// What they have before the names that they have there.
+    pub before_names: String,
+    /// Where it is.
+    pub route: Result<Route, RouteError>,
+}
+
 impl Routes {
     /// What the settings say.
     pub(super) fn registered(
@@ -19,7 +30,9 @@ impl Routes {
         let (provider, root) = self.place(registry)?;
         // What the prefix names is replaced by the URL; `.git` marks survive in the rest.
         let skipped = id.name_str().len() - rest.len();
-        let is_repository = self.providers.get(provider)?.is_repository();
+        let served_by = self.providers.get(provider);
+        let is_repository =
+            served_by.map_err(|_| self.no_provider(registry, provider))?.is_repository();
         let path = if is_repository { path.get(skipped..).unwrap_or(rest) } else { rest };
         self.below(registry, provider, root, path).map(Some)
     }
@@ -82,29 +95,55 @@ impl Routes {
     }
 
     /// Where packages can be looked for by words: the registries of the settings, and the base of references
-    /// without one, each with what the ids of its packages begin with.
-    pub(in crate::index) fn registries(
-        &self,
-        base: &Base,
-    ) -> Vec<(String, Result<Route, RouteError>)> {
-        let mut places: Vec<(String, Result<Route, RouteError>)> = Vec::new();
+    /// without one.
+    pub(in crate::index) fn registries(&self, base: &Base) -> Vec<Searchable> {
+        let mut places: Vec<Searchable> = Vec::new();
         if !self.registries.iter().any(|registry| registry.prefix == base.as_str())
             && !GIT_HOSTS.contains(&base.host_port())
         {
             let route = self.web_root(base.host_port());
             let route = route.and_then(|root| self.route("hub", root, String::new()));
-            places.push((base.as_str().to_owned(), route));
+            let prefix = base.as_str().to_owned();
+            places.push(Searchable { before_names: prefix.clone(), prefix, route });
         }
         for registry in &self.registries {
             let place = self.place(registry);
             let route = place.and_then(|(provider, root)| self.below(registry, provider, root, ""));
-            places.push((registry.prefix.clone(), route));
+            let before_names = registry.before_names().to_owned();
+            places.push(Searchable { prefix: registry.prefix.clone(), before_names, route });
         }
         // The default base first, then by name, whatever order the settings have.
-        places.sort_by(|(left, _), (right, _)| {
+        places.sort_by(|left, right| {
+            let (left, right) = (&left.prefix, &right.prefix);
             (left != base.as_str(), left).cmp(&(right != base.as_str(), right))
         });
         places
+    }
+
+    /// Which provider serves a registry of the settings.
+    ///
+    /// # Errors
+    ///
+    /// When its place cannot be read, or this program has no such provider.
+    pub(in crate::index) fn provider_of(&self, registry: &Registry) -> Result<&str, RouteError> {
+        let (name, _) = self.place(registry)?;
+        let provider = self.providers.0.get_key_value(name);
+        provider.map(|(name, _)| name.as_str()).ok_or_else(|| self.no_provider(registry, name))
+    }
+
+    fn no_provider(&self, registry: &Registry, name: &str) -> RouteError {
+        match self.providers.get(name) {
+            Err(RouteError::NoProvider { name, known, .. }) => {
+                let file = registry.defined_in.display().to_string();
+                let set_in = match &*file {
+                    "" => String::new(),
+                    file => format!("; `{}` is set in `{file}`", registry.prefix),
+                };
+                RouteError::NoProvider { name, known, set_in }
+            }
+            Err(error) => error,
+            Ok(_) => RouteError::Url { text: name.to_owned() },
+        }
     }
 
     /// The registry with the longest prefix of `id`, and what is left of the id.

@@ -53,6 +53,22 @@ pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
     ]
 }
 
+/// Why a package that a registry has under its whole name was not found there, if that may be: the registry leaves out what
+/// its prefix covers.
+pub(crate) fn stripped(session: &Session, id: &PackageId) -> Option<String> {
+    let (registry, rest) = session.index().registry(id)?;
+    let left_out = registry.left_out();
+    if left_out.is_empty() {
+        return None;
+    }
+    let url = registry.url.as_ref().map(|url| format!(" {url}")).unwrap_or_default();
+    let prefix = &registry.prefix;
+    Some(format!(
+        "the registry `{prefix}` leaves out `{left_out}`, so `{rest}` was looked for; if it has `{left_out}{rest}`, \
+         set `strip: false`: `mu registry add {prefix}{url} --no-strip`"
+    ))
+}
+
 fn not_taken(id: &PackageId, candidate: &Candidate) -> String {
     let folder = candidate.place.folder.display();
     let why = match &candidate.state {

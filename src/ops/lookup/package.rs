@@ -63,6 +63,7 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
         error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
     }
     error = other_places::installed(session, id).into_iter().fold(error, CommandError::hint);
+    error = other_places::stripped(session, id).into_iter().fold(error, CommandError::hint);
     for other in session.index().similar(id) {
         error = error.hint(format!("there is `{other}`"));
     }

@@ -5,7 +5,7 @@ use std::error::Error;
 use mu_provider::ProviderError;
 use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
 
-use crate::index::{Route, RouteError};
+use crate::index::{Route, RouteError, Searchable};
 use crate::lock::Source;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::session::events::Work;
@@ -57,6 +57,8 @@ pub struct FoundPackage {
 /// A registry, and what it answered.
 struct Answered {
     prefix: String,
+    /// What ids have before the names that it lists.
+    before_names: String,
     route: Route,
     query: Query,
     hits: Hits,
@@ -95,9 +97,9 @@ fn ask_all(
     let results: Vec<_> = std::thread::scope(|scope| {
         let asked: Vec<_> = places
             .into_iter()
-            .map(|(prefix, route)| {
-                let query = Query::new(&text(words, &prefix), limit);
-                scope.spawn(move || ask(session, prefix, route, query))
+            .map(|place| {
+                let query = Query::new(&text(words, &place.before_names), limit);
+                scope.spawn(move || ask(session, place, query))
             })
             .collect();
         asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
@@ -141,10 +143,10 @@ fn text(words: &[String], prefix: &str) -> String {
 /// Asks one registry; `None` if it is of a kind that cannot be searched.
 fn ask(
     session: &Session,
-    prefix: String,
-    route: Result<Route, RouteError>,
+    place: Searchable,
     query: Query,
 ) -> Result<Option<Answered>, CommandError> {
+    let Searchable { prefix, before_names, route } = place;
     let route = match route {
         Ok(route) => route,
         // What this mu has no provider for may well be searchable by another.
@@ -155,7 +157,7 @@ fn ask(
     let what = prefix.clone();
     let progress = Work::begin(&session.events, what.as_str());
     let hits: Result<_, ProviderError> = route.provider.search(&route.location, &query, &progress);
-    let answered = hits?.map(|hits| Answered { prefix, route, query, hits });
+    let answered = hits?.map(|hits| Answered { prefix, before_names, route, query, hits });
     let passed_over = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);
     if passed_over > 0 {
         session.events.warning(&format!(
@@ -173,12 +175,18 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
     for (number, answered) in answered.into_iter().enumerate() {
         let source = source_of(session, &answered.route);
         for line in answered.hits.packages {
-            let Ok(id) = PackageId::parse(&format!("{}{}", answered.prefix, line.name)) else {
+            let Ok(id) = PackageId::parse(&format!("{}{}", answered.before_names, line.name))
+            else {
                 continue;
             };
             // What another registry of the settings serves is not what this one speaks of.
+            let is_meant = |only: &String| id.as_str().starts_with(&**only);
+            if !session.options.only.is_empty() && !session.options.only.iter().any(is_meant) {
+                continue;
+            }
             let serving = session.index().registry(&id).map(|(registry, _)| &*registry.prefix);
-            if serving.is_some_and(|serving| serving != answered.prefix) {
+            let is_other = serving.is_some_and(|serving| serving != answered.prefix);
+            if is_other || !id.as_str().starts_with(&*answered.prefix) {
                 continue;
             }
             // A server may know more of a package than its line, so that the words are not in that.

@@ -33,7 +33,7 @@ use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
-use crate::workspace::{Resolution, Workspace, find_root};
+use crate::workspace::{Registry, Resolution, Workspace, find_root};
 use mu_provider::threads;
 
 /// How many requests a run may send for each package that it may ask for.
@@ -63,6 +63,10 @@ pub struct Options {
     pub allow_insecure: bool,
     /// How many things are done at once; 0 means as many as is sensible.
     pub jobs: usize,
+    /// Registries of this run alone, which count before those of the settings.
+    pub registries: Vec<Registry>,
+    /// What ids must begin with to be looked for, if not all are.
+    pub only: Vec<String>,
     /// How many packages may be asked for, if not as many as usual.
     pub most: Option<usize>,
     /// Flags of any command on which it depends what comes of it, with their values: commands to run next repeat them.
@@ -166,8 +170,11 @@ impl Session {
         options: Options,
         scope: Scope,
         events: Arc<dyn Events>,
-        workspace: Workspace,
+        mut workspace: Workspace,
     ) -> Self {
+        for registry in &options.registries {
+            workspace.settings.put_registry(registry.clone());
+        }
         for warning in &workspace.warnings {
             events.warning(&warning.to_string());
         }
@@ -362,6 +369,7 @@ impl Session {
         Index::new(IndexOptions {
             providers: self.make_providers(),
             registries: self.workspace.settings.registries.clone(),
+            only: self.options.only.clone(),
             defaults,
             instead_of,
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),

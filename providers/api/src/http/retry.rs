@@ -48,6 +48,12 @@ impl Failure {
                 .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE")
                 .into();
             }
+            ExchangeError::Transport(error) if is_without_tls(&error) => {
+                let host = url.host_and_port();
+                return network(format!("`{host}` does not speak TLS"))
+                    .hint(format!("if it is plain http, write `http://{host}/...`"))
+                    .into();
+            }
             ExchangeError::Transport(error) => {
                 unreachable().because(root_cause(&error.without_url()))
             }
@@ -183,18 +189,29 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
 
 /// Whether TLS failed because of whom the other side is, which no second attempt changes.
 fn is_about_certificates(error: &reqwest::Error) -> bool {
+    matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// Whether the other side answered in something that is not TLS, such as plain http.
+fn is_without_tls(error: &reqwest::Error) -> bool {
+    let invalid = rustls::InvalidMessage::InvalidContentType;
+    matches!(tls_error(error), Some(rustls::Error::InvalidMessage(message)) if *message == invalid)
+}
+
+/// What was wrong about TLS, if anything was.
+fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(mut error) = next {
         // An I/O error that wraps another one does not name it as its source.
         while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             error = inner;
         }
-        if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
-            return true;
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
         }
         next = error.source();
     }
-    false
+    None
 }
 
 #[cfg(test)]

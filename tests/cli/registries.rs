@@ -1,0 +1,147 @@
+//! Where packages come from: registries beside each other, those of one command, and what is said of wrong ones.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Hub, Package, Sandbox};
+
+/// A public hub, and one beside it for what is below `secret/`, whose names are the same there.
+fn two_hubs() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["secret/tool#^1"]);
+    sandbox.publish(&[Package::new("aws/lib", "1.0.0"), Package::new("secret/tool", "1.9.0")]);
+    let private = Hub::new(&sandbox.path("private"));
+    for package in [
+        Package::new("secret/tool", "1.0.0").needs("aws/lib").needs("kit"),
+        Package::new("secret/kit", "1.0.0"),
+        Package::new("other/thing", "1.0.0"),
+    ] {
+        private.publish(&package);
+    }
+    // What is searched is made of the index.
+    for hub in ["../hub", "../private"] {
+        sandbox.mu(&["hub", "check", hub, "--repair"]).ok();
+    }
+    sandbox
+}
+
+fn ids(sandbox: &Sandbox) -> Vec<String> {
+    let lock = sandbox.lock();
+    let packages = lock["packages"].as_array().expect("is a list").clone();
+    let text = |value: &Value| value.as_str().expect("is text").to_owned();
+    let shown = |package: &Value| format!("{} {}", text(&package["id"]), text(&package["version"]));
+    packages.iter().map(shown).collect()
+}
+
+#[test]
+fn names_stay_whole_in_a_registry_that_says_so() {
+    let sandbox = two_hubs();
+    let add = ["registry", "add", "hub.mu.com/secret/", "../private"];
+    sandbox.mu(&add).ok();
+    // Without more, the hub is taken for one of that namespace alone, and it is said why nothing was found.
+    let why = "the registry `hub.mu.com/secret/` leaves out `secret/`, so `tool` was looked for; if it has \
+               `secret/tool`, set `strip: false`: `mu registry add hub.mu.com/secret/ file://";
+    sandbox.mu(&["get"]).fails().says(&[why, "/private/ --no-strip`"]);
+    sandbox.mu(&["info", "secret/tool"]).fails().says(&[why]);
+    let run = sandbox.mu(&[&add[..], &["--no-strip"]].concat()).ok();
+    run.says(&["hub.mu.com/secret/: file://", "/private/ -> file://", "/private/, names whole"]);
+    sandbox.mu(&["get"]).ok();
+    let expected =
+        ["hub.mu.com/aws/lib 1.0.0", "hub.mu.com/secret/kit 1.0.0", "hub.mu.com/secret/tool 1.0.0"];
+    assert_eq!(ids(&sandbox), expected);
+    // What one of them lists and the other serves is not shown.
+    let found = sandbox.mu(&["search", "", "--json"]).ok().json();
+    let found = found["packages"].as_array().expect("is a list").iter();
+    let found: Vec<_> = found.map(|one| one["id"].as_str().expect("is text")).collect();
+    assert_eq!(found, ["hub.mu.com/aws/lib", "hub.mu.com/secret/kit", "hub.mu.com/secret/tool"]);
+    sandbox.mu(&["add", "secret/kitt"]).fails().says(&["secret/kit"]).does_not_say(&["strip"]);
+    let list = sandbox.mu(&["registry", "list"]).ok();
+    list.says(&["names leave out", "nothing"]);
+    // Publishing goes there too, under the whole name.
+    sandbox.write("Mu.yaml", "name: secret/new\nversion: 1.0.0\ndependencies: ['secret/kit#^1']\n");
+    sandbox.mu(&["publish"]).ok();
+    assert!(sandbox.path("private/index/secret/new.jsonl").is_file());
+}
+
+#[test]
+fn a_registry_can_be_for_one_command() {
+    let sandbox = two_hubs();
+    let settings =
+        || fs::read_to_string(sandbox.path("work/.mu/workspace.yaml")).expect("is there");
+    let before = settings();
+    let private = ["--registry", "hub.mu.com/=../private", "--registry", "x.example=../hub"];
+    let resolved = sandbox.mu(&[&["resolve", "secret/kit", "--json"], &private[..]].concat());
+    assert_eq!(resolved.ok().json()["packages"][0]["id"], "hub.mu.com/secret/kit");
+    sandbox.mu(&[&["info", "x.example/aws/lib"], &private[..]].concat()).ok();
+    sandbox.mu(&["info", "secret/kit"]).fails();
+    assert_eq!(settings(), before);
+    for (value, said) in [
+        ("hub.mu.com/", "expected BASE=PLACE"),
+        ("hub.mu.com/=nowhere", "`nowhere` is neither a URL nor a folder"),
+        ("https://hub.mu.com/=./x", "has no protocol"),
+    ] {
+        let error = sandbox.mu(&["get", "--registry", value, "--json"]).fails_with("usage");
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains("--registry") && message.contains(said), "{message}");
+    }
+}
+
+#[test]
+fn nothing_is_looked_for_elsewhere_than_where_it_may_be() {
+    let sandbox = two_hubs();
+    sandbox.mu(&["registry", "add", "private.example/", "../private"]).ok();
+    let found = |more: &[&str]| {
+        let answer = sandbox.mu(&[&["search", "o", "--json"], more].concat()).ok().json();
+        let packages = answer["packages"].as_array().expect("is a list").clone();
+        let id = |package: &Value| package["id"].as_str().expect("is text").to_owned();
+        packages.iter().map(id).collect::<Vec<_>>()
+    };
+    let only = ["--only", "private.example"];
+    assert!(found(&[]).contains(&"hub.mu.com/secret/tool".to_owned()));
+    assert_eq!(found(&only), ["private.example/other/thing", "private.example/secret/tool"]);
+    assert_eq!(found(&["--only", "private.example/secret/"]), ["private.example/secret/tool"]);
+    assert_eq!(found(&[&only[..], &["--only", "hub.mu.com/"]].concat()), found(&[]));
+    let run = sandbox.mu(&["resolve", "aws/lib", "--only", "private.example/"]).fails();
+    run.says(&["looked at nothing outside of `private.example/`, which `--only` names"]);
+    let resolve = ["resolve", "private.example/secret/kit", "--only", "private.example/", "--json"];
+    let resolved = sandbox.mu(&resolve).ok().json();
+    assert_eq!(resolved["packages"].as_array().map(Vec::len), Some(1));
+    sandbox.mu(&["get", "--only", "https://x.example/", "--json"]).fails_with("usage");
+}
+
+#[test]
+fn a_registry_that_nothing_can_come_from_is_not_added() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("work/.mu/workspace.yaml");
+    for (arguments, message, help) in [
+        (&["a.example/", "hhttps://x"][..], "unknown protocol `hhttps://`", "`https://`?"),
+        (&["a.example/", "gti+https://x"], "unknown protocol `gti+https://`", "`git+https://`?"),
+        (
+            &["a.example/", "--provider", "gti"],
+            "this mu has no provider `gti`, only: git, hub, path",
+            "did you mean `git`?",
+        ),
+        (
+            &["a.example/", "http://10.0.0.1/"],
+            "`http://10.0.0.1/` is refused: plain http can be read and changed on its way",
+            "use https, or accept the risk with `--insecure`",
+        ),
+    ] {
+        let run = sandbox.mu(&[&["registry", "add", "--json"], arguments].concat());
+        let error = run.fails_with("usage");
+        assert_eq!(error["message"], message);
+        assert!(error["help"].to_string().contains(help), "{error}");
+        assert_eq!(fs::read_to_string(&file).expect("is there"), "");
+    }
+    sandbox.mu(&["registry", "add", "a.example/", "http://10.0.0.1/", "--insecure"]).ok();
+    sandbox.mu(&["registry", "add", "b.example/", "http://localhost:1/"]).ok();
+    let add = sandbox.mu(&["registry", "add", "b.example/", "--provider", "git", "--json"]).ok();
+    assert_eq!(add.json()["replaced"], "http://localhost:1/");
+    let list = sandbox.mu(&["registry", "list", "--json"]).ok().json();
+    let strip: Vec<_> = list["registries"].as_array().expect("is a list").iter().collect();
+    assert!(strip.iter().all(|registry| registry["strip"] == json!(true)), "{list}");
+    // A file that was written by hand is named where it is wrong.
+    sandbox.write(".mu/workspace.yaml", "registries:\n  a.example/: hhttps://x/\n");
+    let run = sandbox.mu(&["info", "a.example/x"]).fails();
+    run.says(&["no provider for `hhttps`", "; `a.example/` is set in `", ".mu/workspace.yaml`"]);
+}
