@@ -5,6 +5,7 @@ use clap::Args;
 
 use crate::cli::context::{Context, Ending, Packages};
 use crate::ops::Scope;
+use crate::ops::get::check_not_empty;
 use crate::ops::outdated::{Outdated, outdated};
 use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 
@@ -26,6 +27,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
     let session = context.open(scope)?;
+    check_not_empty(&session)?;
     let found = Packages { packages: outdated(&session)? };
     context.answer(&found, |found| {
         let mut table = Table::new(&["package", "current", "allowed", "newest", "held back by"]);

@@ -33,8 +33,14 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
             "{NOTICE}used from the workspace{NOTICE:#}: {id} {FAINT}{path}{FAINT:#}"
         ))?;
     }
-    let lists =
-        [("Mu.lock is out of date", &status.lock.differences), ("not installed", &status.missing)];
+    if status.members.is_empty() && !status.lock.exists {
+        context.line("there is no package here")?;
+        context.shell.status("`mu init` begins one, and `mu get REF` installs one without");
+        return Ok(());
+    }
+    let outdated =
+        if status.lock.exists { "Mu.lock is out of date" } else { "there is no Mu.lock yet" };
+    let lists = [(outdated, &status.lock.differences), ("not installed", &status.missing)];
     for (heading, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
         context.line(&format!("{BAD}{heading}{BAD:#}:"))?;
         for line in list {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cli::change;
 use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
+use crate::ops::get::check_not_empty;
 use crate::ops::vendor::{stop_vendoring, vendor};
 
 #[derive(Debug, Args)]
@@ -50,6 +51,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             Ok(())
         });
     }
+    check_not_empty(&session)?;
     let outcome = vendor(&session, arguments.dry_run)?;
     let ending = change::print(context, &outcome)?;
     if !arguments.dry_run {

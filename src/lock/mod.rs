@@ -272,6 +272,22 @@ impl Lockfile {
         fs::write_atomic(&path, self.print().as_bytes())
     }
 
+    /// The line of the lock in `folder` that says the version of a package, counted from 1.
+    pub fn line_of_version(folder: &Path, package: &LockedPackage) -> Option<usize> {
+        let text = fs::read_text_if_there(&folder.join(FILE_NAME)).ok()??;
+        let mut is_inside = false;
+        text.lines()
+            .position(|line| {
+                if let Some(id) = line.strip_prefix("- id: ") {
+                    is_inside = id.trim_matches('"') == package.id.as_str();
+                }
+                let version =
+                    line.trim().strip_prefix("version: ").map(|text| text.trim_matches('"'));
+                is_inside && version == Some(&package.version)
+            })
+            .map(|at| at + 1)
+    }
+
     /// The locked packages with this id: one, or one a major version.
     pub fn find(&self, id: &PackageId) -> impl Iterator<Item = &LockedPackage> {
         let start = self.packages.partition_point(|package| package.id < *id);

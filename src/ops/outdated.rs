@@ -47,8 +47,14 @@ pub struct Outdated {
 ///
 /// When registries cannot be asked.
 pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
-    let lock = session.lockfile()?.unwrap_or_default();
+    let locked = session.lockfile()?;
+    let is_locked = locked.is_some();
+    let lock = locked.unwrap_or_default();
     let requirements = names::collect(session, lock.extra.clone())?;
+    if !is_locked && !requirements.asked.is_empty() {
+        return Err(CommandError::new(Code::LockOutdated, "there is no Mu.lock yet")
+            .hint("run `mu get`, which chooses versions and writes Mu.lock"));
+    }
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,
         // `mu update` says why nothing can move: such as a pin of what was yanked since.

@@ -10,6 +10,7 @@ use mu_provider::threads::{at_once, into_inner, lock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ops::apply::fetch::check_installed;
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
@@ -47,22 +48,34 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let packs = session.packs();
     let state = packs.state()?;
     let record = packs.record()?;
-    let wanted: Vec<_> = wanted(&lock).map(|(_, wanted)| wanted).collect();
-    let asked: Vec<&str> = wanted.iter().map(|wanted| &*wanted.place).collect();
+    let wanted: Vec<_> = wanted(&lock).collect();
+    let asked: Vec<&str> = wanted.iter().map(|(_, wanted)| &*wanted.place).collect();
     let places: BTreeSet<&str> = wanted
         .iter()
-        .map(|wanted| &wanted.place)
+        .map(|(_, wanted)| &wanted.place)
         .chain(state.packs.keys())
         .map(|place| &**place)
         .collect();
-    Ok(check_all(session, &wanted, |wanted| {
+    Ok(check_all(session, &wanted, |(index, wanted)| {
         let folder = packs.pack_path(&wanted.place);
         let problem = if !folder.exists() {
             Some("it is not installed; run `mu get`".to_owned())
         } else {
             let omitted = packs.omitted(&state, &record, wanted, &asked);
             let found = packs.digest_of(&wanted.place, &places, &omitted, &wanted.digest);
-            difference(&wanted.digest, found)
+            difference(&wanted.digest, found).or_else(|| {
+                let package = &lock.packages[*index];
+                let known = state.packs.get(&wanted.place);
+                let other = known.filter(|pack| pack.version != wanted.version);
+                match (check_installed(session, package, &folder), other) {
+                    (Err(error), _) => Some(error.error.to_string()),
+                    (Ok(()), Some(other)) => Some(format!(
+                        "Mu.lock says that it is {}, but it was installed as {}",
+                        wanted.version, other.version
+                    )),
+                    (Ok(()), None) => None,
+                }
+            })
         };
         problem.map(|problem| Fault {
             what: format!("{} {}", wanted.id, wanted.version),

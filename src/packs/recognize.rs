@@ -36,7 +36,10 @@ impl PacksFolder {
     /// Whether one pack is here as the state says. What cannot be looked at is not.
     fn is_installed(&self, state: &State, wanted: &Wanted, folders: &mut Folders<'_>) -> bool {
         !state.pending.contains(&wanted.place)
-            && state.packs.get(&wanted.place).is_some_and(|pack| pack.digest == wanted.digest)
+            && state
+                .packs
+                .get(&wanted.place)
+                .is_some_and(|pack| pack.digest == wanted.digest && pack.version == wanted.version)
             && folders.at(&wanted.place).ok().flatten().is_some_and(|(folder, leaf)| {
                 match folder.kind(leaf) {
                     Some(Kind::Folder) => has_manifest(folder, leaf),
@@ -97,20 +100,23 @@ impl PacksFolder {
         Ok((state, is_news))
     }
 
-    /// Takes note of what [`PacksFolder::recognized`] finds. Does nothing where the state is known and packs are not
-    /// vendored.
+    /// Takes note of what [`PacksFolder::recognized`] finds, and says whether that was news. Does nothing where the state
+    /// is known and packs are not vendored.
     ///
     /// The caller holds the packs folder's lock.
     ///
     /// # Errors
     ///
     /// As there, and when the state cannot be written.
-    pub fn recognize(&self, locked: impl FnOnce() -> Vec<Wanted>) -> Result<State, PacksError> {
+    pub fn recognize(
+        &self,
+        locked: impl FnOnce() -> Vec<Wanted>,
+    ) -> Result<(State, bool), PacksError> {
         let (state, is_news) = self.recognize_by(self.known_state()?, locked)?;
         if is_news {
             self.write_state(&state)?;
         }
-        Ok(state)
+        Ok((state, is_news))
     }
 }
 

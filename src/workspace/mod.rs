@@ -28,7 +28,9 @@ pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_roo
 pub use self::schema::schema;
 pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use crate::manifest::source::{Document, SourceError};
-use crate::manifest::{Loaded, Manifest, ManifestError, Requirement, Warning, read_text_if_there};
+use crate::manifest::{
+    Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_text_if_there,
+};
 use crate::reference::{Defaults, PackageId, Version};
 
 /// A workspace: its settings and its own packages.
@@ -144,6 +146,15 @@ impl Workspace {
     /// When a file of settings is wrong.
     pub fn open_without_members(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
         Ok(Self::read_settings(root, mu_home)?.0)
+    }
+
+    /// What there is to say about the first file that was probably meant to be a manifest.
+    pub fn misspelt(&self) -> Option<&Warning> {
+        self.warnings.iter().find(|warning| {
+            let path = warning.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| manifest_name(name).is_some_and(|right| right != name))
+        })
     }
 
     /// What references outside of manifests leave out.

@@ -97,7 +97,7 @@ fn what_is_in_the_store_already_is_compared_with_its_line_too() {
 fn a_lock_does_not_lead_to_the_content_of_another_package_or_version() {
     for (name, version, said) in [
         ("evil/ec2", "1.0.0", "calls itself `evil/ec2`"),
-        ("aws/ec2", "0.9.0", "holds version 0.9.0"),
+        ("aws/ec2", "0.9.0", "is 1.0.0, but its manifest says 0.9.0"),
     ] {
         let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
         sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);

@@ -2,7 +2,7 @@
 //!
 //! What was chosen by an index line in this run has to agree with that line in all that selection used. What was chosen
 //! by a lock has its content pinned by the lock; there, name and version are compared. Repositories and folders were
-//! read themselves when they were chosen, and their names are theirs.
+//! read themselves when they were chosen, and their names are theirs; of a lock's commit the version is compared.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use mu_provider::{Listing, Release, Silent};
 
 use crate::fs;
 use crate::index::Route;
-use crate::lock::LockedPackage;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::agreement::first_difference;
 use crate::manifest::{Head, JSON_NAME, Manifest, ManifestError, YAML_NAME};
 use crate::ops::{Code, CommandError, Session};
@@ -27,6 +27,8 @@ pub(crate) struct Content<'a> {
     pub(crate) folder: &'a Path,
     /// The text of its `Mu.yaml`, if that is known.
     pub(crate) manifest: Option<&'a str>,
+    /// Whether it was fetched just now, so that the place that it is from may be asked once more.
+    pub(crate) is_fetched: bool,
 }
 
 /// Whether a package's manifest has to be looked at.
@@ -46,7 +48,7 @@ pub(crate) fn check(
     route: &dyn Fn() -> Result<Route, CommandError>,
 ) -> Result<(), CommandError> {
     if !is_checked(session, content.package) {
-        return Ok(());
+        return content.check_commit(session, route);
     }
     if content.manifest.is_none() {
         content.check_kind()?;
@@ -55,7 +57,7 @@ pub(crate) fn check(
         None => match content.head().map_err(|error| content.unreadable(error))? {
             Some(head) => {
                 content.check_name(session, head.name.as_ref(), route)?;
-                content.check_version(head.version.as_ref(), route)
+                content.check_version(session, head.version.as_ref(), route)
             }
             None => Ok(()),
         },
@@ -64,7 +66,7 @@ pub(crate) fn check(
                 return Ok(());
             };
             content.check_name(session, Some(&manifest.name), route)?;
-            content.check_version(manifest.version.as_ref(), route)?;
+            content.check_version(session, manifest.version.as_ref(), route)?;
             match first_difference(&content.package.id, line, &manifest) {
                 None => Ok(()),
                 Some(difference) => {
@@ -150,6 +152,7 @@ impl Content<'_> {
 
     fn check_version(
         &self,
+        session: &Session,
         version: Option<&Version>,
         route: &dyn Fn() -> Result<Route, CommandError>,
     ) -> Result<(), CommandError> {
@@ -161,8 +164,71 @@ impl Content<'_> {
             return Ok(());
         }
         let place = route()?.location.describe();
+        if self.line.is_none() {
+            let said = format!("its manifest says {version}, from {place}");
+            return Err(self.mislabelled(session, &said, &version.to_string()));
+        }
         let text = format!("holds version {version}, from {place}");
         Err(self.refuse("the archive", &text, serde_json::json!({ "key": "version" })))
+    }
+
+    /// Refuses a locked commit that has another version than the lock says, as far as tags and manifest tell.
+    fn check_commit(
+        &self,
+        session: &Session,
+        route: &dyn Fn() -> Result<Route, CommandError>,
+    ) -> Result<(), CommandError> {
+        let (None, Some(commit)) = (self.line, &self.package.commit) else { return Ok(()) };
+        let head = self.head().ok().flatten().filter(|head| !head.generated);
+        let claimed = head.and_then(|head| head.version);
+        let is_locked = |version: &Version| {
+            self.package.parsed_version().as_ref() == Some(version)
+                || version.to_string() == self.package.version
+        };
+        if claimed.as_ref().is_some_and(is_locked) {
+            return Ok(());
+        }
+        // The tag has the last word. One that was moved since says nothing of a commit that it was at before.
+        let route = route()?;
+        let commits = std::slice::from_ref(commit);
+        let known = route.provider.recall(&route.location, commits, &Silent);
+        let known = known.or_else(|| {
+            let asked = (self.is_fetched && !session.options.offline)
+                .then(|| route.provider.list(&route.location, None, &Silent).ok())??;
+            let Listing::Found(found) = asked else { return None };
+            Some(found)
+        });
+        let Some(found) = known else { return Ok(()) };
+        let lines = found.lines.split(|byte| *byte == b'\n');
+        let releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+        let here = releases.filter(|line| line.commit.as_ref() == Some(commit));
+        let tagged: Vec<Version> =
+            here.filter_map(|line| Version::parse_lenient(&line.version).ok()).collect();
+        let Some(first) = tagged.first().filter(|_| !tagged.iter().any(is_locked)) else {
+            return Ok(());
+        };
+        let place = route.location.describe();
+        let said = format!("the tag of its commit says {first}, at {place}");
+        Err(self.mislabelled(session, &said, &first.to_string()))
+    }
+
+    /// The error about a lock that calls content by another version than it has.
+    fn mislabelled(&self, session: &Session, said: &str, found: &str) -> CommandError {
+        let LockedPackage { id, version, .. } = self.package;
+        let folder = session.lock_folder();
+        let file = folder.join(crate::lock::FILE_NAME);
+        let line = Lockfile::line_of_version(&folder, self.package);
+        let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+        let message = format!("{}{line} says that `{id}` is {version}, but {said}", file.display());
+        CommandError::new(Code::Integrity, message)
+            .hint("Mu.lock was edited or merged wrongly: restore it from version control")
+            .with_details(serde_json::json!({
+                "id": id.to_string(),
+                "key": "version",
+                "version": version,
+                "expected": version,
+                "actual": found,
+            }))
     }
 
     /// What the index says of the version now, of which the lock says only what content it has.
@@ -185,6 +251,26 @@ impl Content<'_> {
         CommandError::new(Code::Integrity, format!("{what} of `{id}` {version} {text}"))
             .hint("nothing was installed; whoever publishes the package must mend it")
             .with_details(details)
+    }
+}
+
+/// Checks that what is in place is the version that the lock says, without asking anybody.
+///
+/// # Errors
+///
+/// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
+pub(crate) fn check_label(
+    session: &Session,
+    content: &Content<'_>,
+    route: &dyn Fn() -> Result<Route, CommandError>,
+) -> Result<(), CommandError> {
+    if !is_checked(session, content.package) {
+        return content.check_commit(session, route);
+    }
+    let head = content.head().map_err(|error| content.unreadable(error))?;
+    match head {
+        Some(head) => content.check_version(session, head.version.as_ref(), route),
+        None => Ok(()),
     }
 }
 

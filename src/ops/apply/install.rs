@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::fs;
 use crate::lock::Lockfile;
-use crate::manifest::generated_manifest;
+use crate::manifest::{generated_manifest, manifest_name};
 use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::explain::{other_places, own_packages};
@@ -35,6 +35,7 @@ pub fn install(
     edits: &[Edit],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
+    refuse_misspelt(session)?;
     let left_out = other_places::left_out(session, &resolved.lock);
     let own = own_packages::warnings(session, requirements, &resolved.lock);
     for warning in resolved.warnings.iter().chain(&left_out).chain(&own) {
@@ -56,7 +57,8 @@ pub fn install(
         )
         .hint("run `mu get` without --locked, and commit Mu.lock"));
     }
-    if !resolved.is_unchanged() {
+    let is_held = session.options.locked || session.options.frozen;
+    if !resolved.is_unchanged() || session.lock_lags() && !is_held {
         say_where(session, Arc::make_mut(&mut resolved.lock));
         session.write_lockfile(&resolved.lock)?;
     }
@@ -83,6 +85,19 @@ pub fn install(
         }
     }
     Ok(outcome)
+}
+
+/// Refuses to act as if nothing was asked for, where the only manifest is not read because of its name.
+fn refuse_misspelt(session: &Session) -> Result<(), CommandError> {
+    let workspace = &session.workspace;
+    let Some(warning) = workspace.misspelt().filter(|_| workspace.members.is_empty()) else {
+        return Ok(());
+    };
+    let path = warning.path();
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let right = manifest_name(name).unwrap_or_default();
+    let message = format!("`{}` is not read: a manifest is called `{right}`", path.display());
+    Err(CommandError::new(Code::Manifest, message).hint(format!("`mv {name} {right}` renames it")))
 }
 
 /// Makes a lock that is written anyway say where its packages come from now.
@@ -115,7 +130,7 @@ fn make_packs(
     let link = session.workspace.settings.link;
     let is_vendored = packs.is_vendored();
     // What a checkout brought needs neither store nor network, if it is what the lock says.
-    let state = packs.recognize(|| named(&resolved.previous))?;
+    let (state, is_news) = packs.recognize(|| named(&resolved.previous))?;
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     let is_known = !has_folders
         && resolved
@@ -125,6 +140,9 @@ fn make_packs(
             .all(|package| package.digest.is_some() || package.source.is_workspace());
     if resolved.is_unchanged() && is_known {
         let wanted = packs_of(session, &resolved.lock)?;
+        if is_news {
+            fetch::check_recognized(session, &resolved.lock, &state)?;
+        }
         let is_linked = is_vendored || state.is_linked_by(link);
         if is_linked && packs.is_current(&state, &wanted) {
             if link == Link::Symlink {

@@ -11,6 +11,7 @@ pub mod installed_packs;
 mod installed_releases;
 pub(crate) mod json;
 pub mod locked;
+mod lockfile;
 pub(crate) mod member;
 pub(crate) mod places;
 mod providers;
@@ -18,6 +19,7 @@ pub(crate) mod source;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use mu_provider::http::{Http, HttpOptions, Watch};
@@ -109,6 +111,8 @@ pub struct Session {
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
     lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
+    /// Whether it names other versions of the workspace's own packages than their manifests do.
+    lock_lags: AtomicBool,
     /// Packages that were asked for to learn what a name means, and whether there are such.
     known_names: Mutex<BTreeMap<PackageId, bool>>,
     /// Held while the packs, the lock and the manifests may change.
@@ -190,6 +194,7 @@ impl Session {
             http: OnceLock::new(),
             index: OnceLock::new(),
             lockfile: Mutex::default(),
+            lock_lags: AtomicBool::new(false),
             known_names: Mutex::default(),
             lock: None,
         }
@@ -240,7 +245,8 @@ impl Session {
         session.lock = Some(lock);
         // Why it cannot be read is said by whoever needs it.
         if let Some(Ok(lockfile)) = lockfile {
-            *threads::lock(&session.lockfile) = Some(lockfile.map(Arc::new));
+            let lockfile = lockfile.map(|lock| session.up_to_date(lock));
+            *threads::lock(&session.lockfile) = Some(lockfile);
         }
         Ok(session)
     }
@@ -258,34 +264,9 @@ impl Session {
         packs_of(self.scope, &self.workspace.root, &self.environment)
     }
 
-    /// The lock on disk, or nothing; read once, and again after it was written.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
-    pub fn lockfile(&self) -> Result<Option<Arc<Lockfile>>, CommandError> {
-        let mut known = threads::lock(&self.lockfile);
-        if let Some(lockfile) = &*known {
-            return Ok(lockfile.clone());
-        }
-        let lockfile = Lockfile::read(&self.lock_folder())?.map(Arc::new);
-        *known = Some(lockfile.clone());
-        Ok(lockfile)
-    }
-
     /// Packages that were asked for to learn what a name means, and whether there are such.
     pub(crate) fn known_names(&self) -> MutexGuard<'_, BTreeMap<PackageId, bool>> {
         threads::lock(&self.known_names)
-    }
-
-    /// Writes the lock.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses; the old lock is then as it was.
-    pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
-        *threads::lock(&self.lockfile) = None;
-        Ok(lockfile.write(&self.lock_folder())?)
     }
 
     /// Keeps other processes from pruning the store while the returned lock lives; waits for one that does.

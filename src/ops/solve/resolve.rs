@@ -69,7 +69,7 @@ pub fn resolve_from(
         return Ok(Resolved { lock, previous, warnings, ..Resolved::default() });
     }
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
-        return Err(outdated(&differences));
+        return Err(outdated(session, &differences)?);
     }
     let is_known = differences.is_empty();
     session.events.progress(Stage::Resolving, 0, 0);
@@ -82,23 +82,26 @@ pub fn resolve_from(
         }
     }
     if session.options.locked && !resolved.is_unchanged() {
-        return Err(outdated(&["newer versions were asked for".to_owned()]));
+        return Err(outdated(session, &["newer versions were asked for".to_owned()])?);
     }
     Ok(resolved)
 }
 
-fn outdated(differences: &[String]) -> CommandError {
-    let mut message =
-        "Mu.lock does not fit the manifests, and --locked forbids changing it".to_owned();
+fn outdated(session: &Session, differences: &[String]) -> Result<CommandError, CommandError> {
+    let mut message = match session.lockfile()? {
+        Some(_) => "Mu.lock does not fit the manifests, and --locked forbids changing it",
+        None => "there is no Mu.lock yet, and --locked forbids writing one",
+    }
+    .to_owned();
     for difference in differences.iter().take(5) {
         message.push_str(&format!("\n  {difference}"));
     }
     if differences.len() > 5 {
         message.push_str(&format!("\n  and {} more", differences.len() - 5));
     }
-    CommandError::new(Code::LockOutdated, message)
+    Ok(CommandError::new(Code::LockOutdated, message)
         .hint("run `mu get` without --locked, and commit Mu.lock")
-        .with_details(serde_json::json!({ "differences": differences }))
+        .with_details(serde_json::json!({ "differences": differences })))
 }
 
 /// Whether the settings exclude something that is locked.

@@ -11,22 +11,23 @@ use std::sync::{Arc, Mutex, OnceLock};
 use mu_provider::{Digest, Release, Soon};
 
 use crate::index::Route;
-use crate::lock::LockedPackage;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
 pub(crate) use crate::ops::apply::fetch::route::source_now;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
-use crate::ops::apply::identity::{Content, check, check_all, is_checked};
+use crate::ops::apply::identity::{Content, check, check_all, check_label, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;
+use crate::ops::session::installed_packs::wanted;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::packs::Wanted;
+use crate::packs::{State, Wanted};
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
-use mu_provider::threads::{self, lock};
+use mu_provider::threads::{self, at_once, lock};
 
 /// How many times as many packages are asked for ahead as may be on their way at once: so the next request is sent as soon as
 /// an answer is there, without waking a thread here.
@@ -194,6 +195,7 @@ impl<'run> Fetching<'run> {
             line: resolved.releases.get(index).map(|(_, line)| &**line),
             folder,
             manifest: None,
+            is_fetched: false,
         });
         let contents: Vec<Content<'_>> = contents.collect();
         check_all(session, &contents, &|package| Ok(way_of(session, package, &self.roots)?.route))
@@ -257,14 +259,14 @@ impl<'run> Fetching<'run> {
             return Err(folder_has_changed());
         }
         let line = self.resolved.releases.get(&index).map(|(_, line)| &**line);
-        let judge = |stored: &Stored, manifest: Option<&str>| {
-            let content = Content { package, line, folder: &stored.folder, manifest };
+        let judge = |stored: &Stored, manifest: Option<&str>, is_fetched: bool| {
+            let content = Content { package, line, folder: &stored.folder, manifest, is_fetched };
             check(session, &content, &|| Ok(Route::clone(&*self.origin(number)?.0)))
         };
         if let Some(digest) = expected.filter(|_| !is_folder)
             && let Some(stored) = self.packs.take_back(session, package, &digest)
         {
-            judge(&stored, None)?;
+            judge(&stored, None, false)?;
             return Ok((stored, true));
         }
         let (route, release) = self.origin(number)?;
@@ -280,7 +282,7 @@ impl<'run> Fetching<'run> {
         });
         match result {
             Ok(stored) => {
-                if let Err(error) = judge(&stored, manifest.as_deref()) {
+                if let Err(error) = judge(&stored, manifest.as_deref(), true) {
                     // What was there before somebody else may use.
                     if stored.checked.is_none() {
                         session.store.remove(&stored.digest)?;
@@ -354,8 +356,44 @@ pub(crate) fn check_stored(
     if resolved.releases.contains_key(&index) {
         return Ok(());
     }
-    let content = Content { package, line: None, folder: &stored.folder, manifest: None };
+    let folder = &stored.folder;
+    let content = Content { package, line: None, folder, manifest: None, is_fetched: false };
     check(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
+}
+
+/// Checks packs that were found in place: their content is what the lock says, and whether it calls them by the right
+/// version is another question.
+///
+/// # Errors
+///
+/// [`Code::Integrity`] for the first that it calls otherwise.
+pub(crate) fn check_recognized(
+    session: &Session,
+    lock: &Lockfile,
+    state: &State,
+) -> Result<(), CommandError> {
+    let packs = session.packs();
+    let found: Vec<(usize, PathBuf)> = wanted(lock)
+        .filter(|(_, wanted)| state.packs.contains_key(&wanted.place))
+        .map(|(index, wanted)| (index, packs.pack_path(&wanted.place)))
+        .collect();
+    at_once(session.disk_jobs(), &found, |(index, folder)| {
+        check_installed(session, &lock.packages[*index], folder)
+    })
+}
+
+/// Checks that the lock calls what is in `folder` by the right version, without asking anybody.
+///
+/// # Errors
+///
+/// [`Code::Integrity`] when it does not.
+pub(crate) fn check_installed(
+    session: &Session,
+    package: &LockedPackage,
+    folder: &Path,
+) -> Result<(), CommandError> {
+    let content = Content { package, line: None, folder, manifest: None, is_fetched: false };
+    check_label(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
 }
 
 /// What a package calls itself, as the store notes it; `None` if it has no name or no version, or cannot be read.

@@ -132,6 +132,7 @@ fn in_lock(
     let registry = index.registry(id);
     location.insecure =
         session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
+    location.lenient = registry.is_some_and(|(registry, _)| registry.lenient);
     Ok(Some(Route { provider, location }))
 }
 

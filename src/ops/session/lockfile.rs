@@ -1,0 +1,58 @@
+//! The lock of a session: read once, and as it holds for the workspace's own packages, whose versions are in manifests.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mu_provider::threads;
+
+use super::Session;
+use crate::lock::Lockfile;
+use crate::ops::CommandError;
+
+impl Session {
+    /// The lock on disk, or nothing; read once, and again after it was written. The versions of the workspace's own packages
+    /// are those of their manifests.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn lockfile(&self) -> Result<Option<Arc<Lockfile>>, CommandError> {
+        let mut known = threads::lock(&self.lockfile);
+        if let Some(lockfile) = &*known {
+            return Ok(lockfile.clone());
+        }
+        let lockfile = Lockfile::read(&self.lock_folder())?.map(|lock| self.up_to_date(lock));
+        *known = Some(lockfile.clone());
+        Ok(lockfile)
+    }
+
+    /// A lock as it was read, with the versions that the workspace's own packages have now.
+    pub(super) fn up_to_date(&self, mut lock: Lockfile) -> Arc<Lockfile> {
+        for package in lock.packages.iter_mut().filter(|package| package.source.is_workspace()) {
+            let local = self.places.member_of(&package.id);
+            let local = local.or_else(|| self.places.member_called(&package.id, &self.workspace));
+            let Some(version) = local.and_then(|local| local.version.as_ref()) else { continue };
+            let version = version.to_string();
+            if package.version != version {
+                package.version = version;
+                self.lock_lags.store(true, Ordering::Relaxed);
+            }
+        }
+        Arc::new(lock)
+    }
+
+    /// Whether the lock on disk names other versions of the workspace's own packages than their manifests do.
+    pub(crate) fn lock_lags(&self) -> bool {
+        self.lock_lags.load(Ordering::Relaxed)
+    }
+
+    /// Writes the lock.
+    ///
+    /// # Errors
+    ///
+    /// When the disk refuses; the old lock is then as it was.
+    pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
+        *threads::lock(&self.lockfile) = None;
+        Ok(lockfile.write(&self.lock_folder())?)
+    }
+}
