@@ -38,6 +38,15 @@ pub(super) struct Folder {
     path: String,
 }
 
+/// What `mu cache clean` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Cleaned {
+    /// The folder.
+    path: String,
+    /// The bytes that were removed.
+    bytes: u64,
+}
+
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     let cache = &context.environment.cache;
     let store = Store::new(cache);
@@ -58,8 +67,11 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             })
         }
         Command::Clean => {
-            cache::clean(&store, cache, &*context.shell)?;
-            context.answer(&folder(), |folder| context.line(&format!("emptied {}", folder.path)))
+            let bytes = cache::clean(&store, cache, &*context.shell)?;
+            let cleaned = Cleaned { path: cache.display().to_string(), bytes };
+            context.answer(&cleaned, |Cleaned { path, bytes }| {
+                context.line(&format!("removed {} {FAINT}from {path}{FAINT:#}", size(*bytes)))
+            })
         }
     }
 }

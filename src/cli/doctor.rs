@@ -5,17 +5,20 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::cache::{Finding, doctor};
-use crate::report::{BAD, FAINT, GOOD};
+use crate::ops::doctor::{Finding, doctor};
+use crate::ops::{Code, CommandError};
+use crate::report::{BAD, FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Asks each registry of the settings. Exits with 1 if a check fails.
+
 Examples:
   mu doctor
   mu doctor --json")]
 pub(crate) struct Arguments {}
 
-/// What `mu doctor` answers.
+/// What `mu doctor` answers; where a check fails, the `details` of the error.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Answer {
     /// What was looked at.
@@ -23,18 +26,35 @@ pub(super) struct Answer {
 }
 
 pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
-    let answer = Answer { findings: doctor(&context.environment) };
-    context.answer(&answer, |answer| {
-        for Finding { subject, found, advice } in &answer.findings {
-            let mark = match advice {
-                Some(_) => format!("{BAD}!{BAD:#}"),
-                None => format!("{GOOD}✓{GOOD:#}"),
-            };
-            context.line(&format!("{mark} {subject}: {found}"))?;
-            if let Some(advice) = advice {
-                context.line(&format!("  {FAINT}{advice}{FAINT:#}"))?;
-            }
-        }
-        Ok(())
-    })
+    let answer = Answer { findings: doctor(&context.environment, &context.open_settings()) };
+    let failed: Vec<&Finding> = answer.findings.iter().filter(|finding| !finding.ok).collect();
+    if context.shell.is_json() && failed.is_empty() {
+        return context.json(&answer);
+    }
+    if !context.shell.is_json() {
+        answer.findings.iter().try_for_each(|finding| line(context, finding))?;
+    }
+    let Some(first) = failed.first() else { return Ok(0) };
+    let is_network = first.subject.starts_with("registry ");
+    let code = if is_network { Code::Network } else { Code::Io };
+    let message = match failed.len() {
+        1 => "1 check failed".to_owned(),
+        more => format!("{} failed", count(more, "check")),
+    };
+    let subjects: Vec<&str> = failed.iter().map(|finding| &*finding.subject).collect();
+    let message = format!("{message}: {}", subjects.join(", "));
+    Err(CommandError::new(code, message).with_details(&answer).into())
+}
+
+fn line(context: &Context, finding: &Finding) -> Result<(), crate::cli::context::Stop> {
+    let mark = match (finding.ok, &finding.advice) {
+        (false, _) => format!("{BAD}✗{BAD:#}"),
+        (true, Some(_)) => format!("{NOTICE}!{NOTICE:#}"),
+        (true, None) => format!("{GOOD}✓{GOOD:#}"),
+    };
+    context.line(&format!("{mark} {}: {}", finding.subject, printable(&finding.found)))?;
+    match &finding.advice {
+        Some(advice) => context.line(&format!("  {FAINT}{}{FAINT:#}", printable(advice))),
+        None => Ok(()),
+    }
 }

@@ -4,6 +4,7 @@ mod add;
 mod cache;
 mod change;
 mod completions;
+mod config;
 mod context;
 mod doctor;
 mod filter;
@@ -39,6 +40,7 @@ mod upgrade;
 mod usage;
 mod vendor;
 mod verify;
+mod version;
 mod versions;
 mod which;
 mod why;
@@ -154,6 +156,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Keep packs in the workspace as files to commit
     Vendor(vendor::Arguments),
+    /// Show or raise the version in Mu.yaml
+    Version(version::Arguments),
     /// Make the archive of a package
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
@@ -180,7 +184,11 @@ enum Command {
     Hub(hub::Command),
     #[command(subcommand)]
     Cache(cache::Command),
-    /// Check whether mu can work on this machine
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Show folders and variables, and where each comes from
+    Env(config::EnvironmentArguments),
+    /// Check whether mu can work on this machine: folders, programs, proxy, clock, registries
     Doctor(doctor::Arguments),
     /// Print completions for a shell
     Completions(completions::Arguments),
@@ -269,6 +277,7 @@ fn start(
         Command::Versions(arguments) => versions::run(&context, &arguments),
         Command::Verify(arguments) => verify::run(&context, &arguments),
         Command::Vendor(arguments) => vendor::run(&context, &arguments),
+        Command::Version(arguments) => version::run(&context, &arguments),
         #[cfg(feature = "hub")]
         Command::Pack(arguments) => pack::run(&context, &arguments),
         #[cfg(feature = "publish")]
@@ -285,6 +294,8 @@ fn start(
         #[cfg(feature = "publish")]
         Command::Hub(command) => hub::run(&context, &command),
         Command::Cache(command) => cache::run(&context, &command),
+        Command::Config(command) => config::run(&context, &command),
+        Command::Env(arguments) => config::environment(&context, &arguments),
         Command::Doctor(arguments) => doctor::run(&context, &arguments),
         Command::Completions(arguments) => {
             completions::run(&context, &arguments, &mut Cli::command())

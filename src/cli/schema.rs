@@ -8,8 +8,8 @@ use crate::cli::context::{Context, Ending, Packages};
 #[cfg(feature = "hub")]
 use crate::cli::pack;
 use crate::cli::{
-    cache, change, completions, doctor, graph, info, init, login, registry, resolve, search, tree,
-    vendor, which,
+    cache, change, completions, config, doctor, graph, info, init, login, registry, resolve,
+    search, tree, vendor, version, which,
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish, tag, yank};
@@ -72,13 +72,17 @@ type Shape = fn(&mut SchemaGenerator) -> Schema;
 /// The answer of every command that has one; some have another with other flags.
 const ANSWERS: &[(&str, &[Shape])] = &[
     ("add", &[shape::<change::Answer<'_>>]),
-    ("cache clean", &[shape::<cache::Folder>]),
+    ("cache clean", &[shape::<cache::Cleaned>]),
     ("cache dir", &[shape::<cache::Folder>]),
     ("cache prune", &[shape::<stored::Pruned>]),
     ("cache size", &[shape::<stored::CacheSize>]),
     ("completions", &[shape::<completions::Completions>]),
+    ("config get", &[shape::<config::Settings>]),
+    ("config list", &[shape::<config::Settings>]),
+    ("config set", &[shape::<config::Wrote>]),
     ("doctor", &[shape::<doctor::Answer>]),
     ("downgrade", &[shape::<change::Answer<'_>>]),
+    ("env", &[shape::<config::Settings>]),
     ("error", &[Failure::json_schema]),
     ("get", &[shape::<change::Answer<'_>>]),
     ("graph", &[shape::<graph::Answer<'_>>]),
@@ -121,6 +125,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("upgrade", &[shape::<change::Answer<'_>>]),
     ("vendor", &[shape::<change::Answer<'_>>, shape::<vendor::Undone>]),
     ("verify", &[shape::<verify::Report>]),
+    ("version", &[shape::<version::Answer>]),
     ("versions", &[shape::<Versions>]),
     ("what-if", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
     ("which", &[shape::<which::Place>, shape::<which::Places>]),

@@ -19,6 +19,8 @@ pub mod session;
 pub mod solve;
 
 pub mod cache;
+pub mod config;
+pub mod doctor;
 pub mod get;
 pub mod graph;
 pub mod init;
@@ -36,6 +38,7 @@ pub mod update;
 pub mod upgrade;
 pub mod vendor;
 pub mod verify;
+pub mod version;
 pub mod what_if;
 pub mod which;
 

@@ -131,6 +131,36 @@ pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<S
     }
 }
 
+/// The text of the settings at `path` with another value for `key`, such as `resolution` or `runtime.kubernetes`.
+///
+/// # Errors
+///
+/// When there is no such setting, the value is none for it, or the text cannot be changed safely.
+pub fn set_key(path: &Path, text: &str, key: &str, value: &str) -> Result<String, EditError> {
+    let changed = match key.split_once('.') {
+        Some((map, key)) => {
+            layout::change(path, text, map, |patch, collection| match collection {
+                Some(collection) if collection.is_table() => {
+                    patch.set(collection, key, New::Text(value.to_owned()))
+                }
+                collection => {
+                    let value = New::Text(value.to_owned());
+                    let entry = NewEntry { key: Some(key.to_owned()), value };
+                    match collection {
+                        Some(collection) => patch.push(collection, &entry),
+                        None => patch.push_collection(map, &entry),
+                    }
+                }
+            })?
+        }
+        None => layout::set(path, text, key, value)?,
+    };
+    let changed = changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })?;
+    // Whatever is wrong with the new value is found by reading it.
+    registries(path, &changed)?;
+    Ok(changed)
+}
+
 /// Writes another registry over one; of one in its long form, only the keys that differ.
 fn replace<'d>(
     patch: &mut Patch<'d>,

@@ -118,7 +118,10 @@ fn the_cache_is_measured_pruned_and_emptied() {
     sandbox.mu(&["cache", "size"]).ok().says(&["store", "total"]);
     sandbox.mu(&["cache", "prune"]).ok();
     std::fs::create_dir_all(sandbox.path("cache/hub-staging/half")).expect("is ours");
-    sandbox.mu(&["cache", "clean"]).ok();
+    let json = sandbox.mu(&["cache", "size", "--json"]).ok().json();
+    let cleaned = sandbox.mu(&["cache", "clean", "--json"]).ok().json();
+    assert_eq!(cleaned["bytes"], json["total"]);
+    sandbox.mu(&["cache", "clean"]).ok().says(&["removed 0 B from [DIR]/cache"]);
     let left = sandbox.mu(&["cache", "size", "--json"]).ok().json();
     assert_eq!(left["parts"].as_object().expect("is one").keys().collect::<Vec<_>>(), ["store"]);
     assert_eq!(left["total"], 0, "{left}");

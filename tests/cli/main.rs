@@ -67,6 +67,7 @@ mod replaces;
 mod resolve;
 mod robust;
 mod search;
+mod settings;
 mod stopped;
 #[path = "../support/mod.rs"]
 mod support;

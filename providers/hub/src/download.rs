@@ -19,8 +19,11 @@ use crate::archive::{self, ArchiveError, Scratch};
 use crate::document::file_path;
 use crate::partial::Partial;
 
-/// Archives up to this size are held in memory.
-const SMALL: u64 = 8 << 20;
+/// Archives up to this size are held in memory. A larger one goes on where it broke off.
+const SMALL: u64 = 1 << 20;
+
+/// The same for archives that are in a folder, where nothing breaks off.
+const SMALL_FILE: u64 = 8 << 20;
 
 /// What is known about an archive before it comes.
 #[derive(Debug, Clone, Copy)]
@@ -314,9 +317,9 @@ fn read_file(url: &SafeUrl, wanted: Wanted) -> Result<Archive, ProviderError> {
     })?;
     let size = file.metadata().at("read", &path)?.len();
     wanted.check_size(url, 0, Some(size))?;
-    if size <= SMALL {
+    if size <= SMALL_FILE {
         let mut bytes = Vec::with_capacity(usize::try_from(size).expect("8 MiB fit") + 1);
-        (&mut file).take(SMALL + 1).read_to_end(&mut bytes).at("read", &path)?;
+        (&mut file).take(SMALL_FILE + 1).read_to_end(&mut bytes).at("read", &path)?;
         wanted.check(url, bytes.len() as u64, || Sha256::digest(&bytes).into())?;
         return Ok(Archive::Memory(bytes));
     }

@@ -387,6 +387,11 @@ impl Session {
         }))
     }
 
+    /// Whether there is a token for the host of a URL, and it may be sent there.
+    pub(crate) fn has_token(&self, url: &mu_provider::SafeUrl) -> bool {
+        self.http().options().credentials.token(url).is_some()
+    }
+
     /// How many packages may be asked for.
     fn most_packages(&self) -> usize {
         self.options.most.unwrap_or(MOST_PACKAGES)

@@ -30,6 +30,16 @@ pub enum EditError {
     },
 }
 
+/// The text of the manifest at `path` with this `version`.
+///
+/// # Errors
+///
+/// When the manifest cannot be read, or changed safely.
+pub fn with_version(path: &Path, text: &str, version: &str) -> Result<String, EditError> {
+    let changed = layout::set(path, text, "version", version)?;
+    changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })
+}
+
 /// One of the two lists of dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Section {

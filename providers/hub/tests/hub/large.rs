@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::place::{Hub, archive, at, digest_of, locked, noise, sha256};
 use mu_testing::Nginx;
 
-const LENGTH: usize = 9 << 20;
+const LENGTH: usize = 2 << 20;
 
 /// Made once, because it takes its time.
 static LARGE: LazyLock<Vec<u8>> = LazyLock::new(|| archive(&[("noise", &noise(1, LENGTH), false)]));
@@ -98,7 +98,7 @@ fn a_damaged_left_over_is_not_the_last_word() {
 fn wrong_bytes_leave_nothing() {
     let (bytes, release) = large();
     let mut wrong = bytes.clone();
-    wrong[5 << 20] ^= 1;
+    wrong[3 << 19] ^= 1;
     let server = serving(wrong, vec![1 << 20]);
     let client = Client::new();
     let error = client.fetch(&at(&server.url(""), "a"), &release).expect_err("are wrong");
@@ -110,7 +110,7 @@ fn wrong_bytes_leave_nothing() {
 #[test]
 fn more_than_was_promised_is_cut_off() {
     let (bytes, release) = large();
-    let release = Release { size: Some(9 << 20), ..release };
+    let release = Release { size: Some((2 << 20) - 1), ..release };
     let client = Client::new();
     let server = serving(bytes, Vec::new());
     let error = client.fetch(&at(&server.url(""), "a"), &release).expect_err("is longer");
@@ -142,7 +142,7 @@ fn from_nginx_and_from_a_folder() {
     let nginx = Nginx::serve(hub.path(), "");
     let client = Client::new();
     let name = sha256(&bytes).to_string().replace("sha256:", "");
-    std::fs::write(client.downloads.path().join(format!("{name}.part")), &bytes[..5 << 20])
+    std::fs::write(client.downloads.path().join(format!("{name}.part")), &bytes[..3 << 19])
         .expect("can be written");
     for release in [&locked(&release), &release] {
         for root in [nginx.url(""), hub.file_url()] {

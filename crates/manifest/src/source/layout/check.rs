@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Collection, Patch};
+use super::{Collection, New, Patch, Style};
 use crate::source::node::{Entry, Kind};
 use crate::source::{Document, SourceError};
 
@@ -67,5 +67,24 @@ pub fn change(
     let document = Document::read(path, text)?;
     let mut patch = Patch::new(&document);
     change(&mut patch, Collection::find(&document, key))?;
+    Ok(patch.apply(key))
+}
+
+/// The text of the file at `path` with `value` under `key` of the outermost map; other texts in its place, or one more entry.
+///
+/// # Errors
+///
+/// As [`change`].
+pub fn set(path: &Path, text: &str, key: &str, value: &str) -> Result<Option<String>, SourceError> {
+    let document = Document::read(path, text)?;
+    let mut patch = Patch::new(&document);
+    let value = New::Text(value.to_owned());
+    if document.node().is_null() {
+        let rendered = value.render(patch.manner(false, Style::Plain));
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        patch.insert(text.len(), format!("{end}{key}: {rendered}\n"));
+    } else {
+        patch.set(Collection::outermost(&document), key, value)?;
+    }
     Ok(patch.apply(key))
 }

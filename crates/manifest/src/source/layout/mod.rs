@@ -11,7 +11,7 @@ mod geometry;
 
 use std::ops::Range;
 
-pub use self::check::change;
+pub use self::check::{change, set};
 use self::geometry::{is_flow, is_list};
 use super::node::{Entry, Kind, Node, Style};
 use super::render::{Manner, New, render_key, render_text};
@@ -48,6 +48,11 @@ impl<'d> Collection<'d> {
     pub fn find(document: &'d Document<'d>, key: &str) -> Option<Self> {
         let entry = document.node().entry(key)?;
         Some(Self { node: &entry.value, key: Some(entry), in_flow: is_flow(document.node()) })
+    }
+
+    /// The outermost map.
+    pub(crate) fn outermost(document: &'d Document<'d>) -> Self {
+        Self { node: document.node(), key: None, in_flow: false }
     }
 
     /// The list or map that is entry `index` of this one.

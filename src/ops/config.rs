@@ -1,0 +1,206 @@
+//! `config` and `env`: each setting and variable, its value, and where that comes from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mu_provider::{SafeUrl, without_secrets};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::env::Environment;
+use crate::fs;
+use crate::manifest::source::{Document, SourceError, nearest};
+use crate::ops::{Code, CommandError, Session};
+use crate::workspace::edit::set_key;
+use crate::workspace::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
+use mu_provider::http::TOKEN_PREFIX;
+
+/// A setting or variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Setting {
+    /// What it is called: `resolution`, `runtime.kubernetes`, `MU_HOME`.
+    pub key: String,
+    /// Its value, as it is written there.
+    pub value: String,
+    /// Where it comes from: `FILE:LINE`, a variable, or `default`.
+    pub from: String,
+}
+
+/// Settings that have a value where nobody sets one.
+const DEFAULTS: [(&str, &str); 6] = [
+    ("base", "hub.mu.com/"),
+    ("link", "auto"),
+    ("majors", "one"),
+    ("members", "[\"**\"]"),
+    ("minimumReleaseAge", "0"),
+    ("resolution", "highest"),
+];
+
+/// Settings with entries of their own.
+const MAPS: [&str; 5] = ["allowReplaces", "overrides", "registries", "runtime", "trust"];
+
+/// All settings, by key: those of the workspace, and where it is silent those of the user, and the defaults.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
+    let mut all: BTreeMap<String, Setting> = BTreeMap::new();
+    let mut add = |setting: Setting| drop(all.insert(setting.key.clone(), setting));
+    for (key, value) in DEFAULTS {
+        add(Setting { key: key.into(), value: value.into(), from: "default".into() });
+    }
+    for path in [file(session, true), file(session, false)] {
+        if let Some(text) = fs::read_text_if_there(&path)? {
+            said(&path, &text)?.into_iter().for_each(&mut add);
+        }
+    }
+    for (variable, key) in [("MU_RESOLUTION", "resolution"), ("MU_OFFLINE", "offline")] {
+        if let Some(value) = session.environment.variable(variable) {
+            add(Setting { key: key.into(), value: value.into(), from: variable.into() });
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+/// What one file says, an entry for each of a map.
+fn said(path: &Path, text: &str) -> Result<Vec<Setting>, SourceError> {
+    let document = Document::read(path, text)?;
+    let root = document.root();
+    let mut found = Vec::new();
+    if root.is_null() {
+        return Ok(found);
+    }
+    let mut add = |key: String, span: std::ops::Range<usize>| {
+        let words: Vec<&str> = text[span.clone()].split_whitespace().collect();
+        let value = without_secrets(&words.join(" ")).trim_matches(['"', '\'']).to_owned();
+        let from = format!("{}:{}", path.display(), document.line_of(span.start));
+        found.push(Setting { key, value, from });
+    };
+    for (key, value) in root.entries()? {
+        if !value.is_table() {
+            add(key.as_str().to_owned(), value.span());
+            continue;
+        }
+        for (inner, value) in value.entries()? {
+            add(format!("{}.{}", key.as_str(), inner.as_str()), value.span());
+        }
+    }
+    Ok(found)
+}
+
+/// One setting; of a map without an entry, all of its entries.
+///
+/// # Errors
+///
+/// When nothing is set under that key.
+pub fn setting(session: &Session, key: &str) -> Result<Vec<Setting>, CommandError> {
+    let all = settings(session)?;
+    let below = format!("{key}.");
+    let known: Vec<String> = all.iter().map(|setting| setting.key.clone()).collect();
+    let found: Vec<Setting> = all
+        .into_iter()
+        .filter(|setting| setting.key == key || setting.key.starts_with(&below))
+        .collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let error = CommandError::new(Code::NotFound, format!("`{key}` is not set"));
+    Err(match nearest(key, known.iter().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`mu config list` shows all settings"),
+    })
+}
+
+/// Sets a setting in the workspace's file, or in that of the user; returns the file.
+///
+/// # Errors
+///
+/// When there is no such setting, the value is none for it, or the file cannot be changed.
+pub fn set(
+    session: &Session,
+    key: &str,
+    value: &str,
+    global: bool,
+) -> Result<PathBuf, CommandError> {
+    let path = file(session, global);
+    let is_whole = MAPS.contains(&key) || ["members", "exclude"].contains(&key);
+    if is_whole || key.starts_with("registries.") || key.starts_with("trust.") {
+        let message = format!("`{key}` has more than one value, and cannot be set here");
+        let hint = match key.starts_with("registries") {
+            true => "`mu registry add PREFIX URL` sets a registry".to_owned(),
+            false => format!("edit `{}`", path.display()),
+        };
+        return Err(CommandError::new(Code::Usage, message).hint(hint));
+    }
+    let text = fs::read_text_if_there(&path)?.unwrap_or_default();
+    let text = set_key(&path, &text, key, value).map_err(|error| {
+        let error = CommandError::from(error);
+        CommandError { code: Code::Usage, ..error }
+            .while_doing(format!("cannot set `{key}` to `{value}`"))
+    })?;
+    if global {
+        fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;
+    }
+    fs::write_through_links(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+fn file(session: &Session, global: bool) -> PathBuf {
+    match global {
+        true => session.environment.mu_home.join(CONFIG_FILE),
+        false => session.workspace.root.join(MU_FOLDER).join(WORKSPACE_FILE),
+    }
+}
+
+/// The variables that mu reads, and what holds without them. Tokens and passwords are not shown.
+pub fn variables(environment: &Environment) -> Vec<Setting> {
+    let Environment { current, home, mu_home, mu_root, cache, .. } = environment;
+    let folders = [("MU_HOME", mu_home), ("MU_CACHE_DIR", cache), ("MUROOT", mu_root)];
+    let mut all: Vec<Setting> = folders
+        .into_iter()
+        .map(|(name, folder)| {
+            let from = environment.variable(name).map_or("default", |_| "variable");
+            Setting { key: name.into(), value: folder.display().to_string(), from: from.into() }
+        })
+        .collect();
+    let root = find_root(current, home, mu_home);
+    let lock = root.join(LOCK_FILE);
+    for (key, path) in [("workspace", root), ("lock", lock)] {
+        let value = path.display().to_string();
+        all.push(Setting { key: key.into(), value, from: "this folder".into() });
+    }
+    let names = [
+        "MU_OFFLINE",
+        "MU_RESOLUTION",
+        "MU_LOG",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "HTTP_PROXY",
+        "http_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+        "NO_PROXY",
+        "no_proxy",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "CLICOLOR_FORCE",
+        "GIT_SSH_COMMAND",
+    ];
+    let is_named = |name: &str| names.contains(&name) || name.starts_with(TOKEN_PREFIX);
+    for (name, value) in &environment.variables {
+        if value.is_empty() || !is_named(name) {
+            continue;
+        }
+        let value = match name.to_ascii_lowercase() {
+            _ if name.starts_with(TOKEN_PREFIX) => "****".to_owned(),
+            lower if lower.ends_with("_proxy") && lower != "no_proxy" => SafeUrl::parse(value)
+                .map_or_else(|_| without_secrets(value).into_owned(), |url| url.to_string()),
+            _ => value.clone(),
+        };
+        all.push(Setting { key: name.clone(), value, from: "variable".into() });
+    }
+    all
+}

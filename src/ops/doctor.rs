@@ -1,0 +1,288 @@
+//! `doctor`: whether mu can work on this machine: its folders, the programs beside it, proxy, certificates, clock, and each
+//! registry of the settings.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use mu_provider::{SafeUrl, Silent};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::env::Environment;
+use crate::fs::{self, AtPath as _};
+use crate::ops::{CommandError, Session};
+use crate::workspace::Registry;
+
+/// How far this machine's clock may be from that of a registry, in seconds. Tokens and certificates are valid for a time.
+const CLOCK: i64 = 300;
+
+/// The longest `hub.json` that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// One thing that `doctor` looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// What was looked at.
+    pub subject: String,
+    /// What was found.
+    pub found: String,
+    /// Whether mu can work with it.
+    pub ok: bool,
+    /// What to do, or what would be better.
+    pub advice: Option<String>,
+}
+
+impl Finding {
+    fn new(subject: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { subject: subject.into(), found: found.into(), ok: true, advice: None }
+    }
+
+    fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    fn failed(mut self) -> Self {
+        self.ok = false;
+        self
+    }
+}
+
+/// Looks whether mu can work on this machine, with the settings around the current folder, if they can be read.
+pub fn doctor(environment: &Environment, settings: &Result<Session, CommandError>) -> Vec<Finding> {
+    let mut findings = vec![
+        Finding::new("mu", env!("CARGO_PKG_VERSION")),
+        writable("cache folder", environment.cache.clone()),
+        writable("global packs", environment.mu_home.clone()),
+        runtime(environment),
+        links(environment),
+        program("git", "install git to fetch from file:// repositories quickly"),
+        program("ssh", "install an ssh client to fetch from ssh:// repositories"),
+    ];
+    findings.extend(proxies(environment));
+    findings.extend(certificates(environment));
+    match settings {
+        Ok(session) => findings.extend(registries(session)),
+        Err(error) => findings.push(
+            Finding::new("settings", error.to_string())
+                .failed()
+                .advice("fix the file, and run `mu doctor` again"),
+        ),
+    }
+    findings
+}
+
+fn writable(subject: &str, folder: PathBuf) -> Finding {
+    let result = fs::create_folder(&folder)
+        .and_then(|()| tempfile::tempfile_in(&folder).at("write a file in", &folder));
+    let shown = folder.display().to_string();
+    match result {
+        Ok(_) => Finding::new(subject, shown),
+        Err(error) => Finding::new(subject, format!("{shown}: {}", error.reason()))
+            .failed()
+            .advice("make the folder writable, or set MU_CACHE_DIR and MU_HOME"),
+    }
+}
+
+fn runtime(environment: &Environment) -> Finding {
+    let folder = environment.mu_root.join("lib").join("packs");
+    let is_there = if folder.is_dir() { "present" } else { "absent" };
+    Finding::new("runtime packs", format!("{} ({is_there})", folder.display()))
+}
+
+/// Whether packs here can share files with the store.
+fn links(environment: &Environment) -> Finding {
+    let subject = "links from the store";
+    let try_link = || -> std::io::Result<bool> {
+        let from = tempfile::NamedTempFile::new_in(&environment.cache)?;
+        let folder = tempfile::tempdir_in(&environment.current)?;
+        Ok(fs::hard_link(from.path(), &folder.path().join("link")).is_ok())
+    };
+    match try_link() {
+        Ok(true) => Finding::new(subject, "work in this folder"),
+        Ok(false) => Finding::new(
+            subject,
+            "this folder is on another file system than the cache: packs are copied",
+        )
+        .advice("set MU_CACHE_DIR to a folder on this file system to save space"),
+        Err(error) => Finding::new(subject, format!("cannot be tried: {error}"))
+            .advice("run `mu doctor` in a folder that you can write to"),
+    }
+}
+
+fn program(program: &str, advice: &str) -> Finding {
+    let version = if program == "ssh" { "-V" } else { "--version" };
+    match Command::new(program).arg(version).output() {
+        Ok(output) => {
+            let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+            let text = String::from_utf8_lossy(&text);
+            Finding::new(program, text.lines().next().unwrap_or("present"))
+        }
+        Err(_) => Finding::new(program, "not found").advice(advice),
+    }
+}
+
+/// The proxies that are set. They may hold passwords, which are not shown.
+fn proxies(environment: &Environment) -> Vec<Finding> {
+    let names =
+        ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    let set = names.iter().filter_map(|name| Some((*name, environment.variable(name)?)));
+    let judged = set.map(|(name, value)| {
+        // A host alone is a proxy too.
+        let whole =
+            if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+        let url = SafeUrl::parse(&whole);
+        match url.ok().filter(|url| url.as_url().has_host()) {
+            Some(url) => Finding::new(name, url.to_string()),
+            None => Finding::new(name, "is not a URL")
+                .failed()
+                .advice("set it to the proxy's URL, such as http://proxy.acme.example:3128"),
+        }
+    });
+    let mut findings: Vec<Finding> = judged.collect();
+    let without = ["NO_PROXY", "no_proxy"].iter().find_map(|name| environment.variable(name));
+    findings.extend(without.map(|hosts| Finding::new("NO_PROXY", hosts)));
+    findings
+}
+
+/// The certificates that are trusted, where that was set.
+fn certificates(environment: &Environment) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(file) = environment.variable("SSL_CERT_FILE") {
+        let path = crate::env::absolute(&environment.current, file.as_ref());
+        let judged = match fs::read_text_if_there(&path) {
+            Ok(Some(text)) if text.contains("-----BEGIN ") => {
+                Ok(text.matches("-----BEGIN ").count())
+            }
+            Ok(Some(_)) => Err("holds no certificate in PEM format".to_owned()),
+            Ok(None) => Err("there is no such file".to_owned()),
+            Err(error) => Err(error.reason().to_string()),
+        };
+        findings.push(match judged {
+            Ok(1) => Finding::new("SSL_CERT_FILE", format!("{file} (1 certificate)")),
+            Ok(count) => Finding::new("SSL_CERT_FILE", format!("{file} ({count} certificates)")),
+            Err(why) => Finding::new("SSL_CERT_FILE", format!("{file}: {why}"))
+                .failed()
+                .advice("name a PEM file with the certificates of the authorities that you trust"),
+        });
+    }
+    if let Some(folder) = environment.variable("SSL_CERT_DIR") {
+        let finding = Finding::new("SSL_CERT_DIR", folder);
+        findings.push(match crate::env::absolute(&environment.current, folder.as_ref()).is_dir() {
+            true => finding,
+            false => {
+                Finding::new("SSL_CERT_DIR", format!("{folder}: there is no such folder")).failed()
+            }
+        });
+    }
+    findings
+}
+
+/// Asks each registry of the settings. Whether the clock is right is seen by what they answer.
+fn registries(session: &Session) -> Vec<Finding> {
+    let registries = &session.workspace.settings.registries;
+    if registries.is_empty() {
+        let base = &session.workspace.settings.base;
+        return vec![
+            Finding::new(
+                "registries",
+                format!("none are set: references without a host mean {base}"),
+            )
+            .advice(format!("if your packages are elsewhere: `mu registry add -g {base} URL`")),
+        ];
+    }
+    let mut findings = Vec::new();
+    let mut behind = None;
+    for registry in registries {
+        let (finding, clock) = ask(session, registry);
+        findings.push(finding);
+        behind = behind.or(clock);
+    }
+    if let Some(behind) = behind {
+        findings.push(clock(behind));
+    }
+    findings
+}
+
+/// Asks a registry for what it is; says also by how many seconds this machine's clock is behind.
+fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
+    let subject = format!("registry {}", registry.prefix);
+    let base = format!("https://{}", registry.prefix);
+    let Some(root) = registry.url.clone().or_else(|| SafeUrl::parse(&base).ok()) else {
+        return (Finding::new(subject, "leads nowhere").failed(), None);
+    };
+    let is_hub = registry.provider.as_deref().is_none_or(|provider| provider == "hub");
+    if !is_hub || !matches!(root.scheme(), "http" | "https" | "file") {
+        return (Finding::new(subject, format!("{root} (not asked: it is no hub)")), None);
+    }
+    if session.options.offline && root.scheme() != "file" {
+        return (Finding::new(subject, format!("{root} (not asked: mu is offline)")), None);
+    }
+    let Ok(url) = root.as_folder().join("hub.json") else {
+        return (Finding::new(subject, format!("{root} leads nowhere")).failed(), None);
+    };
+    if root.scheme() == "file" {
+        let is_there = url.as_url().to_file_path().is_ok_and(|path| path.is_file());
+        return match is_there {
+            true => (Finding::new(subject, format!("{root} is a hub")), None),
+            false => {
+                let finding =
+                    Finding::new(subject, format!("{root} is not a hub: there is no hub.json"));
+                (finding.failed().advice("`mu hub init DIR` makes a hub"), None)
+            }
+        };
+    }
+    let begin = Instant::now();
+    let http = session.http();
+    let insecure = registry.insecure || session.options.allow_insecure;
+    let answer = http.get(&url).insecure(insecure).send();
+    let judged = answer.and_then(|answer| {
+        let date = answer.header("date").and_then(|text| jiff::fmt::rfc2822::parse(text).ok());
+        let behind = date.map(|date| date.timestamp().as_second() - session.environment.now);
+        let bytes = answer.bytes(LONGEST, &Silent).map_err(|failure| failure.into_error())?;
+        Ok((behind, serde_json::from_slice::<serde_json::Value>(&bytes).ok()))
+    });
+    let token = match session.has_token(&root) {
+        true => ", with a token",
+        false => "",
+    };
+    match judged {
+        Ok((behind, Some(file))) if file.get("hub").is_some() => {
+            let time = begin.elapsed().as_millis();
+            (Finding::new(subject, format!("{root} answers in {time} ms{token}")), behind)
+        }
+        Ok((behind, _)) => {
+            let finding =
+                Finding::new(subject, format!("{url} answers, and is not the file of a hub"));
+            (
+                finding.failed().advice("check the URL: `mu registry list` shows where it is set"),
+                behind,
+            )
+        }
+        Err(error) => {
+            let mut found = error.to_string();
+            let mut next = std::error::Error::source(&error);
+            while let Some(cause) = next {
+                found.push_str(&format!(": {cause}"));
+                next = cause.source();
+            }
+            let finding = Finding::new(subject, format!("{found}{token}")).failed();
+            let advice = error.hints().first().cloned();
+            let advice = advice.unwrap_or_else(|| "`mu -v doctor` shows each request".to_owned());
+            (finding.advice(advice), None)
+        }
+    }
+}
+
+fn clock(behind: i64) -> Finding {
+    let seconds = behind.abs();
+    let (off, way) =
+        (format!("{} min", seconds / 60), if behind > 0 { "behind" } else { "ahead of" });
+    if seconds <= CLOCK {
+        return Finding::new("clock", "agrees with that of a registry");
+    }
+    Finding::new("clock", format!("is {off} {way} that of a registry"))
+        .failed()
+        .advice("set this machine's clock: certificates and `minimumReleaseAge` depend on it")
+}

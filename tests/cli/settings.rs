@@ -1,0 +1,142 @@
+//! What holds here, and where that comes from: `config`, `env`, `version`, and what `doctor` finds.
+
+use crate::support::Sandbox;
+use mu_testing::http::{Reply, TestServer};
+
+#[test]
+fn each_setting_says_where_it_comes_from() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write(
+        ".mu/workspace.yaml",
+        "# Ours.\nlink: copy   # disk is cheap\nruntime: {kubernetes: 1.29.2}\n",
+    );
+    let run = sandbox.mu(&["config", "list"]).ok();
+    insta::assert_snapshot!(run.narrow(), @r#"
+    $ mu config list
+    name  value  from
+    base  hub.mu.com/  default
+    link  copy  .mu/workspace.yaml:2
+    majors  one  default
+    members  ["**"]  default
+    minimumReleaseAge  0  default
+    registries.hub.mu.com/  file://[DIR]/hub/  [DIR]/home/.mu/config.yaml:2
+    resolution  highest  default
+    runtime.kubernetes  1.29.2  .mu/workspace.yaml:3
+    [exit 0]
+    "#);
+    assert_eq!(sandbox.mu(&["config", "get", "link"]).ok().stdout, "copy\n");
+    sandbox.set("MU_RESOLUTION", "minimal");
+    let json = sandbox.mu(&["config", "get", "resolution", "--json"]).ok().json();
+    assert_eq!(json["settings"][0]["from"], "MU_RESOLUTION");
+    sandbox.mu(&["config", "get", "lnik"]).fails().says(&["did you mean `link`?"]);
+}
+
+#[test]
+fn settings_are_set_in_a_persons_own_layout() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "# Ours.\nlink: copy   # disk is cheap\n");
+    sandbox.mu(&["config", "set", "link", "hardlink"]).ok();
+    sandbox.mu(&["config", "set", "resolution", "minimal"]).ok();
+    sandbox.mu(&["config", "set", "runtime.kubernetes", "1.29"]).ok();
+    sandbox.mu(&["config", "set", "runtime.region", "eu"]).ok();
+    insta::assert_snapshot!(sandbox.read(".mu/workspace.yaml"), @r#"
+    # Ours.
+    link: hardlink   # disk is cheap
+    resolution: minimal
+    runtime:
+      kubernetes: "1.29"
+      region: "eu"
+    "#);
+    let before = sandbox.state();
+    for (key, value) in [
+        ("link", "glue"),
+        ("lnik", "copy"),
+        ("registries.hub.mu.com/", "./hub"),
+        ("members", "x"),
+        ("runtime", "x"),
+    ] {
+        sandbox.mu(&["config", "set", key, value, "--json"]).fails_with("usage");
+    }
+    assert!(sandbox.state() == before);
+    std::fs::remove_file(sandbox.path("work/.mu/workspace.yaml")).expect("was there");
+    sandbox.mu(&["config", "set", "base", "acme.co/"]).ok();
+    assert_eq!(sandbox.read(".mu/workspace.yaml"), "base: acme.co/\n");
+    sandbox.mu(&["config", "set", "-g", "minimumReleaseAge", "3 days"]).ok();
+    let run = sandbox.mu(&["config", "get", "minimumReleaseAge"]).ok();
+    assert_eq!(run.stdout, "3 days\n");
+}
+
+#[test]
+fn variables_are_shown_without_secrets() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("MU_TOKEN_ACME_CO", "hunter2");
+    sandbox.set("HTTPS_PROXY", "http://me:hunter2@proxy.acme.co:3128");
+    let run = sandbox.mu(&["env"]).ok().does_not_say(&["hunter2"]);
+    let run = run.says(&["MU_HOME ", "[DIR]/home/.mu ", "MU_TOKEN_ACME_CO ", "proxy.acme.co:3128"]);
+    assert!(run.narrow().contains("workspace  [DIR]/work  this folder"), "{}", run.narrow());
+}
+
+#[test]
+fn a_version_is_raised_and_the_layout_kept() {
+    let sandbox = Sandbox::new();
+    let text = |version: &str| {
+        format!("# Ours.\nname: acme/web\nversion: {version}   # ours\nlicense: MIT\n")
+    };
+    sandbox.write("Mu.yaml", &text("1.2.3"));
+    assert_eq!(sandbox.mu(&["version"]).ok().stdout, "1.2.3\n");
+    for (change, version) in [
+        ("patch", "1.2.4"),
+        ("minor", "1.3.0"),
+        ("2.0.0-rc.1", "2.0.0-rc.1"),
+        ("major", "2.0.0"),
+        ("major", "3.0.0"),
+    ] {
+        sandbox.mu(&["version", change, "--dry-run"]).ok();
+        let run = sandbox.mu(&["version", change]).ok();
+        assert!(run.stdout.ends_with(&format!(" → {version} in Mu.yaml\n")), "{}", run.shown());
+        assert_eq!(sandbox.read("Mu.yaml"), text(version));
+    }
+    sandbox.mu(&["version", "3"]).fails().says(&["cannot set the version to `3`", "major"]);
+    sandbox.write("Mu.yaml", "name: acme/web\n");
+    sandbox.mu(&["version"]).fails().says(&["has no `version`", "mu version 0.1.0"]);
+    sandbox.mu(&["version", "minor"]).fails();
+    let json = sandbox.mu(&["version", "0.1.0", "--json"]).ok().json();
+    assert_eq!((&json["from"], &json["to"]), (&serde_json::Value::Null, &"0.1.0".into()));
+    assert_eq!(sandbox.read("Mu.yaml"), "name: acme/web\nversion: 0.1.0\n");
+}
+
+#[test]
+fn doctor_asks_registries_and_fails_where_a_check_does() {
+    let mut sandbox = Sandbox::new();
+    sandbox.mu(&["doctor"]).ok().says(&["✓ registry hub.mu.com/: file://[DIR]/hub/ is a hub"]);
+    let server = TestServer::start(|_, _| {
+        Reply::body("{\"hub\": 1}").header("date", "Thu, 01 Jan 2026 00:00:00 GMT")
+    });
+    sandbox.hub_is_at(&server.url(""));
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&[
+        "✓ registry hub.mu.com/: http://127.0.0.1:",
+        " answers in ",
+        "✗ clock: is ",
+        "error: 1 check failed: clock",
+    ]);
+    let page = TestServer::start(|_, _| Reply::body("<html>please log in</html>"));
+    sandbox.hub_is_at(&page.url(""));
+    sandbox.set("SSL_CERT_FILE", "/nope");
+    sandbox.set("HTTPS_PROXY", "http://[");
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&[
+        "✗ registry hub.mu.com/: ",
+        "is not the file of a hub",
+        "✗ SSL_CERT_FILE: /nope: there is no such file",
+        "✗ HTTPS_PROXY: is not a URL",
+        "error: 3 checks failed: HTTPS_PROXY, SSL_CERT_FILE, registry hub.mu.com/",
+    ]);
+    let error = sandbox.mu(&["doctor", "--json"]).fails_with("io");
+    let findings = error["details"]["findings"].as_array().expect("is a list");
+    assert_eq!(findings.iter().filter(|finding| finding["ok"] == false).count(), 3, "{error}");
+    sandbox.set("SSL_CERT_FILE", "");
+    sandbox.set("HTTPS_PROXY", "");
+    sandbox.write(".mu/workspace.yaml", "link: glue\n");
+    sandbox.mu(&["doctor"]).fails().says(&["✗ settings: "]);
+}
