@@ -11,6 +11,7 @@
 //! | [`env`](mod@env), [`fs`] | the only doors to the machine: environment and clock; files, atomic writes, locks |
 //! | [`reference`](mod@reference) | texts that name packages, ids, versions, ranges; no I/O; in the crate `mu-manifest` |
 //! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout; the crate `mu-manifest` |
+//! | [`formats`] | the manifests of other ecosystems; how they are read is in the crate `mu-formats` |
 //! | [`workspace`] | the root, the settings, the workspace's own packages |
 //! | [`search`] | the eight places where a package may be |
 //! | [`index`] | from an id to its releases, over the providers; which provider serves what |
@@ -22,7 +23,7 @@
 //! | [`report`] | how things look: colour, progress, tables, errors, JSON |
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!
-//! The providers (`providers/hub`, `providers/git`, `providers/path`) are crates of their own. They know
+//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/path`) are crates of their own. They know
 //! the protocol in `providers/api`, and nothing of this library. So is `crates/hub/`, which writes hubs. `crates/picture/` draws
 //! dependency graphs for both.
 //!
@@ -41,7 +42,8 @@
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
-//! | `CACHE/downloads/` | `providers/hub` |
+//! | `CACHE/downloads/` | `providers/hub`, `providers/helm` |
+//! | `CACHE/charts/` | `providers/helm` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
 //! | `hub.json`, `index/`, `packs/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!
@@ -54,6 +56,7 @@
 
 pub mod cli;
 pub mod env;
+pub mod formats;
 pub mod index;
 pub mod lock;
 pub mod ops;

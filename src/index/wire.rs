@@ -126,7 +126,7 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
     });
     Details {
         yanked: release.yanked.reason(),
-        broken: folder,
+        broken: release.unusable.clone().or(folder),
         app_version: release.app_version.clone(),
         api_version: release.api_version.clone(),
         mu_version: release.mu_version.clone(),
@@ -160,6 +160,7 @@ fn is_composite(release: &Release) -> bool {
 
 fn has_details(release: &Release) -> bool {
     !release.yanked.is_no()
+        || release.unusable.is_some()
         || release.app_version.is_some()
         || release.api_version.is_some()
         || release.mu_version.is_some()

@@ -12,8 +12,9 @@ use std::sync::Mutex;
 use mu_provider::threads::{at_once, into_inner, lock};
 use mu_provider::{Entry, Folder};
 
+use crate::formats::manifest_names;
 use crate::fs::{self, AtPath as _, FileError};
-use crate::manifest::{JSON_NAME, YAML_NAME};
+use crate::manifest::YAML_NAME;
 use crate::packs::adopt::adopt;
 use crate::packs::bases::NewBases;
 use crate::packs::error::PacksError;
@@ -314,7 +315,7 @@ struct Built {
 
 fn has_manifest(stored: &Stored) -> bool {
     let entries = stored.tree.entries();
-    [YAML_NAME, JSON_NAME].iter().any(|name| {
+    manifest_names().any(|name| {
         entries.binary_search_by(|entry| entry.path.as_bytes().cmp(name.as_bytes())).is_ok()
     })
 }

@@ -5,7 +5,7 @@
 
 use mu_provider::{Folder, Kind};
 
-use crate::manifest::{JSON_NAME, YAML_NAME};
+use crate::formats::manifest_names;
 use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::folders::Folders;
@@ -121,5 +121,5 @@ impl PacksFolder {
 }
 
 fn has_manifest(folder: &Folder, pack: &str) -> bool {
-    [YAML_NAME, JSON_NAME].iter().any(|name| folder.kind(&[pack, "/", name].concat()).is_some())
+    manifest_names().any(|name| folder.kind(&[pack, "/", name].concat()).is_some())
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::satisfy::{self, Installed, Reason};
 use super::{Place, SearchError, SearchPath, Wanted};
-use crate::fs;
-use crate::manifest::{Head, Manifest};
+use crate::manifest::Head;
 use crate::reference::{PackageId, Version, VersionSpec};
+use crate::{formats, fs};
 
 /// A place, and what was found there.
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ impl SearchPath {
         if place.is_workspace() {
             let state = match self.left_out.why(&place.folder) {
                 None => look_at_work(wanted, &place.folder)?,
-                Some(_) if matches!(Manifest::locate(&place.folder), Ok(None)) => State::Miss,
+                Some(_) if matches!(formats::locate(&place.folder), Ok(None)) => State::Miss,
                 Some(why) => State::PassedOver(Reason::LeftOut { why: why.clone() }),
             };
             return Ok(Candidate { place, state });
@@ -108,7 +108,7 @@ impl SearchPath {
     }
 
     fn look_at_pack(&self, wanted: &Wanted, folder: &Path) -> State {
-        let head = match Manifest::load_head(folder) {
+        let head = match formats::load_head(folder) {
             Ok(Some(head)) => head,
             Ok(None) => return State::Miss,
             Err(error) => {
@@ -153,7 +153,7 @@ impl SearchPath {
 }
 
 pub(super) fn look_at_work(wanted: &Wanted, folder: &Path) -> Result<State, SearchError> {
-    let Some(Head { version, exports, .. }) = Manifest::load_head(folder)? else {
+    let Some(Head { version, exports, .. }) = formats::load_head(folder)? else {
         return Ok(State::Miss);
     };
     let objection = satisfy::objection(wanted, version.as_ref(), &Installed::default());

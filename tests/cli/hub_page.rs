@@ -8,52 +8,40 @@ use serde_json::json;
 use crate::support::{Package, Sandbox, Served, write};
 
 /// What a browser says that it takes.
-pub(super) const BROWSER: &str = "accept: text/html,application/xhtml+xml,*/*;q=0.8";
+const BROWSER: &str = "accept: text/html,application/xhtml+xml,*/*;q=0.8";
 
 /// Serves the hub in the folder, which its owner calls `hub.acme.co/`.
-pub(super) fn served(sandbox: &Sandbox) -> Served {
+fn served(sandbox: &Sandbox) -> Served {
     Served::start(sandbox, "../hub", &["--base", "hub.acme.co/"])
 }
 
 /// The page at a path.
-pub(super) fn page(served: &Served, path: &str) -> String {
+fn page(served: &Served, path: &str) -> String {
     served.ask("GET", path, &[BROWSER], &[]).is(200).text()
 }
 
 /// Text of a page as people read it: without elements, in one line.
-pub(super) fn seen(page: &str) -> String {
+fn seen(page: &str) -> String {
     let texts = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
     let text = texts.collect::<Vec<_>>().join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
-/// The commands that a page shows.
-pub(super) fn commands(page: &str) -> Vec<String> {
-    let commands = page.split("<div class=\"command\"><code ").skip(1);
-    let command = |part: &str| {
-        let command = part.split("</code>").next().unwrap_or_default();
-        let texts = command.split('>').skip(1);
-        let texts = texts.map(|text| text.split('<').next().unwrap_or_default());
-        texts.collect::<String>().replace("&#39;", "'")
-    };
-    commands.map(command).collect()
-}
-
 /// The part of a page under a heading.
 #[track_caller]
-pub(super) fn section<'page>(page: &'page str, id: &str) -> &'page str {
+fn section<'page>(page: &'page str, id: &str) -> &'page str {
     let begin = page.find(&format!("<h2 id=\"{id}\"")).unwrap_or_else(|| panic!("{id}: {page}"));
     page[begin..].split("</section>").next().unwrap_or_default()
 }
 
 #[track_caller]
-pub(super) fn has(text: &str, part: &str) {
+fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} is not in: {text}");
 }
 
 #[track_caller]
-pub(super) fn lacks(text: &str, part: &str) {
+fn lacks(text: &str, part: &str) {
     assert!(!text.contains(part), "{part} is in: {text}");
 }
 
@@ -99,18 +87,15 @@ fn a_package_has_a_page_with_all_that_is_known_of_it() {
     let text = seen(&page);
     has(&page, "<title>web/proxy · hub.acme.co</title>");
     has(&text, "web/ proxy 1.10.0 A reverse proxy");
-    assert_eq!(
-        commands(&page),
-        ["mu add 'hub.acme.co/web/proxy#^1.10.0'", "- hub.acme.co/web/proxy#^1.10.0"]
-    );
+    has(&page, "<code id=\"install\">mu add hub.acme.co/web/proxy</code>");
     for fact in [
         "App version 24.1",
         "Published 2025-02-10",
         "Channels stable, fast",
-        "License Apache-2.0",
+        "Licence Apache-2.0",
         "Maintainers Ada L, Bob ",
         "Website https://mu.example/proxy",
-        "Requires kubernetes &#62;=1.25",
+        "Runs where kubernetes &#62;=1.25",
         "Keywords http",
         "Provides net.mu.com/v1/Server",
         "Requires net.mu.com/v1/Network provided by web/tls",
@@ -125,8 +110,7 @@ fn a_package_has_a_page_with_all_that_is_known_of_it() {
     has(&versions, "All 3 versions, the newest first Version App version Published Channels Tags");
     let order = [
         "2.0.0-rc.1 prerelease",
-        "1.10.0 24.1 2025-02-10",
-        "stable, fast lts",
+        "1.10.0 24.1 2025-02-10 stable, fast lts",
         "1.9.0 yanked: leaks &#60;memory&#62;",
     ];
     let places: Vec<_> = order
@@ -185,10 +169,6 @@ fn foreign_text_is_nothing_but_text() {
     for path in [
         "/packages/a/b",
         "/packages/a/b?versions=all",
-        "/packages/a/b@1.0.0",
-        "/packages/a/b@1.0.0/README.md",
-        "/packages/a/b@1.0.0/Mu.yaml",
-        "/namespaces/a",
         "/search?q=",
         &format!("/search?{query}"),
         "/",
@@ -211,15 +191,11 @@ fn foreign_text_is_nothing_but_text() {
     }
     let page = page(&served, "/packages/a/b");
     // Nobody is to copy what a shell would take apart.
-    assert!(commands(&page).is_empty());
+    lacks(&page, "mu add");
     has(&seen(section(&page, "versions")), "yanked: &#34;&#39;&#62;&#60;script&#62;");
     for path in [
         "/%3Cscript%3Ealert(1)%3C/script%3E",
         "/packages/%3Cscript%3E",
-        "/packages/a/b@%3Cscript%3E",
-        "/packages/a/b@1.0.0/%3Cscript%3E",
-        "/namespaces/%3Cscript%3E",
-        "/capabilities/%3Cscript%3E/v1/x",
         "/search?limit=%3Cscript%3E&q=x",
     ] {
         let answer = served.ask("GET", path, &[BROWSER], &[]);
@@ -306,7 +282,7 @@ fn a_search_needs_no_script() {
     let found = page(&served, "/search?q=proxy");
     has(
         &seen(&found),
-        "Packages for “proxy” 2 packages Sort by relevance newest name web/proxy 2.0.0 A reverse proxy old/proxy 1.0.0 moved to hub.acme.co/web/proxy",
+        "Packages for “proxy” 2 packages web/proxy 2.0.0 A reverse proxy old/proxy 1.0.0 moved to hub.acme.co/web/proxy",
     );
     has(&found, "<a href=\"./packages/web/proxy\">");
     has(&found, "value=\"proxy\"");
@@ -387,11 +363,13 @@ fn who_claims_to_replace_whom_is_said_with_whether_the_other_agrees() {
         ["!Careful: Every version of this package was yanked: nothing new should depend on it."]
     );
     sandbox.publish(&[Package::new("a/young", "0.1.0-rc.1")]);
-    let young = commands(&page(&served, "/packages/a/young"));
-    assert_eq!(young[0], "mu add 'hub.acme.co/a/young#^0.1.0-rc.1'");
+    has(
+        &page(&served, "/packages/a/young"),
+        "<code id=\"install\">mu add --pre hub.acme.co/a/young</code>",
+    );
     let moved = page(&served, "/packages/old/family");
-    assert_eq!(commands(&moved), ["mu add hub.acme.co/new/family"]);
-    assert!(commands(&page(&served, "/packages/a/gone")).is_empty());
+    has(&moved, "<code id=\"install\">mu add hub.acme.co/new/family</code>");
+    lacks(&page(&served, "/packages/a/gone"), "mu add");
 }
 
 #[test]
@@ -411,7 +389,7 @@ fn what_is_published_is_on_the_pages_at_once() {
     publish(&Package::new("web/tls", "1.0.0").manifest("description: Keys\n"), "web/tls", "1.0.0");
     has(
         &seen(&page(&served, "/")),
-        "Recently updated web/tls 1.0.0 Keys published less than an hour ago",
+        "There is one package here. See it . Changed last web/tls 1.0.0 Keys published",
     );
     has(
         &seen(section(&page(&served, "/packages/web/tls"), "dependents")),
@@ -430,9 +408,9 @@ fn what_is_published_is_on_the_pages_at_once() {
     let page = page(&served, "/packages/web/proxy");
     has(&seen(section(&page, "versions")), "1.1.0 yanked: broken");
     // The newest that stands is what the page is about.
-    has(&seen(section(&page, "dependencies")), "Version 1.0.0 depends on: tls ^1");
+    has(&seen(section(&page, "dependencies")), "What version 1.0.0 depends on. tls ^1");
     // The hub is where the browser asked for it.
-    assert_eq!(commands(&page)[0], "mu add 'https://x/web/proxy#^1.0.0'");
+    has(&page, "<code id=\"install\">mu add https://x/web/proxy</code>");
 }
 
 #[test]
@@ -470,7 +448,7 @@ fn the_base_is_a_host() {
     let sandbox = Sandbox::new();
     sandbox.publish(&[Package::new("a", "1.0.0")]);
     let served = Served::start(&sandbox, "../hub", &["--base", "https://Hub.Acme.co"]);
-    assert_eq!(commands(&page(&served, "/packages/a"))[0], "mu add 'hub.acme.co/a#^1.0.0'");
+    has(&page(&served, "/packages/a"), "<code id=\"install\">mu add hub.acme.co/a</code>");
     for wrong in ["http://hub.acme.co/", "a b", "hub.acme.co/mu/"] {
         let run = sandbox.mu(&["hub", "serve", "../hub", "--base", wrong, "--json"]);
         let error = run.fails_with("usage");

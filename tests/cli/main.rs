@@ -3,8 +3,6 @@
 //! What a module computes is tested beside it; here stands what a user sees, and what the disk holds
 //! afterwards. One file a topic.
 
-// Its peers and what it looks at are those of Unix.
-#![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod add;
@@ -22,13 +20,13 @@ mod git_config;
 mod git_dates;
 mod git_ssh;
 mod git_stopped;
+mod helm;
 mod help;
 mod hints;
 mod hostile;
 mod hostile_checkout;
 mod hostile_hub;
 mod hub;
-mod hub_browse;
 mod hub_browser;
 mod hub_check;
 mod hub_faults;

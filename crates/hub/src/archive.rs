@@ -174,17 +174,12 @@ impl Unpacked {
     }
 
     /// The text of a file in the archive; `None` if it is longer than `most`, or no text.
-    fn read(&self, path: &str, most: u64) -> Result<Option<String>, FileError> {
-        Ok(self.bytes(path, most)?.and_then(|bytes| String::from_utf8(bytes).ok()))
-    }
-
-    /// A file in the archive; `None` if it is longer than `most`.
-    pub(crate) fn bytes(&self, path: &str, most: u64) -> Result<Option<Vec<u8>>, FileError> {
+    pub(crate) fn read(&self, path: &str, most: u64) -> Result<Option<String>, FileError> {
         let path = self.folder.path().join(path);
         if fs::metadata(&path)?.len() > most {
             return Ok(None);
         }
-        fs::read(&path).map(Some)
+        Ok(String::from_utf8(fs::read(&path)?).ok())
     }
 }
 

@@ -11,6 +11,8 @@
 mod azurite;
 mod browser;
 #[cfg(unix)]
+mod charts;
+#[cfg(unix)]
 mod files;
 #[cfg(unix)]
 pub mod git;
@@ -27,6 +29,8 @@ mod ssh;
 
 pub use self::azurite::Azurite;
 pub use self::browser::{Browser, Told};
+#[cfg(unix)]
+pub use self::charts::{Chart, Charts};
 #[cfg(unix)]
 pub use self::files::{Files, digest_of, gzip, hex, tar_gz, tree, write};
 pub use self::google::GoogleServer;

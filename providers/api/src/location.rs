@@ -12,6 +12,7 @@ use crate::SafeUrl;
 /// | hub | the folder that holds `hub.json` | the package's name, `aws/ec2` | `None` |
 /// | git, as written | the host, `https://host/` | the rest, `.git` marks kept: `group/repo.git/sub` | `None` |
 /// | git, settled | the repository, `https://host/group/repo.git` | empty | `Some("sub")`, `Some("")` for its root |
+/// | helm | the folder that holds `index.yaml` | the chart | `None` |
 /// | path | the folder, `file:///srv/ec2/` | empty | `None` |
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {

@@ -40,6 +40,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether its places hold packages side by side, so that only the last segment of a name is the package there, and those
+    /// before it lead to the place.
+    fn places_are_flat(&self) -> bool {
+        false
+    }
+
     /// Says what this provider will soon be asked, so that it can choose how, or ask the network already.
     ///
     /// Returns at once, and does nothing unless a provider says otherwise. What fails, fails in the call.

@@ -78,6 +78,18 @@ pub struct Release {
     /// Whether it was withdrawn, and why.
     #[serde(skip_serializing_if = "Yanked::is_no")]
     pub yanked: Yanked,
+    /// Whether its authors no longer look after it, and why: then it is chosen where nothing else fits.
+    #[serde(skip_serializing_if = "Yanked::is_no")]
+    pub deprecated: Yanked,
+    /// Why it can never be used, where whoever listed it has found that out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unusable: Option<String>,
+    /// The format of the package, where it is not one of mu's: `helm`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Packages that it carries inside, so that nobody else has to bring them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bundled: Vec<String>,
     /// The package that took its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,

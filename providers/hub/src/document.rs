@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// What tells whether a file is still the same. It is kept by the caller, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Validator {
+pub struct Validator {
     /// The server's name for these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
@@ -26,22 +26,22 @@ pub(crate) struct Validator {
     size: Option<u64>,
     /// The hub's generation before they were read: they are at least as new as that.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) generation: Option<u64>,
+    pub generation: Option<u64>,
 }
 
 impl Validator {
     /// Reads what [`Validator::to_text`] wrote. Anything else says nothing about the file.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
     /// Says only that the file is at least as new as a generation of the hub.
-    pub(crate) fn of_generation(generation: Option<u64>) -> Self {
+    pub fn of_generation(generation: Option<u64>) -> Self {
         Self { generation, ..Self::default() }
     }
 
     /// The text to keep, if there is something to hold on to.
-    pub(crate) fn to_text(&self) -> Option<String> {
+    pub fn to_text(&self) -> Option<String> {
         if *self == Self::default() {
             return None;
         }
@@ -49,7 +49,7 @@ impl Validator {
     }
 
     /// The same, of bytes that are at least as new as `generation`.
-    pub(crate) fn at(self, generation: Option<u64>) -> Self {
+    pub fn at(self, generation: Option<u64>) -> Self {
         Self { generation, ..self }
     }
 
@@ -61,43 +61,56 @@ impl Validator {
 
 /// A file as it was read.
 #[derive(Debug)]
-pub(crate) struct Document {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) validator: Validator,
-    pub(crate) max_age: u32,
+pub struct Document {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// What tells whether it is still the same.
+    pub validator: Validator,
+    /// For how many seconds it need not be asked for again.
+    pub max_age: u32,
     /// Whether it came from a cache on the way, and may be older than what the hub has now.
-    pub(crate) is_aged: bool,
+    pub is_aged: bool,
 }
 
 /// What came of asking for a file.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub enum Answer {
+    /// It is what the validator says.
     Unchanged {
+        /// As in [`Document`].
         max_age: u32,
         /// As in [`Document`].
         is_aged: bool,
     },
+    /// There is no such file.
     Absent,
     /// The server does not say whether it is there: 403, where that was allowed.
     Hidden,
+    /// The file.
     Read(Document),
 }
 
 /// Asks for a file.
-pub(crate) struct Asking<'asked> {
-    pub(crate) http: &'asked Http,
+pub struct Asking<'asked> {
+    /// The client.
+    pub http: &'asked Http,
     /// Whether plain http was allowed for the hub.
-    pub(crate) insecure: bool,
+    pub insecure: bool,
     /// The longest that is read.
-    pub(crate) limit: u64,
+    pub limit: u64,
     /// Whether 403 is an answer: stores that do not list their files say so of each that is not there.
-    pub(crate) hides: bool,
-    pub(crate) progress: &'asked dyn Progress,
+    pub hides: bool,
+    /// Is told of waits.
+    pub progress: &'asked dyn Progress,
 }
 
 impl Asking<'_> {
     /// Reads the file at `url`, unless it is still what `validator` says.
-    pub(crate) fn read(
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be asked, or the file is too long.
+    pub fn read(
         &self,
         url: &SafeUrl,
         validator: Option<&Validator>,

@@ -15,7 +15,7 @@ use mu_provider::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::archive::{self, ArchiveError, Scratch};
+use crate::archive::{self, ArchiveError, Layout, Scratch};
 use crate::document::file_path;
 use crate::partial::Partial;
 
@@ -57,17 +57,20 @@ impl Archive {
     pub(crate) fn unpack(
         self,
         scratch: &Scratch,
+        layout: Layout,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
         match self {
-            Self::Memory(bytes) => archive::unpack_with(scratch, &bytes, tree),
+            Self::Memory(bytes) => archive::unpack_with(scratch, &bytes, layout, tree),
             Self::Partial(mut partial) => {
                 let size = partial.length();
                 let file = partial.reader().map_err(ArchiveError::Io)?;
-                archive::unpack_from(BufReader::with_capacity(256 << 10, file), size, tree)
+                let file = BufReader::with_capacity(256 << 10, file);
+                archive::unpack_pieces(file, size, layout, tree)
             }
             Self::File(file, size) => {
-                archive::unpack_from(BufReader::with_capacity(256 << 10, file), size, tree)
+                let file = BufReader::with_capacity(256 << 10, file);
+                archive::unpack_pieces(file, size, layout, tree)
             }
         }
     }

@@ -15,10 +15,11 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod archive;
+mod archives;
 mod catalog;
 mod changes;
 mod closure;
-mod document;
+pub mod document;
 mod download;
 mod fetch;
 mod hub;
@@ -40,6 +41,7 @@ use mu_provider::{
     Release, SafeUrl, Soon, TreeWriter,
 };
 
+pub use crate::archives::Archives;
 pub use crate::catalog::CATALOG;
 use crate::document::{Answer, Asking, Validator};
 use crate::hub::{Hub, Hubs};
@@ -412,7 +414,9 @@ impl Provider for HubProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let take = &mut |archive: download::Archive| archive.unpack(&self.scratch, tree);
+        let take = &mut |archive: download::Archive| {
+            archive.unpack(&self.scratch, archive::Layout::Files, tree)
+        };
         self.fetch_release(location, release, take, progress)
     }
 

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mu_formats::Reading;
 use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
 
 use super::Package;
+use crate::formats;
 use crate::index::error::PackageError;
 use crate::index::releases::{Details, Position};
 use crate::index::run::Surroundings;
@@ -43,12 +45,15 @@ impl Package {
             (version, Some(commit)) if version.is_empty() => commit.clone(),
             (version, _) => version.clone(),
         };
-        Manifest::parse(&self.shown(file), &file.text).map(|(manifest, _)| manifest).map_err(
-            |source| match &*version {
-                "" => PackageError::ManifestInFolder { id: self.id().clone(), source },
-                _ => PackageError::Manifest { id: self.id().clone(), version, source },
-            },
-        )
+        let path = self.shown(file);
+        let read = match formats::format_of(&path) {
+            Some(format) => formats::parse(format, &path, &file.text, &Reading::default()),
+            None => Manifest::parse(&path, &file.text).map(|(manifest, _)| manifest),
+        };
+        read.map_err(|source| match &*version {
+            "" => PackageError::ManifestInFolder { id: self.id().clone(), source },
+            _ => PackageError::Manifest { id: self.id().clone(), version, source },
+        })
     }
 
     /// Where a manifest is, for messages.

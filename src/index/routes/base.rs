@@ -1,10 +1,10 @@
-//! What is at a base that no setting speaks of: a hub, or Git repositories.
+//! What is at a base that no setting speaks of: a hub, Git repositories, or charts.
 
 use std::sync::Arc;
 
 use mu_provider::{Location, Progress, SafeUrl};
 
-use super::{Kind, RouteError, Routes};
+use super::{Kind, Route, RouteError, Routes};
 use mu_provider::threads::lock;
 
 impl Routes {
@@ -44,14 +44,25 @@ impl Routes {
                 }
                 Err(_) => false,
             };
-            if !is_git {
+            if !is_git && self.is_helm(&location)? {
+                Kind::Helm(root)
+            } else if !is_git {
                 // Treated as a hub without that package, which is what a bare reference means first;
                 // not remembered, since the next package may be a repository.
                 return Ok(Some(Kind::Hub(root)));
+            } else {
+                Kind::Git(root)
             }
-            Kind::Git(root)
         };
         *found = Some(base.clone());
         Ok(Some(base))
+    }
+
+    /// Whether a package would be in a chart repository.
+    fn is_helm(&self, location: &Location) -> Result<bool, RouteError> {
+        let route = self.route("helm", location.root.clone(), location.path.clone());
+        // A program may be built without.
+        let Ok(Route { provider, location }) = route else { return Ok(false) };
+        Ok(provider.probe(&location)?)
     }
 }

@@ -57,7 +57,9 @@ impl Hints {
         let path = hint.path.unwrap_or_else(|| id.name_str().to_owned());
         let protocol = match hint.protocol {
             // Where a repository of this machine is says all.
-            Some(Protocol::GitFile) => return Some(format!("git+file:///{path}")),
+            Some(protocol @ (Protocol::GitFile | Protocol::HelmFile)) => {
+                return Some(format!("{protocol}:///{path}"));
+            }
             Some(protocol) => format!("{protocol}://"),
             None => String::new(),
         };

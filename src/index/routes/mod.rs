@@ -96,6 +96,8 @@ pub(super) struct Routes {
 enum Kind {
     Hub(SafeUrl),
     Git(SafeUrl),
+    /// A host that has chart repositories.
+    Helm(SafeUrl),
 }
 
 /// Hosts that serve Git repositories and no hub.
@@ -204,6 +206,7 @@ impl Routes {
         let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
         if let Some(protocol) = &hint.protocol
             && !self.has_repositories_elsewhere(id, protocol)?
+            && !(protocol.is_helm() && self.is_placed(id))
             && let Some(route) = self.explicit(id, protocol, &hint, &path)?
         {
             return Ok(Some(route));
@@ -219,15 +222,21 @@ impl Routes {
         match self.base(base.as_str(), root, &path, known, progress)? {
             Some(Kind::Hub(root)) => self.route("hub", root, id.name_str().to_owned()).map(Some),
             Some(Kind::Git(root)) => self.route("git", root, path).map(Some),
+            Some(Kind::Helm(root)) => self.route("helm", root, path).map(Some),
             None => Ok(None),
         }
     }
 
     fn route(&self, provider: &str, root: SafeUrl, path: String) -> Result<Route, RouteError> {
+        let provider = self.providers.get(provider)?;
+        let (root, path) = match path.rsplit_once('/').filter(|_| provider.places_are_flat()) {
+            Some((folder, leaf)) => (inside(&root, folder)?, leaf.to_owned()),
+            None => (root, path),
+        };
         let mut location = Location::new(root, path);
         location.insecure = self.allow_insecure;
         location.dated = self.dated;
-        Ok(Route { provider: self.providers.get(provider)?, location })
+        Ok(Route { provider, location })
     }
 
     /// A scheme that leaves no question.
@@ -250,6 +259,17 @@ impl Routes {
             Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
             Protocol::Git => format!("git://{host}/"),
             Protocol::GitFile => "file:///".to_owned(),
+            Protocol::HelmHttps | Protocol::HelmHttp | Protocol::HelmFile => {
+                let root = match protocol {
+                    Protocol::HelmHttps => format!("https://{host}/"),
+                    Protocol::HelmHttp => format!("http://{host}/"),
+                    _ => "file:///".to_owned(),
+                };
+                let mut route = self.route("helm", parse(&root)?, path.to_owned())?;
+                let registry = self.registry(id);
+                route.location.insecure |= registry.is_some_and(|(registry, _)| registry.insecure);
+                return Ok(Some(route));
+            }
             Protocol::Oci => {
                 return self
                     .route("oci", parse(&format!("oci://{host}/"))?, path.to_owned())
@@ -268,6 +288,16 @@ impl Routes {
         let scheme = if lock(&self.plain).contains(&base) { "http" } else { "https" };
         parse(&format!("{scheme}://{base}"))
     }
+}
+
+/// The folder inside of a place, whatever its name holds.
+fn inside(root: &SafeUrl, folder: &str) -> Result<SafeUrl, RouteError> {
+    let mut url = root.as_folder().as_url().clone();
+    let wrong = || RouteError::Url { text: format!("{root}{folder}") };
+    let mut segments = url.path_segments_mut().map_err(|()| wrong())?;
+    segments.pop_if_empty().extend(folder.split('/')).push("");
+    drop(segments);
+    Ok(url.into())
 }
 
 fn parse(text: &str) -> Result<SafeUrl, RouteError> {

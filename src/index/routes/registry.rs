@@ -59,19 +59,27 @@ impl Routes {
         Ok(self.providers.get(provider)?.is_repository())
     }
 
+    /// Whether the settings say where a package is, not only how its place may be asked.
+    pub(super) fn is_placed(&self, id: &PackageId) -> bool {
+        let is_it = |registry: &Registry| registry.url.is_some() || registry.provider.is_some();
+        self.registry(id).is_some_and(|(registry, _)| is_it(registry))
+    }
+
     /// Which provider serves a registry of the settings, and where it is.
     fn place<'r>(&self, registry: &'r Registry) -> Result<(&'r str, SafeUrl), RouteError> {
         let root = match &registry.url {
             Some(url) => url.clone(),
             None => self.web_root(host_of(&registry.prefix))?,
         };
-        let (is_git, root) = match root.as_url().as_str().strip_prefix("git+") {
-            Some(inner) => (true, parse(inner)?),
-            None => (matches!(root.scheme(), "git" | "ssh"), root),
+        let text = root.as_url().as_str();
+        let (said, root) = match text.split_once('+').filter(|(word, _)| !word.contains(':')) {
+            Some(("git", inner)) => (Some("git"), parse(inner)?),
+            Some(("helm", inner)) => (Some("helm"), parse(inner)?),
+            _ => (matches!(root.scheme(), "git" | "ssh").then_some("git"), root),
         };
         let provider = match (registry.provider.as_deref(), root.scheme()) {
             (Some(provider), _) => provider,
-            (None, _) if is_git => "git",
+            (None, _) if said.is_some() => said.unwrap_or_default(),
             (None, _) => match registry.url.as_ref().map(SafeUrl::scheme) {
                 None | Some("http" | "https" | "file") => "hub",
                 // As the protocol of a reference, a scheme that is no provider's is told as such.

@@ -6,14 +6,16 @@
 
 use std::path::Path;
 
+use mu_formats::Reading;
 use mu_provider::threads::at_once;
 use mu_provider::{Listing, Release, Silent};
 
+use crate::formats;
 use crate::fs;
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::agreement::first_difference;
-use crate::manifest::{Head, JSON_NAME, Manifest, ManifestError, YAML_NAME};
+use crate::manifest::{Head, Manifest, ManifestError, YAML_NAME};
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Reference, Version};
 
@@ -62,9 +64,15 @@ pub(crate) fn check(
             None => Ok(()),
         },
         Some(line) => {
-            let Some(manifest) = content.load().map_err(|error| content.unreadable(error))? else {
-                return Ok(());
-            };
+            let loaded = content.load(session).map_err(|error| content.unreadable(error))?;
+            let Some(mut manifest) = loaded else { return Ok(()) };
+            if line.format.is_some() {
+                // An index may say less than the manifest, and writes numbers in other words.
+                manifest.app_version.clone_from(&line.app_version);
+                if line.dependencies.is_none() {
+                    manifest.dependencies.clear();
+                }
+            }
             content.check_name(session, Some(&manifest.name), route)?;
             content.check_version(session, manifest.version.as_ref(), route)?;
             match first_difference(&content.package.id, line, &manifest) {
@@ -93,7 +101,7 @@ impl Content<'_> {
             let metadata = fs::symlink_metadata(&self.folder.join(name));
             metadata.is_ok_and(|metadata| !metadata.is_file())
         };
-        match [YAML_NAME, JSON_NAME].into_iter().find(is_odd) {
+        match formats::manifest_names().find(is_odd) {
             None => Ok(()),
             Some(name) => {
                 let text = format!("has a `{name}` that is not a file");
@@ -102,17 +110,27 @@ impl Content<'_> {
         }
     }
 
-    fn load(&self) -> Result<Option<Manifest>, ManifestError> {
+    fn load(&self, session: &Session) -> Result<Option<Manifest>, ManifestError> {
         match self.manifest {
             Some(text) => Ok(Some(Manifest::parse(&self.folder.join(YAML_NAME), text)?.0)),
-            None => Ok(Manifest::load(self.folder)?.map(|loaded| loaded.manifest)),
+            None => {
+                let loaded = match Manifest::load(self.folder)? {
+                    None => {
+                        let aliases = formats::helms_aliases(&session.environment);
+                        let around = Reading { is_own: false, aliases: Some(&aliases) };
+                        formats::load(self.folder, &around)?
+                    }
+                    own => own,
+                };
+                Ok(loaded.map(|loaded| loaded.manifest))
+            }
         }
     }
 
     fn head(&self) -> Result<Option<Head>, ManifestError> {
         match self.manifest {
             Some(text) => Ok(Some(Head::parse(&self.folder.join(YAML_NAME), text)?)),
-            None => Manifest::load_head(self.folder),
+            None => formats::load_head(self.folder),
         }
     }
 

@@ -4,9 +4,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use mu_formats::Reading;
 use mu_provider::Release;
 
-use crate::manifest::{Loaded, Manifest, manifest_name};
+use crate::formats;
+use crate::manifest::{Loaded, manifest_name};
 use crate::ops::Places;
 use crate::packs::hash_folder;
 use crate::reference::PackageId;
@@ -22,7 +24,7 @@ pub(crate) fn releases(places: &Places, id: &PackageId) -> Vec<Release> {
 }
 
 fn release(folder: &Path, id: &PackageId) -> Option<Release> {
-    let Loaded { manifest, .. } = Manifest::load(folder).ok()??;
+    let Loaded { manifest, .. } = formats::load(folder, &Reading::default()).ok()??;
     let is_named_so = manifest.name.name().as_str() == id.name_str();
     if !is_named_so || manifest.generated || manifest.version.is_none() || holds_others(folder) {
         return None;

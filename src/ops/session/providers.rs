@@ -5,11 +5,11 @@ use std::sync::Arc;
 use mu_provider::http::Http;
 
 use crate::env::Environment;
+use crate::formats;
 use crate::index::Providers;
 
 /// All providers, ready to be asked.
 pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
-    #[allow(unused_mut, reason = "a program may be built with none")]
     let mut providers = Providers::default();
     #[cfg(feature = "hub")]
     {
@@ -26,8 +26,15 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
         };
         providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
     }
+    let options = mu_provider_helm::HelmOptions {
+        http: Arc::clone(http),
+        indexes: environment.cache.join("charts"),
+        downloads: environment.cache.join("downloads"),
+        repositories: Some(formats::helms_repositories(environment)),
+    };
+    providers.add(Arc::new(mu_provider_helm::HelmProvider::new(options)));
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
-    let _ = (environment, offline, http);
+    let _ = offline;
     providers
 }

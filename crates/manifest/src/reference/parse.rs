@@ -100,14 +100,18 @@ fn with_protocol(text: &str, colon: usize) -> Result<Place, Fault> {
         return Err(Fault::new(0, SCHEME));
     }
     let protocol = Protocol::from_scheme(&scheme);
-    if matches!(&protocol, Protocol::Plugin(scheme) if scheme.starts_with("git+")) {
-        let expected = "`https`, `http`, `ssh` or `file` after `git+`";
-        return Err(Fault::new("git+".len(), expected));
+    for (begin, expected) in [
+        ("git+", "`https`, `http`, `ssh` or `file` after `git+`"),
+        ("helm+", "`https`, `http` or `file` after `helm+`"),
+    ] {
+        if matches!(&protocol, Protocol::Plugin(scheme) if scheme.starts_with(begin)) {
+            return Err(Fault::new(begin.len(), expected));
+        }
     }
     let start = colon + "://".len();
     match protocol {
         Protocol::File => folder(text, folder_start(text, start)?),
-        Protocol::GitFile => {
+        Protocol::GitFile | Protocol::HelmFile => {
             let path = folder_start(text, start)?;
             let Place { name, .. } = folder(text, path)?;
             let path = path + text[path..].len() - text[path..].trim_start_matches('/').len();

@@ -21,6 +21,12 @@ pub enum Protocol {
     GitSsh,
     /// `git+file://`: a repository on this machine.
     GitFile,
+    /// `helm+https://`: a chart repository.
+    HelmHttps,
+    /// `helm+http://`
+    HelmHttp,
+    /// `helm+file://`: a chart repository on this machine.
+    HelmFile,
     /// `oci://`
     Oci,
     /// `file://`: a folder on this machine.
@@ -41,6 +47,9 @@ impl Protocol {
             "git+http" => Self::GitHttp,
             "git+ssh" => Self::GitSsh,
             "git+file" => Self::GitFile,
+            "helm+https" => Self::HelmHttps,
+            "helm+http" => Self::HelmHttp,
+            "helm+file" => Self::HelmFile,
             "oci" => Self::Oci,
             "file" => Self::File,
             other => Self::Plugin(other.into()),
@@ -58,6 +67,9 @@ impl Protocol {
             Self::GitHttp => "git+http",
             Self::GitSsh => "git+ssh",
             Self::GitFile => "git+file",
+            Self::HelmHttps => "helm+https",
+            Self::HelmHttp => "helm+http",
+            Self::HelmFile => "helm+file",
             Self::Oci => "oci",
             Self::File => "file",
             Self::Plugin(scheme) => scheme,
@@ -72,19 +84,32 @@ impl Protocol {
         )
     }
 
+    /// Whether only chart repositories are reached by it.
+    pub fn is_helm(&self) -> bool {
+        matches!(self, Self::HelmHttps | Self::HelmHttp | Self::HelmFile)
+    }
+
     /// Whether it goes over http, where many hosts take a token for a user.
     pub(super) fn is_http(&self) -> bool {
-        matches!(self, Self::Https | Self::Http | Self::GitHttps | Self::GitHttp)
+        matches!(
+            self,
+            Self::Https
+                | Self::Http
+                | Self::GitHttps
+                | Self::GitHttp
+                | Self::HelmHttps
+                | Self::HelmHttp
+        )
     }
 
     /// The port that need not be written.
     pub(super) fn default_port(&self) -> Option<u16> {
         match self {
-            Self::Https | Self::GitHttps | Self::Oci => Some(443),
-            Self::Http | Self::GitHttp => Some(80),
+            Self::Https | Self::GitHttps | Self::HelmHttps | Self::Oci => Some(443),
+            Self::Http | Self::GitHttp | Self::HelmHttp => Some(80),
             Self::Ssh | Self::GitSsh => Some(22),
             Self::Git => Some(9418),
-            Self::GitFile | Self::File | Self::Plugin(_) => None,
+            Self::GitFile | Self::HelmFile | Self::File | Self::Plugin(_) => None,
         }
     }
 }

@@ -87,6 +87,16 @@ impl From<io::Error> for ArchiveError {
     }
 }
 
+/// Where the files of a package are in its archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// At its top, as mu and hubs have it.
+    #[default]
+    Files,
+    /// In one folder, whatever that is called, which is left out.
+    InFolder,
+}
+
 /// Unpacks an archive that is in memory.
 ///
 /// # Errors
@@ -94,7 +104,7 @@ impl From<io::Error> for ArchiveError {
 /// When the archive is damaged or hostile, or the disk refuses. What was written so far stays for the
 /// caller to remove.
 pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError> {
-    unpack_with(&Scratch::default(), archive, tree)
+    unpack_with(&Scratch::default(), archive, Layout::Files, tree)
 }
 
 /// Unpacks an archive that is in memory, as one of many that share `scratch`.
@@ -105,14 +115,15 @@ pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError>
 pub fn unpack_with(
     scratch: &Scratch,
     archive: &[u8],
+    layout: Layout,
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
     match inflated_size(archive) {
         Some(size) if size <= WHOLE => {
             tree.set_archive_size(archive.len() as u64);
-            scratch.lend(|inflate| tar::unpack(inflate.whole(archive, size)?, tree))
+            scratch.lend(|inflate| tar::unpack(inflate.whole(archive, size)?, layout, tree))
         }
-        _ => unpack_from(archive, archive.len() as u64, tree),
+        _ => unpack_pieces(archive, archive.len() as u64, layout, tree),
     }
 }
 
@@ -126,9 +137,19 @@ pub fn unpack_from(
     size: u64,
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
+    unpack_pieces(archive, size, Layout::Files, tree)
+}
+
+/// As [`unpack_from`], of an archive of any layout.
+pub(crate) fn unpack_pieces(
+    archive: impl BufRead,
+    size: u64,
+    layout: Layout,
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
     tree.set_archive_size(size);
     let mut inflate = GzDecoder::new(archive);
-    tar::unpack(io::BufReader::with_capacity(128 << 10, &mut inflate), tree)?;
+    tar::unpack(io::BufReader::with_capacity(128 << 10, &mut inflate), layout, tree)?;
     if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
 }
 

@@ -6,9 +6,9 @@ use std::io::{self, BufReader, Read};
 
 use mu_provider::TreeWriter;
 
-use super::ArchiveError;
 use super::header::{BLOCK, Header};
 use super::pax::{self, Extension};
+use super::{ArchiveError, Layout};
 
 /// Bytes that may be no file's content: headers, extended headers, padding. The tree bounds the rest.
 const OVERHEAD: u64 = 16 << 20;
@@ -40,9 +40,14 @@ impl<R: Read> Source for BufReader<R> {
 }
 
 /// Unpacks what `reader` yields, to its end.
-pub(super) fn unpack(reader: impl Source, tree: &mut TreeWriter) -> Result<(), ArchiveError> {
+pub(super) fn unpack(
+    reader: impl Source,
+    layout: Layout,
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
+    let folders = HashSet::new();
     let mut archive =
-        Archive { reader, tree, number: 0, folders: HashSet::new(), overhead: OVERHEAD };
+        Archive { reader, tree, number: 0, folders, overhead: OVERHEAD, layout, top: None };
     let mut extension = Extension::default();
     let mut block = [0; BLOCK];
     while archive.next_block(&mut block)? {
@@ -65,6 +70,9 @@ struct Archive<'tree, R> {
     folders: HashSet<Vec<u8>>,
     /// Bytes that may still be no file's content.
     overhead: u64,
+    layout: Layout,
+    /// The folder that all is in, once it is known.
+    top: Option<Vec<u8>>,
 }
 
 impl<R: Source> Archive<'_, R> {
@@ -123,7 +131,10 @@ impl<R: Source> Archive<'_, R> {
         if kind == b'5' && matches!(&*path, b"." | b"./") {
             return Ok(());
         }
-        let path = without_dot(&path);
+        let path = match self.layout {
+            Layout::Files => without_dot(&path),
+            Layout::InFolder => self.below_top(without_dot(&path))?,
+        };
         self.overhead += OVERHEAD_OF_ENTRY;
         let mode = header.mode().map_err(|reason| self.malformed(reason))?;
         if mode & 0o7000 != 0 {
@@ -138,6 +149,7 @@ impl<R: Source> Archive<'_, R> {
                 Err(self.malformed("a file's path ends with a slash"))
             }
             b'0' | b'\0' => self.file(path, mode & 0o100 != 0, size),
+            b'5' if path.is_empty() => Ok(()),
             b'5' => self.folder(path),
             b'2' => {
                 let target = extension.target.as_deref().unwrap_or_else(|| header.target());
@@ -145,6 +157,18 @@ impl<R: Source> Archive<'_, R> {
             }
             _ => Err(self.tree.refuse(path, special(kind)).into()),
         }
+    }
+
+    /// The path inside of the one folder that the archive is; of the folder itself nothing.
+    fn below_top<'path>(&mut self, path: &'path [u8]) -> Result<&'path [u8], ArchiveError> {
+        let slash = path.iter().position(|byte| *byte == b'/');
+        let Some((top, below)) = slash.and_then(|at| path.split_at_checked(at)) else {
+            return Err(self.malformed("it is not inside of the archive's folder"));
+        };
+        if self.top.get_or_insert_with(|| top.to_vec()) != top {
+            return Err(self.malformed("it is in another folder than what stands before it"));
+        }
+        Ok(below.strip_prefix(b"/").unwrap_or(below))
     }
 
     fn folder(&mut self, path: &[u8]) -> Result<(), ArchiveError> {

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use mu_provider::{Digest, Mode, ProviderError, Tree, TreeWriter};
 
+use crate::formats;
 use crate::fs;
 use crate::lock::LockedPackage;
-use crate::manifest::{Manifest, YAML_NAME};
+use crate::manifest::YAML_NAME;
 use crate::ops::Session;
 use crate::packs::hash_folder;
 use crate::reference::PackageId;
@@ -56,7 +57,7 @@ impl LocalPacks {
         let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
         let packs = places[2..].iter().filter(|place| place.folder.is_dir());
         for place in packs.filter(|place| !has_link(&place.folder)) {
-            let Ok(Some(head)) = Manifest::load_head(&place.folder) else {
+            let Ok(Some(head)) = formats::load_head(&place.folder) else {
                 continue;
             };
             let same_version =

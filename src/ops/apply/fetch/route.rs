@@ -118,13 +118,18 @@ fn in_lock(
         }
         Some(Route { location, .. }) => spelled(&location.root, "") == there,
         None if is_repository => there == marks_dropped(id.as_str()),
+        None if provider.places_are_flat() => holds(&root, leaf(id.name_str()), id),
         None => there == id.base().host_port(),
     };
     if !is_there {
         return Ok(None);
     }
     // A registry of the settings may serve only what is below a prefix of the id.
-    let path = known.map_or_else(|| id.name_str(), |route| &route.location.path);
+    let path = match known {
+        Some(route) => &route.location.path,
+        None if provider.places_are_flat() => leaf(id.name_str()),
+        None => id.name_str(),
+    };
     let mut location = Location::new(root, if is_repository { "" } else { path });
     if is_repository {
         location.folder = Some(folder.to_owned());
@@ -134,6 +139,20 @@ fn in_lock(
         session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
     location.lenient = registry.is_some_and(|(registry, _)| registry.lenient);
     Ok(Some(Route { provider, location }))
+}
+
+/// Whether `id` is what is called `name` at `root`, however that is reached.
+fn holds(root: &SafeUrl, name: &str, id: &PackageId) -> bool {
+    let folder = root.as_url().to_file_path().ok().filter(|_| root.scheme() == "file");
+    match folder {
+        Some(folder) => PackageId::local(&folder.join(name)) == *id,
+        None => spelled(root, name) == marks_dropped(id.as_str()),
+    }
+}
+
+/// The last segment of a name.
+fn leaf(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, leaf)| leaf)
 }
 
 /// The host and the path of what is at `path` below `root`, however it is reached and however its repository is marked.

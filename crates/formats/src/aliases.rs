@@ -1,0 +1,26 @@
+//! Short names of chart repositories, as a user gave them to Helm.
+
+use std::collections::BTreeMap;
+
+use crate::node::{self, Node};
+
+/// Repositories by the short names that the user gave them: `helm repo add NAME URL`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Aliases(BTreeMap<String, String>);
+
+impl Aliases {
+    /// Reads Helm's `repositories.yaml`. What cannot be read names nothing.
+    pub fn read(text: &str) -> Self {
+        let Ok(root) = node::read(text) else { return Self::default() };
+        let pair = |repository: &Node<'_>| {
+            let (name, _) = repository.text("name").ok()??;
+            let (url, _) = repository.text("url").ok()??;
+            Some((name.to_owned(), url.to_owned()))
+        };
+        Self(root.list("repositories").unwrap_or_default().iter().filter_map(pair).collect())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}

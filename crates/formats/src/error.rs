@@ -1,0 +1,57 @@
+//! Why a foreign manifest cannot be used, and where it says so.
+
+use std::ops::Range;
+use std::path::Path;
+
+use mu_manifest::source::{SourceError, line_of, printable};
+
+/// A foreign manifest that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {reason}")]
+pub struct FormatError {
+    /// The file, as it is called inside of the package.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The character in that line, counted from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub reason: String,
+    /// The bytes of the file that it is about.
+    pub span: Range<usize>,
+}
+
+impl FormatError {
+    pub(crate) fn new(file: &str, text: &str, fault: Fault) -> Self {
+        let start = text.floor_char_boundary(fault.span.start);
+        let span = start..text.ceil_char_boundary(fault.span.end.max(start));
+        let before = text.get(..span.start).unwrap_or_default();
+        let begin = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = 1 + before.get(begin..).unwrap_or_default().chars().count();
+        Self {
+            file: file.to_owned(),
+            line: line_of(text, span.start),
+            column,
+            reason: fault.reason,
+            span,
+        }
+    }
+
+    /// The same, pointing into `text`, which was read from `path`.
+    pub fn in_text(&self, path: &Path, text: &str) -> SourceError {
+        SourceError::new(path, text, self.span.clone(), self.reason.clone())
+    }
+}
+
+/// Something wrong, before it is known in which file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) span: Range<usize>,
+    pub(crate) reason: String,
+}
+
+impl Fault {
+    pub(crate) fn new(span: Range<usize>, reason: impl AsRef<str>) -> Self {
+        Self { span, reason: printable(reason.as_ref()).into_owned() }
+    }
+}

@@ -1,0 +1,40 @@
+//! What every format has in common: its reader, and what that is told and answers.
+
+use mu_provider::Release;
+
+use crate::aliases::Aliases;
+use crate::error::FormatError;
+use crate::files::Files;
+
+/// A kind of foreign package.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// Its name, which also stands before the `+` in a protocol: `helm`.
+    pub name: &'static str,
+    /// The file at the package's top that makes a folder one.
+    pub manifest: &'static str,
+    /// Other files at its top that its reader looks into.
+    pub others: &'static [&'static str],
+    /// Reads name and version alone.
+    pub head: fn(&dyn Files) -> Result<Release, FormatError>,
+    /// Reads a package.
+    pub read: fn(&dyn Files, &Reading<'_>) -> Result<Package, FormatError>,
+}
+
+/// What is around a package that is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reading<'a> {
+    /// Whether the package lies where its author works on it, so that folders beside it are there, too.
+    pub is_own: bool,
+    /// Short names that the user gave to registries of the format.
+    pub aliases: Option<&'a Aliases>,
+}
+
+/// What a foreign manifest says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Package {
+    /// The same as the line of an index.
+    pub release: Release,
+    /// Where each of its dependencies stands: the line in its file, counted from 1.
+    pub lines: Vec<usize>,
+}

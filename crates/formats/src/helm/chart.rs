@@ -1,0 +1,85 @@
+//! What a chart says of itself, in `Chart.yaml` and in an index alike.
+
+use mu_manifest::reference::{Name, Version};
+use mu_provider::{Maintainer, Release, Yanked};
+
+use crate::error::Fault;
+use crate::node::Node;
+use crate::range::rewritten;
+
+/// The fact of the runtime that `kubeVersion` is about.
+const KUBERNETES: &str = "kubernetes";
+
+/// The annotations that hold a licence, the first that is there.
+const LICENSES: [&str; 3] = ["licenses", "license", "artifacthub.io/license"];
+
+/// Name and version, and whether the chart is of the first format, whose dependencies are in a file of their own. In an index,
+/// `name` is what it lists the chart as.
+pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool), Fault> {
+    if !root.is_map() {
+        return Err(root.fault("a chart is a map of keys"));
+    }
+    let missing = |key: &str| root.fault(format!("the chart has no `{key}`"));
+    let (own, node) = root.text("name")?.ok_or_else(|| missing("name"))?;
+    if name.is_some_and(|name| name != own) {
+        return Err(node.fault(format!("it calls itself `{own}`")));
+    }
+    check_name(own).map_err(|reason| node.fault(reason))?;
+    let (version, node) = root.text("version")?.ok_or_else(|| missing("version"))?;
+    if Version::parse_lenient(version).is_err() {
+        return Err(node.fault(format!("`{version}` is not a version")));
+    }
+    let is_first = match root.text("apiVersion")? {
+        // What Helm takes it for.
+        None | Some(("v1", _)) => true,
+        Some(("v2", _)) => false,
+        Some((other, node)) => {
+            return Err(
+                node.fault(format!("charts of the format `{other}` are not read: only v1 and v2"))
+            );
+        }
+    };
+    let release = Release {
+        name: own.to_owned(),
+        version: version.to_owned(),
+        format: Some("helm".to_owned()),
+        ..Release::default()
+    };
+    Ok((release, is_first))
+}
+
+/// The name of a chart is one segment of a name.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    if name.contains('/') || name.ends_with(".git") {
+        return Err(format!("`{name}` is not the name of a chart"));
+    }
+    Name::parse(name).map(drop).map_err(|error| error.to_string())
+}
+
+/// What else a chart says. What is only for people to read is left out where it makes no sense.
+pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
+    let for_people = |key: &str| root.text(key).ok().flatten().map(|(text, _)| text.to_owned());
+    release.app_version = for_people("appVersion");
+    release.description = for_people("description");
+    release.website = for_people("home");
+    if let Some((text, node)) = root.text("kubeVersion")? {
+        let range = rewritten(text)
+            .map_err(|reason| node.fault(format!("`kubeVersion`: the range `{text}` {reason}")))?;
+        release.constraints.insert(KUBERNETES.to_owned(), range.text);
+    }
+    if root.flag("deprecated")? {
+        release.deprecated = Yanked::Flag(true);
+    }
+    let items = |key: &str| root.list(key).unwrap_or_default().iter();
+    release.keywords = items("keywords").filter_map(Node::scalar).map(str::to_owned).collect();
+    let maintainer = |node: &Node<'_>| {
+        let text = |key: &str| Some(node.text(key).ok()??.0.to_owned());
+        Some(Maintainer::Person { name: text("name")?, email: text("email") })
+    };
+    release.maintainers = items("maintainers").filter_map(maintainer).collect();
+    if let Ok(Some(annotations)) = root.get("annotations") {
+        let license = |key: &&str| Some(annotations.text(key).ok()??.0.to_owned());
+        release.license = LICENSES.iter().find_map(license);
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! One dependency of a chart, as a reference.
+
+use mu_manifest::reference::Reference;
+use mu_provider::{Dependency, DetailedDependency, Release};
+
+use super::chart::check_name;
+use crate::error::Fault;
+use crate::format::Reading;
+use crate::node::Node;
+use crate::range::rewritten;
+
+/// Where a dependency comes from.
+enum Repository {
+    /// The chart itself.
+    Inside,
+    /// A folder beside the chart.
+    Folder(String),
+    /// A repository, as the beginning of a reference.
+    Url(String),
+}
+
+/// Adds a dependency; says whether that made the list of them longer.
+///
+/// Conditions, tags and imported values depend on what a chart is installed with, so every dependency is required. One that is
+/// there twice under two aliases is one package, whose ranges are met together.
+pub(super) fn add(
+    release: &mut Release,
+    node: &Node<'_>,
+    around: &Reading<'_>,
+) -> Result<bool, Fault> {
+    if !node.is_map() {
+        return Err(node.fault("a dependency is a map with `name`, `version` and `repository`"));
+    }
+    let (name, at) = node.text("name")?.ok_or_else(|| node.fault("a dependency has no `name`"))?;
+    check_name(name).map_err(|reason| at.fault(reason))?;
+    let version = node.text("version")?;
+    let (repository, at) = match node.text("repository")? {
+        Some((text, at)) => (repository(text, around).map_err(|reason| at.fault(reason))?, at),
+        None => (Repository::Inside, node),
+    };
+    let base = match (repository, version) {
+        (Repository::Folder(folder), _) => {
+            return Ok(push(release, Dependency::Reference(folder)));
+        }
+        (Repository::Url(base), Some(_)) => base,
+        (Repository::Inside, _) | (Repository::Url(_), None) => {
+            if !release.bundled.iter().any(|known| known == name) {
+                release.bundled.push(name.to_owned());
+            }
+            return Ok(false);
+        }
+    };
+    let (written, range_at) = version.expect("without one it was taken for bundled");
+    let range = rewritten(written).map_err(|reason| {
+        range_at.fault(format!("the range `{written}` of the dependency `{name}` {reason}"))
+    })?;
+    let reference = format!("{base}{name}#{}", range.text);
+    if let Err(error) = Reference::parse(&reference) {
+        return Err(at.fault(format!("the dependency `{name}` cannot be asked for: {error}")));
+    }
+    let dependency = match range.prerelease {
+        false => Dependency::Reference(reference),
+        true => Dependency::Detailed(DetailedDependency {
+            reference,
+            prerelease: true,
+            ..DetailedDependency::default()
+        }),
+    };
+    Ok(push(release, dependency))
+}
+
+fn push(release: &mut Release, dependency: Dependency) -> bool {
+    let dependencies = release.dependencies.get_or_insert_default();
+    let is_new = !dependencies.contains(&dependency);
+    if is_new {
+        dependencies.push(dependency);
+    }
+    is_new
+}
+
+/// What a `repository` names.
+fn repository(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
+    if let Some(alias) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) {
+        let url = around.aliases.and_then(|aliases| aliases.get(alias)).ok_or_else(|| {
+            format!("the repository `{text}` is not named in Helm's `repositories.yaml`")
+        })?;
+        return url_of(url);
+    }
+    url_of_or_folder(text, around)
+}
+
+fn url_of_or_folder(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
+    let Some(path) = text.strip_prefix("file://") else { return url_of(text) };
+    let inner = path.trim_start_matches("./");
+    let is_inside = !path.starts_with('/') && !inner.split('/').any(|part| part == "..");
+    Ok(match (is_inside, around.is_own) {
+        (false, true) if path.starts_with('/') => Repository::Folder(path.to_owned()),
+        (false, true) if inner.starts_with("../") => Repository::Folder(inner.to_owned()),
+        (false, true) => Repository::Folder(format!("./{inner}")),
+        // What its author has beside the chart was put into it when it was packed.
+        _ => Repository::Inside,
+    })
+}
+
+fn url_of(text: &str) -> Result<Repository, String> {
+    let (scheme, rest) = text
+        .split_once("://")
+        .ok_or_else(|| format!("the repository `{text}` is neither a URL nor `@NAME`"))?;
+    let protocol = match &*scheme.to_ascii_lowercase() {
+        "https" => "helm+https",
+        "http" => "helm+http",
+        "oci" => "oci",
+        other => {
+            return Err(format!(
+                "its repository has the scheme `{other}`, which only a plugin of Helm's knows"
+            ));
+        }
+    };
+    let segments: Vec<&str> = rest.split('/').filter(|segment| !segment.is_empty()).collect();
+    if segments.is_empty() {
+        return Err(format!("the repository `{text}` names no host"));
+    }
+    Ok(Repository::Url(format!("{protocol}://{}/", segments.join("/"))))
+}

@@ -1,0 +1,80 @@
+//! Helm charts: `Chart.yaml`, `requirements.yaml`, and the `index.yaml` of a chart repository.
+//!
+//! A chart carries its subcharts inside. mu takes those of them that come from a repository for packages of their own, so that
+//! there is one version of each; what is bundled without one stays inside, and is named in `bundled`.
+
+mod chart;
+mod dependency;
+mod index;
+
+use std::borrow::Cow;
+
+use mu_provider::Release;
+
+pub use self::index::{Index, index, is_index};
+pub use crate::aliases::Aliases;
+use crate::error::{Fault, FormatError};
+use crate::files::Files;
+use crate::format::{Format, Package, Reading};
+use crate::node::{self, Node};
+
+/// The format of charts.
+pub const FORMAT: Format =
+    Format { name: "helm", manifest: CHART, others: &[REQUIREMENTS], head, read };
+
+/// The manifest of a chart.
+pub const CHART: &str = "Chart.yaml";
+
+/// What charts of the first format depend on.
+pub const REQUIREMENTS: &str = "requirements.yaml";
+
+/// Reads the chart whose files these are.
+///
+/// # Errors
+///
+/// When there is no `Chart.yaml`, or it or `requirements.yaml` says something that Helm would not take.
+pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
+    let text = text(files)?;
+    let in_chart = |fault| FormatError::new(CHART, &text, fault);
+    let root = node::read(&text).map_err(in_chart)?;
+    let (mut release, is_first) = chart::head(&root, None).map_err(in_chart)?;
+    let line = |text: &str, node: &Node<'_>| mu_manifest::source::line_of(text, node.span.start);
+    let mut lines = Vec::new();
+    let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
+        let in_file = |fault| FormatError::new(file, text, fault);
+        for node in root.list("dependencies").map_err(in_file)? {
+            if dependency::add(&mut release, node, around).map_err(in_file)? {
+                lines.push(line(text, node));
+            }
+        }
+        Ok(())
+    };
+    add(CHART, &text, &root)?;
+    if is_first && let Some(text) = files.text(REQUIREMENTS)? {
+        let root =
+            node::read(&text).map_err(|fault| FormatError::new(REQUIREMENTS, &text, fault))?;
+        add(REQUIREMENTS, &text, &root)?;
+    }
+    chart::details(&mut release, &root).map_err(in_chart)?;
+    release.dependencies.get_or_insert_default();
+    Ok(Package { release, lines })
+}
+
+/// Name and version of a chart, and nothing else of it: what a chart that cannot be used is still told by.
+///
+/// # Errors
+///
+/// When it has none, or is not YAML.
+pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
+    let text = text(files)?;
+    let read = || chart::head(&node::read(&text)?, None);
+    read().map(|(release, _)| release).map_err(|fault| FormatError::new(CHART, &text, fault))
+}
+
+fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
+    let missing = || FormatError::new(CHART, "", Fault::new(0..0, "there is no such file"));
+    files.text(CHART)?.ok_or_else(missing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,306 @@
+//! Charts and indexes of the shapes that there are.
+
+use mu_provider::{Dependency, Yanked};
+
+use super::*;
+use crate::Texts;
+
+fn files(texts: &[(&str, &str)]) -> Texts {
+    let texts = texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    Texts(texts.collect())
+}
+
+fn chart(text: &str) -> Result<Package, String> {
+    read(&files(&[(CHART, text)]), &Reading::default()).map_err(|error| error.to_string())
+}
+
+/// References, with `(pre)` behind those that let prereleases in.
+fn references(release: &Release) -> Vec<String> {
+    let dependencies = release.dependencies.iter().flatten();
+    let shown = |dependency: &Dependency| match dependency {
+        Dependency::Detailed(detailed) if detailed.prerelease => {
+            format!("{} (pre)", detailed.reference)
+        }
+        dependency => dependency.reference().to_owned(),
+    };
+    dependencies.map(shown).collect()
+}
+
+const STACK: &str = r#"annotations:
+  artifacthub.io/license: Apache-2.0
+  artifacthub.io/links: |
+    - name: Chart Source
+      url: https://github.com/prometheus-community/helm-charts
+apiVersion: v2
+appVersion: v0.83.0
+dependencies:
+- condition: crds.enabled
+  name: crds
+  repository: ""
+  version: 0.0.0
+- condition: kubeStateMetrics.enabled
+  name: kube-state-metrics
+  repository: https://prometheus-community.github.io/helm-charts
+  version: 5.36.*
+- name: prometheus-node-exporter
+  alias: linux-exporter
+  repository: https://prometheus-community.github.io/helm-charts/
+  version: 4.47.*
+- name: prometheus-node-exporter
+  alias: other-exporter
+  repository: https://prometheus-community.github.io/helm-charts/
+  version: 4.47.*
+- name: common
+  repository: oci://registry-1.docker.io/bitnamicharts
+  tags:
+    - bitnami-common
+  version: 2.x.x
+- name: edge
+  repository: http://localhost:8879/charts
+  version: '>= 1.19-0, != 1.20.0'
+- {name: private, version: 1.2.3, repository: "@acme"}
+- {name: part, version: 0.1.0, repository: file://./charts/part}
+- {name: beside, version: 0.1.0, repository: file://../beside}
+description: kube-prometheus-stack collects Kubernetes manifests
+home: https://github.com/prometheus-operator/kube-prometheus
+icon: https://raw.githubusercontent.com/prometheus/logo.png
+keywords:
+- operator
+- 42
+kubeVersion: '>=1.19.0-0'
+maintainers:
+- email: andrew@quadcorps.co.uk
+  name: andrewgkew
+  url: https://github.com/andrewgkew
+- name: bismarck
+name: kube-prometheus-stack
+sources:
+- https://github.com/prometheus-community/helm-charts
+type: application
+version: 76.3.0
+"#;
+
+#[test]
+fn a_chart_with_everything_becomes_a_line() {
+    let aliases = Aliases::read(
+        "apiVersion: \"\"\nrepositories:\n- name: acme\n  url: https://charts.acme.example/\n",
+    );
+    let around = Reading { is_own: false, aliases: Some(&aliases) };
+    let package = read(&files(&[(CHART, STACK)]), &around).expect("is a chart");
+    let release = &package.release;
+    assert_eq!((&*release.name, &*release.version), ("kube-prometheus-stack", "76.3.0"));
+    assert_eq!(release.app_version.as_deref(), Some("v0.83.0"));
+    assert_eq!(release.license.as_deref(), Some("Apache-2.0"));
+    assert_eq!(release.constraints["kubernetes"], ">=1.19.0-0");
+    assert_eq!(release.keywords, ["operator", "42"]);
+    assert_eq!(release.maintainers.len(), 2);
+    assert_eq!(release.bundled, ["crds", "part", "beside"]);
+    assert_eq!(release.format.as_deref(), Some("helm"));
+    assert_eq!(
+        references(release),
+        [
+            "helm+https://prometheus-community.github.io/helm-charts/kube-state-metrics#5.36.*",
+            "helm+https://prometheus-community.github.io/helm-charts/prometheus-node-exporter#4.47.*",
+            "oci://registry-1.docker.io/bitnamicharts/common#2.x.x",
+            "helm+http://localhost:8879/charts/edge#>=1.19.0-0 <1.20.0 || >=1.19.0-0 >1.20.0 (pre)",
+            "helm+https://charts.acme.example/private#1.2.3",
+        ]
+    );
+    assert_eq!(package.lines, [13, 17, 25, 30, 33]);
+    // Where its author works on it, what is beside it is a folder.
+    let own = Reading { is_own: true, ..around };
+    let own = read(&files(&[(CHART, STACK)]), &own).expect("is a chart").release;
+    assert_eq!(own.bundled, ["crds", "part"]);
+    assert_eq!(references(&own).last().map(String::as_str), Some("../beside"));
+    let manifest = crate::manifest(&package).expect("has a name");
+    let version = manifest.version.as_ref().map(ToString::to_string);
+    assert_eq!(version.as_deref(), Some("76.3.0"));
+    assert_eq!(manifest.dependencies[4].line, 33);
+    assert_eq!(manifest.to_release().dependencies, package.release.dependencies);
+}
+
+#[test]
+fn the_first_format_has_its_dependencies_in_a_file_of_their_own() {
+    let text = "name: old\nversion: v1.2\ndeprecated: true\nappVersion: 1.10\n";
+    let requirements = "dependencies:\n  - name: mariadb\n    version: 2.x\n    repository: https://charts.helm.sh/stable\n";
+    let both = files(&[(CHART, text), (REQUIREMENTS, requirements)]);
+    let package = read(&both, &Reading::default()).expect("is a chart");
+    assert_eq!(references(&package.release), ["helm+https://charts.helm.sh/stable/mariadb#2.x"]);
+    assert_eq!(package.release.deprecated, Yanked::Flag(true));
+    // As Helm writes it into an index.
+    assert_eq!(package.release.app_version.as_deref(), Some("1.1"));
+    let second =
+        files(&[(CHART, &format!("apiVersion: v2\n{text}")), (REQUIREMENTS, requirements)]);
+    let package = read(&second, &Reading::default()).expect("is a chart");
+    assert_eq!(package.release.dependencies, Some(Vec::new()));
+    let wrong = files(&[
+        (CHART, text),
+        (REQUIREMENTS, "dependencies:\n- name: a\n  version: x.y\n  repository: https://h/\n"),
+    ]);
+    let error = read(&wrong, &Reading::default()).expect_err("has no such range");
+    assert_eq!((&*error.file, error.line, error.column), (REQUIREMENTS, 3, 12));
+}
+
+#[test]
+fn what_is_wrong_is_pointed_at() {
+    let head = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+    let dependency = |rest: &str| format!("{head}dependencies:\n- name: a\n{rest}");
+    for (text, expected) in [
+        ("", "Chart.yaml:1:1: a chart is a map of keys"),
+        ("- a\n", "Chart.yaml:1:1: a chart is a map of keys"),
+        ("name: web\n", "Chart.yaml:1:1: the chart has no `version`"),
+        ("version: 1.0.0\n", "Chart.yaml:1:1: the chart has no `name`"),
+        ("name: a/b\nversion: 1.0.0\n", "Chart.yaml:1:7: `a/b` is not the name of a chart"),
+        ("name: web\nversion: one\n", "Chart.yaml:2:10: `one` is not a version"),
+        ("name: web\nname: web\nversion: 1.0.0\n", "Chart.yaml:2:1: `name` stands here twice"),
+        (
+            "apiVersion: v3\nname: web\nversion: 1.0.0\n",
+            "Chart.yaml:1:13: charts of the format `v3` are not read: only v1 and v2",
+        ),
+        (
+            &format!("{head}kubeVersion: '>=latest'\n"),
+            "Chart.yaml:4:14: `kubeVersion`: the range `>=latest` is not a range: `latest` is not a version",
+        ),
+        (
+            &dependency("  version: latest\n  repository: https://h.example\n"),
+            "Chart.yaml:6:12: the range `latest` of the dependency `a` is not a range: `latest` is not a version",
+        ),
+        (
+            &dependency("  version: 1.x\n  repository: '@acme'\n"),
+            "Chart.yaml:7:15: the repository `@acme` is not named in Helm's `repositories.yaml`",
+        ),
+        (
+            &dependency("  version: 1.x\n  repository: s3://bucket/charts\n"),
+            "Chart.yaml:7:15: its repository has the scheme `s3`, which only a plugin of Helm's knows",
+        ),
+        (
+            &dependency("  version: 1.x\n  repository: [a]\n"),
+            "Chart.yaml:7:15: `repository` must be text",
+        ),
+        (&format!("{head}dependencies: a\n"), "Chart.yaml:4:15: `dependencies` must be a list"),
+    ] {
+        assert_eq!(chart(text).map(|package| package.release.name), Err(expected.to_owned()));
+    }
+    let secret = dependency("  version: 1.x\n  repository: https://ada:hunter2@h.example/c\n");
+    let error = chart(&secret).expect_err("may hold a secret");
+    assert!(!error.contains("hunter2"), "{error}");
+}
+
+fn lines(index: &Index, name: &str) -> Vec<Release> {
+    let lines = index.charts[name].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).expect("is a line")).collect()
+}
+
+const INDEX: &str = r#"apiVersion: v1
+entries:
+  web:
+  - apiVersion: v2
+    created: "2026-03-01T10:11:12.123456789Z"
+    dependencies:
+    - name: common
+      repository: https://charts.example/stable
+      version: ^1.0.0
+    digest: 44136FA355B3678A1146AD16F7E8649E94FB4FC21FE77E8310C060F61CAAFF8A
+    name: web
+    type: application
+    urls:
+    - web-1.1.0.tgz
+    - https://mirror.example/web-1.1.0.tgz
+    version: 1.1.0
+  - apiVersion: v2
+    name: web
+    version: 1.0.1
+    removed: true
+    urls: [web-1.0.1.tgz]
+  - apiVersion: v2
+    name: web
+    version: 1.0.0
+    dependencies:
+    - {name: common, repository: "https://charts.example/stable", version: newest}
+    urls: [web-1.0.0.tgz]
+  - apiVersion: v2
+    name: other
+    version: 0.9.0
+    urls: [web-0.9.0.tgz]
+  - {apiVersion: v2, name: web, version: 0.8.0}
+  - {apiVersion: v2, name: web, version: 0.7.0, urls: [a.tgz], digest: abc}
+  - not a chart
+  - {apiVersion: v2, name: web}
+  old:
+  - name: old
+    version: v1.2
+    urls: [oci://registry.example/old:1.2]
+  ../evil:
+  - {apiVersion: v2, name: ../evil, version: 1.0.0, urls: [a.tgz]}
+  empty: null
+generated: "2026-03-01T10:11:12Z"
+"#;
+
+#[test]
+fn an_index_is_read_chart_by_chart() {
+    let index = index("index.yaml", INDEX, &Aliases::default()).expect("is an index");
+    assert_eq!(index.charts.keys().collect::<Vec<_>>(), ["old", "web"]);
+    let web = lines(&index, "web");
+    let versions: Vec<&str> = web.iter().map(|release| &*release.version).collect();
+    assert_eq!(versions, ["1.1.0", "1.0.1", "1.0.0", "0.9.0", "0.8.0", "0.7.0"]);
+    assert_eq!(references(&web[0]), ["helm+https://charts.example/stable/common#^1.0.0"]);
+    assert_eq!(web[0].urls, ["web-1.1.0.tgz", "https://mirror.example/web-1.1.0.tgz"]);
+    let archive = web[0].archive.as_deref().expect("has a digest");
+    assert!(archive.starts_with("sha256:44136fa3"), "{archive}");
+    assert_eq!(web[0].published.as_deref(), Some("2026-03-01T10:11:12.123456789Z"));
+    assert_eq!(web[1].yanked, Yanked::Flag(true));
+    let unusable: Vec<&str> = web[2..].iter().filter_map(|one| one.unusable.as_deref()).collect();
+    assert_eq!(
+        unusable,
+        [
+            "the range `newest` of the dependency `common` is not a range: `newest` is not a version",
+            "it calls itself `other`",
+            "the index does not say where its archive is",
+            "its digest is not SHA-256 in hexadecimal",
+        ]
+    );
+    // What a chart of the first format requires, an index need not say.
+    assert_eq!(lines(&index, "old")[0].dependencies, None);
+}
+
+#[test]
+fn an_index_in_json_is_the_same() {
+    let text = r#"{"apiVersion":"v1","entries":{"web":[{"apiVersion":"v2","name":"web","version":"1.0.0",
+        "appVersion":"1.10","deprecated":true,"urls":["web-1.0.0.tgz"],"description":"a \"b\" \u00e9\/"}]},"generated":"x"}"#;
+    let index = index("index.yaml", text, &Aliases::default()).expect("is an index");
+    let release = &lines(&index, "web")[0];
+    assert_eq!(release.description.as_deref(), Some("a \"b\" é/"));
+    assert_eq!(release.deprecated, Yanked::Flag(true));
+}
+
+#[test]
+fn what_is_no_index_is_refused() {
+    for (text, expected) in [
+        ("<html>\n", "index.yaml:1:1: this is not an index of charts: it has no `entries`"),
+        ("", "index.yaml:1:1: this is not an index of charts: it has no `entries`"),
+        ("apiVersion: v1\n", "index.yaml:1:1: this is not an index of charts: it has no `entries`"),
+        ("entries: {}\nentries: {}\n", "index.yaml:2:1: `entries` stands here twice"),
+    ] {
+        let read = index("index.yaml", text, &Aliases::default());
+        assert_eq!(read.map_err(|error| error.to_string()), Err(expected.to_owned()));
+        assert!(!is_index(text) || text.starts_with("entries"), "{text}");
+    }
+    assert!(is_index(INDEX) && is_index("generated: x\nentries:\n  a:\n"));
+    for text in ["entries: {a: [{name: a", "entries:\n\t- a", "entries: {a: [*b]}"] {
+        let error = index("index.yaml", text, &Aliases::default()).expect_err("is not YAML");
+        assert!(error.reason.starts_with("this is not YAML"), "{error}");
+    }
+    let deep = format!("entries: {}", "[".repeat(100_000));
+    assert!(index("index.yaml", &deep, &Aliases::default()).is_err());
+    let none = index("index.yaml", "entries: null\n", &Aliases::default());
+    assert_eq!(none, Ok(Index::default()));
+}
+
+#[test]
+fn nothing_in_it_is_repeated_by_aliases() {
+    let text = "entries:\n  web:\n  - &a {apiVersion: v2, name: web, version: 1.0.0, urls: [w.tgz]}\n  - *a\n  - {apiVersion: v2, name: web, version: 2.0.0, urls: *a}\n";
+    let index = index("index.yaml", text, &Aliases::default()).expect("is an index");
+    let web = lines(&index, "web");
+    assert_eq!(web.len(), 2);
+    assert_eq!(web[1].unusable.as_deref(), Some("`urls` must be a list"));
+}

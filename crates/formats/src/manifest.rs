@@ -1,0 +1,66 @@
+//! A foreign package as the manifest that the rest of mu knows.
+
+use mu_manifest::reference::{Range, Reference, Version};
+use mu_manifest::{Capability, Constraint, Globs, Manifest, Person, Requirement, Versioning};
+use mu_provider::{Dependency, Maintainer};
+
+use crate::format::Package;
+
+/// What a foreign package says, as a manifest; `None` if its name is none.
+///
+/// Its dependencies were read as references when the package was, so none is left out here.
+pub fn manifest(package: &Package) -> Option<Manifest> {
+    let release = &package.release;
+    let dependencies = release.dependencies.iter().flatten().enumerate();
+    let dependencies = dependencies.filter_map(|(index, dependency)| {
+        let mut requirement = Requirement::new(Reference::parse(dependency.reference()).ok()?);
+        if let Dependency::Detailed(detailed) = dependency {
+            requirement.prerelease = detailed.prerelease;
+        }
+        requirement.line = package.lines.get(index).copied().unwrap_or_default();
+        Some(requirement)
+    });
+    let capabilities = |texts: &[String]| -> Vec<Capability> {
+        texts.iter().filter_map(|text| Capability::parse(text).ok()).collect()
+    };
+    let constraints = release.constraints.iter();
+    Some(Manifest {
+        name: Reference::parse(&release.name).ok()?,
+        version: Version::parse_lenient(&release.version).ok(),
+        written_version: Some(release.version.clone()),
+        app_version: release.app_version.clone(),
+        versioning: Versioning::Semver,
+        api_version: None,
+        mu_version: release.mu_version.as_deref().and_then(|text| Range::parse(text).ok()),
+        description: release.description.clone(),
+        authors: Vec::new(),
+        maintainers: release.maintainers.iter().map(person).collect(),
+        website: release.website.clone(),
+        license: release.license.clone(),
+        keywords: release.keywords.clone(),
+        readme: None,
+        files: Globs::all(),
+        dependencies: dependencies.collect(),
+        dev_dependencies: Vec::new(),
+        replaces: Vec::new(),
+        provides: capabilities(&release.provides),
+        requires: capabilities(&release.requires),
+        constraints: constraints
+            .filter_map(|(fact, text)| Some((fact.clone(), Constraint::parse(text).ok()?)))
+            .collect(),
+        channels: release.channels.clone(),
+        upgrade: None,
+        exports: Default::default(),
+        build: None,
+        generated: false,
+    })
+}
+
+fn person(maintainer: &Maintainer) -> Person {
+    match maintainer {
+        Maintainer::Text(text) => Person::parse(text),
+        Maintainer::Person { name, email } => {
+            Person { name: name.clone(), email: email.clone(), url: None }
+        }
+    }
+}

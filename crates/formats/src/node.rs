@@ -1,0 +1,217 @@
+//! YAML and JSON that others wrote, value by value, with the place of each.
+//!
+//! More forgiving than the reader of mu's own files: keys that nobody asks for may hold anything. Aliases stand for nothing, so that nothing can be repeated.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_yaml::granit_parser::{self as yaml, Event, Parser, ScalarStyle, Span, StrInput};
+
+use crate::error::Fault;
+
+/// How deep lists and maps may be nested.
+const MAX_DEPTH: usize = 64;
+
+/// A value and the bytes it stands in; of a list or map, those where it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Node<'t> {
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind<'t>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind<'t> {
+    Null,
+    Scalar(Cow<'t, str>),
+    List(Vec<Node<'t>>),
+    Map(Vec<Entry<'t>>),
+    /// What is not read here.
+    Alias,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Entry<'t> {
+    pub(crate) key: Cow<'t, str>,
+    pub(crate) span: Range<usize>,
+    pub(crate) value: Node<'t>,
+}
+
+/// Reads the first document of a text.
+pub(crate) fn read(text: &str) -> Result<Node<'_>, Fault> {
+    let mut reader = Reader::new(text);
+    match reader.first()? {
+        Some((event, span)) => reader.node(event, span),
+        None => Ok(Node { span: 0..0, kind: Kind::Null }),
+    }
+}
+
+impl<'t> Node<'t> {
+    pub(crate) fn fault(&self, reason: impl AsRef<str>) -> Fault {
+        Fault::new(self.span.clone(), reason)
+    }
+
+    /// The value of a key; nothing and null are one.
+    pub(crate) fn get(&self, key: &str) -> Result<Option<&Node<'t>>, Fault> {
+        let Kind::Map(entries) = &self.kind else { return Ok(None) };
+        let mut found = entries.iter().filter(|entry| entry.key == key);
+        let first = found.next();
+        if let Some(second) = found.next() {
+            return Err(Fault::new(second.span.clone(), format!("`{key}` stands here twice")));
+        }
+        let value = first.map(|entry| &entry.value);
+        Ok(value.filter(|value| !matches!(value.kind, Kind::Null)))
+    }
+
+    /// The text behind a key, whether it is written as text, a number or a truth value; nothing and empty are one.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<(&str, &Node<'t>)>, Fault> {
+        let Some(node) = self.get(key)? else { return Ok(None) };
+        match &node.kind {
+            Kind::Scalar(text) => {
+                let text = text.trim();
+                Ok((!text.is_empty()).then_some((text, node)))
+            }
+            _ => Err(node.fault(format!("`{key}` must be text"))),
+        }
+    }
+
+    /// Whether a key is `true`.
+    pub(crate) fn flag(&self, key: &str) -> Result<bool, Fault> {
+        match self.text(key)? {
+            None => Ok(false),
+            Some(("true" | "True" | "TRUE", _)) => Ok(true),
+            Some(("false" | "False" | "FALSE", _)) => Ok(false),
+            Some((_, node)) => Err(node.fault(format!("`{key}` must be true or false"))),
+        }
+    }
+
+    /// The values of a list behind a key.
+    pub(crate) fn list(&self, key: &str) -> Result<&[Node<'t>], Fault> {
+        let Some(node) = self.get(key)? else { return Ok(&[]) };
+        match &node.kind {
+            Kind::List(items) => Ok(items),
+            _ => Err(node.fault(format!("`{key}` must be a list"))),
+        }
+    }
+
+    pub(crate) fn is_map(&self) -> bool {
+        matches!(self.kind, Kind::Map(_))
+    }
+
+    /// The scalar's text.
+    pub(crate) fn scalar(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar(text) => Some(text.trim()).filter(|text| !text.is_empty()),
+            _ => None,
+        }
+    }
+}
+
+/// Values as they come, one after the other.
+pub(crate) struct Reader<'t> {
+    text: &'t str,
+    parser: Parser<'t, StrInput<'t>>,
+}
+
+impl<'t> Reader<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let options = yaml::options! {
+            flow_nesting_limit: MAX_DEPTH,
+            block_nesting_limit: MAX_DEPTH,
+        };
+        Self { text, parser: Parser::new_from_str_with_options(text, options) }
+    }
+
+    /// The first event of the first document.
+    pub(crate) fn first(&mut self) -> Result<Option<(Event<'t>, Range<usize>)>, Fault> {
+        loop {
+            match self.next()? {
+                (Event::StreamStart | Event::DocumentStart(..), _) => {}
+                (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(None),
+                found => return Ok(Some(found)),
+            }
+        }
+    }
+
+    /// The next event that is not a comment.
+    pub(crate) fn next(&mut self) -> Result<(Event<'t>, Range<usize>), Fault> {
+        loop {
+            let Some(event) = self.parser.next_event() else {
+                let end = self.text.len();
+                return Err(Fault::new(end..end, "the file ends too early"));
+            };
+            match event {
+                Ok((Event::Comment(..), _)) => {}
+                Ok((event, span)) => return Ok((event, bytes(&span))),
+                Err(error) => {
+                    let at = error.marker().byte_offset().unwrap_or(self.text.len());
+                    let reason = format!("this is not YAML: {}", error.info());
+                    return Err(Fault::new(at..at + 1, reason));
+                }
+            }
+        }
+    }
+
+    /// The value that an event begins. The parser itself keeps it from being nested too deep.
+    pub(crate) fn node(&mut self, event: Event<'t>, span: Range<usize>) -> Result<Node<'t>, Fault> {
+        let kind = match event {
+            Event::Alias(_) => Kind::Alias,
+            Event::Scalar(text, style, ..) => {
+                let is_plain = style == ScalarStyle::Plain;
+                let is_nothing = || matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
+                match is_plain {
+                    true if is_nothing() => Kind::Null,
+                    true => Kind::Scalar(number(text)),
+                    false => Kind::Scalar(text),
+                }
+            }
+            Event::SequenceStart(..) => {
+                let mut items = Vec::new();
+                loop {
+                    match self.next()? {
+                        (Event::SequenceEnd, _) => break Kind::List(items),
+                        (event, span) => items.push(self.node(event, span)?),
+                    }
+                }
+            }
+            Event::MappingStart(..) => {
+                let mut entries = Vec::new();
+                while let Some((key, span)) = self.key()? {
+                    let (event, begin) = self.next()?;
+                    let value = self.node(event, begin)?;
+                    entries.push(Entry { key, span, value });
+                }
+                Kind::Map(entries)
+            }
+            _ => return Err(Fault::new(span, "expected a value")),
+        };
+        Ok(Node { span, kind })
+    }
+
+    /// The next key of the map that is being read; `None` at its end.
+    pub(crate) fn key(&mut self) -> Result<Option<(Cow<'t, str>, Range<usize>)>, Fault> {
+        match self.next()? {
+            (Event::MappingEnd, _) => Ok(None),
+            (Event::Scalar(key, ..), span) => Ok(Some((key, span))),
+            (_, span) => Err(Fault::new(span, "a key must be text")),
+        }
+    }
+}
+
+/// A scalar as Helm has it, to which an unquoted `1.10` is the number 1.1.
+fn number(text: Cow<'_, str>) -> Cow<'_, str> {
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = text.len() < 16
+        && text
+            .split_once('.')
+            .is_some_and(|(whole, part)| !whole.is_empty() && is_digits(whole) && is_digits(part));
+    match text.parse::<f64>() {
+        Ok(number) if is_number => Cow::Owned(number.to_string()),
+        _ => text,
+    }
+}
+
+/// The bytes of a parser's span; it always knows them for text that lies in memory.
+fn bytes(span: &Span) -> Range<usize> {
+    let start = span.start.byte_offset().unwrap_or_default();
+    start..span.end.byte_offset().unwrap_or(start)
+}

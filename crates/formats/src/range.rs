@@ -1,0 +1,267 @@
+//! Ranges of the library `Masterminds/semver`, which Helm and Crossplane use, as ranges of mu.
+//!
+//! Nearly all mean the same to both, and stay as they are written. What its reader refuses is refused here.
+
+use mu_manifest::reference::Range;
+
+/// How many alternatives a range may become.
+const MOST_ALTERNATIVES: usize = 64;
+
+/// Operators, longest first.
+const OPERATORS: [&str; 11] = ["=>", "=<", ">=", "<=", "!=", "==", "~>", ">", "<", "=", "~"];
+
+/// A range as mu reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Its text.
+    pub text: String,
+    /// Whether one of its comparators names a prerelease: then all prereleases are in question.
+    pub prerelease: bool,
+}
+
+/// Rewrites a range.
+///
+/// # Errors
+///
+/// Why it is not one, in words that go on from "the range `…`".
+pub fn rewritten(text: &str) -> Result<Rewritten, String> {
+    let text = text.trim();
+    let mut prerelease = false;
+    let mut is_same = true;
+    let mut alternatives = Vec::new();
+    for alternative in text.split("||") {
+        let terms = terms(alternative)?;
+        prerelease |= terms.iter().any(|term| term.version.pre.is_some());
+        is_same &= terms.iter().all(|term| term.is_same);
+        alternatives.extend(spelled_out(&terms)?);
+        if alternatives.len() > MOST_ALTERNATIVES {
+            return Err("leaves out too many versions".to_owned());
+        }
+    }
+    let text = if is_same { text.to_owned() } else { alternatives.join(" || ") };
+    match Range::parse(&text) {
+        Ok(_) => Ok(Rewritten { text, prerelease }),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    }
+}
+
+/// A comparator.
+#[derive(Debug, Clone)]
+struct Term<'t> {
+    operator: &'t str,
+    version: Partial<'t>,
+    /// The other end, of a range with a hyphen.
+    last: Option<Partial<'t>>,
+    /// Whether mu reads it as it is written.
+    is_same: bool,
+}
+
+/// A version whose numbers may be missing.
+#[derive(Debug, Clone)]
+struct Partial<'t> {
+    /// Up to three, without leading zeros; `x` where anything will do.
+    numbers: Vec<&'t str>,
+    pre: Option<&'t str>,
+}
+
+/// The comparators of an alternative, which must all hold.
+fn terms(alternative: &str) -> Result<Vec<Term<'_>>, String> {
+    let mut rest = alternative.trim();
+    if rest.is_empty() {
+        return Err("says nothing between two `||`, or at all".to_owned());
+    }
+    let mut terms = Vec::new();
+    while !rest.is_empty() {
+        let operator = OPERATORS.iter().chain(&["^"]).find(|operator| rest.starts_with(**operator));
+        let operator = operator.copied().unwrap_or_default();
+        let after = rest.strip_prefix(operator).unwrap_or(rest).trim_start();
+        let (version, after, mut is_same) = partial(after)?;
+        is_same &= !matches!(operator, "=>" | "=<" | "!=" | "==");
+        let mut term = Term { operator, version, last: None, is_same };
+        let blank = after.len() - after.trim_start().len();
+        rest = after.trim_start();
+        if let Some(last) = rest.strip_prefix('-').filter(|_| operator.is_empty() && blank > 0) {
+            let (last, after, is_same) = partial(last.trim_start())?;
+            term.last = Some(last);
+            term.is_same &= is_same;
+            rest = after.trim_start();
+        }
+        terms.push(term);
+        rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
+    }
+    Ok(terms)
+}
+
+/// A version at the beginning of a text, what follows it, and whether mu reads it as it is written.
+fn partial(text: &str) -> Result<(Partial<'_>, &str, bool), String> {
+    let end = text.find([' ', '\t', '\n', ',']).unwrap_or(text.len());
+    let (whole, after) = text.split_at(end);
+    let wrong = || format!("is not a range: `{whole}` is not a version");
+    let bare = whole.strip_prefix('v').unwrap_or(whole);
+    let (bare, build) =
+        bare.split_once('+').map_or((bare, None), |(bare, build)| (bare, Some(build)));
+    let (numbers, pre) = bare.split_once('-').map_or((bare, None), |(bare, pre)| (bare, Some(pre)));
+    let is_suffix = |text: &str| {
+        !text.is_empty()
+            && text.split('.').all(|part| {
+                !part.is_empty()
+                    && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            })
+    };
+    if !pre.is_none_or(is_suffix) || !build.is_none_or(is_suffix) {
+        return Err(wrong());
+    }
+    let mut is_same = true;
+    let mut parts = Vec::new();
+    for part in numbers.split('.') {
+        let plain = part.trim_start_matches('0');
+        let plain = if plain.is_empty() && !part.is_empty() { "0" } else { plain };
+        match part {
+            "x" | "X" | "*" => parts.push("x"),
+            _ if !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()) => {
+                is_same &= plain == part;
+                parts.push(plain);
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    if parts.len() > 3 {
+        return Err(wrong());
+    }
+    let is_full = parts.len() == 3 && !parts.contains(&"x");
+    is_same &= is_full || (pre.is_none() && build.is_none());
+    Ok((Partial { numbers: parts, pre }, after, is_same))
+}
+
+/// An alternative as mu writes it: several, where versions in the middle are left out.
+fn spelled_out(terms: &[Term<'_>]) -> Result<Vec<String>, String> {
+    let mut alternatives = vec![Vec::new()];
+    for term in terms {
+        let version = term.version.written();
+        if term.operator == "!=" {
+            if term.version.numbers.first() == Some(&"x") {
+                return Err("leaves out every version".to_owned());
+            }
+            let (below, above) = (format!("<{version}"), format!(">{version}"));
+            let mut others = alternatives.clone();
+            alternatives.iter_mut().for_each(|alternative| alternative.push(below.clone()));
+            others.iter_mut().for_each(|alternative| alternative.push(above.clone()));
+            alternatives.append(&mut others);
+            if alternatives.len() > MOST_ALTERNATIVES {
+                return Err("leaves out too many versions".to_owned());
+            }
+            continue;
+        }
+        let operator = match term.operator {
+            "=>" => ">=",
+            "=<" => "<=",
+            "==" => "=",
+            other => other,
+        };
+        let text = match &term.last {
+            Some(last) => format!("{version} - {}", last.written()),
+            None => format!("{operator}{version}"),
+        };
+        alternatives.iter_mut().for_each(|alternative| alternative.push(text.clone()));
+    }
+    Ok(alternatives.into_iter().map(|terms| terms.join(" ")).collect())
+}
+
+impl Partial<'_> {
+    /// As mu writes it: build metadata has no say, and what names a prerelease has three numbers.
+    fn written(&self) -> String {
+        match self.pre {
+            None => self.numbers.join("."),
+            Some(pre) => {
+                let zeros = self.numbers.iter().map(|part| if *part == "x" { "0" } else { part });
+                let numbers: Vec<&str> = zeros.chain(["0", "0"]).take(3).collect();
+                format!("{}-{pre}", numbers.join("."))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mu_manifest::reference::Version;
+
+    use super::*;
+
+    #[test]
+    fn most_ranges_stay_as_they_are() {
+        for text in [
+            "1.2.3",
+            "v1.2.3",
+            "=1.2",
+            "^1.2.0",
+            "~1.2",
+            "~> 1.2",
+            "1.x",
+            "*",
+            "x",
+            "1.2.*",
+            ">=1.2 <2",
+            ">= 1.2.0, < 2.0.0",
+            ">1,<3",
+            "1.2 - 1.4.5",
+            "^1 || ^3.0.0",
+            "1.2.3+build",
+            "<= 2",
+            "0.x.x",
+        ] {
+            let expected = Rewritten { text: text.to_owned(), prerelease: false };
+            assert_eq!(rewritten(text), Ok(expected), "{text}");
+        }
+        assert_eq!(rewritten(" ^1 ").map(|range| range.text), Ok("^1".to_owned()));
+    }
+
+    #[test]
+    fn what_mu_writes_otherwise_is_rewritten() {
+        for (text, expected, prerelease) in [
+            ("=> 1.2", ">=1.2", false),
+            ("=< 1.2", "<=1.2", false),
+            ("==1.2.3", "=1.2.3", false),
+            (">=1 !=1.2.3", ">=1 <1.2.3 || >=1 >1.2.3", false),
+            ("!=1.2", "<1.2 || >1.2", false),
+            (">=1.19.0-0", ">=1.19.0-0", true),
+            (">=1.19-0", ">=1.19.0-0", true),
+            (">= 1.19-0 < 1.30.0", ">=1.19.0-0 <1.30.0", true),
+            ("^1.x.x-0", "^1.0.0-0", true),
+            ("^01.02", "^1.2", false),
+            ("1.2+b", "1.2", false),
+        ] {
+            let expected = Rewritten { text: expected.to_owned(), prerelease };
+            assert_eq!(rewritten(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn leaving_out_a_part_leaves_out_all_that_begin_so() {
+        let holds = |text: &str, version: &str| {
+            let range = Range::parse(&rewritten(text).expect("is a range").text).expect("is one");
+            range.matches(&Version::parse(version).expect("is one"), false)
+        };
+        for (version, expected) in
+            [("1.1.9", true), ("1.2.0", false), ("1.2.7", false), ("1.3.0", true)]
+        {
+            assert_eq!(holds("!=1.2", version), expected, "{version}");
+        }
+        for (version, expected) in
+            [("1.2.2", true), ("1.2.3", false), ("1.2.4", true), ("2.0.0", false)]
+        {
+            assert_eq!(holds("!=1.2.3 <2", version), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_its_reader_refuses_is_refused() {
+        for text in [
+            "", "latest", "^", ">=a", "1.2.3.4", "1 ||", "|| 1", "1.2.3-", "!=*", "$1", "1..2",
+            "!1",
+        ] {
+            assert!(rewritten(text).is_err(), "{text}");
+        }
+        let many = "!=1.0.1 ".repeat(40);
+        assert!(rewritten(&many).is_err());
+    }
+}

@@ -1,0 +1,243 @@
+//! Helm chart repositories: an `index.yaml` on a web server or in a folder, and archives wherever it says.
+//!
+//! `repository.rs` reads an index once a run, if it has changed, and remembers it chart by chart; what a chart says is in
+//! `mu-formats`, how archives are got and unpacked is the hub's. Charts in OCI registries are not fetched here.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+#![deny(clippy::indexing_slicing)]
+
+mod repository;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_provider::http::Http;
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    Silent, Soon, TreeWriter,
+};
+use mu_provider_hub::Archives;
+use mu_provider_hub::archive::Layout;
+
+use crate::repository::{Repositories, Repository};
+
+/// How many places of an archive are tried.
+const MOST_PLACES: usize = 8;
+
+/// The largest archive of a chart, in bytes. Helm itself refuses those beyond a hundred megabytes once unpacked.
+const LARGEST_ARCHIVE: u64 = 1 << 30;
+
+/// What the provider works with.
+#[derive(Debug, Clone)]
+pub struct HelmOptions {
+    /// The client, which also knows whether mu is offline.
+    pub http: Arc<Http>,
+    /// A folder for indexes that were read; made when it is needed.
+    pub indexes: PathBuf,
+    /// A folder for downloads that are not complete yet; made when it is needed.
+    pub downloads: PathBuf,
+    /// Helm's `repositories.yaml`, if there is one: the short names of repositories.
+    pub repositories: Option<PathBuf>,
+}
+
+/// Serves charts from repositories.
+///
+/// It asks for each index once, so a new one is needed for a fresh look.
+#[derive(Debug)]
+pub struct HelmProvider {
+    http: Arc<Http>,
+    repositories: Repositories,
+    archives: Archives,
+}
+
+impl HelmProvider {
+    /// A provider that has not asked any repository yet.
+    pub fn new(options: HelmOptions) -> Self {
+        let HelmOptions { http, indexes, downloads, repositories } = options;
+        Self {
+            repositories: Repositories::new(Arc::clone(&http), indexes, repositories),
+            archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
+            http,
+        }
+    }
+
+    /// Fetches from the first of `urls` where the archive is; `None` if it is at none of them.
+    fn fetch_first(
+        &self,
+        location: &Location,
+        release: &Release,
+        urls: &[String],
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<Option<()>, ProviderError> {
+        let root = location.root.as_folder();
+        for url in urls.iter().take(MOST_PLACES) {
+            if url.starts_with("oci://") {
+                return Err(in_oci(location, release, url));
+            }
+            let place = Archives::place(&root, url)?;
+            let insecure = location.insecure;
+            let unpacked =
+                self.archives.unpack(&place, insecure, release, Layout::InFolder, tree, progress);
+            match unpacked {
+                Ok(()) => return Ok(Some(())),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the index says of a release of which a lock says little.
+    fn listed(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Release>, ProviderError> {
+        let Some(repository) = self.repositories.get(location, progress)? else { return Ok(None) };
+        let Some(chart) = repository.chart(&location.path) else { return Ok(None) };
+        let lines = chart.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let mut listed = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+        Ok(listed.find(|listed| match &release.archive {
+            Some(archive) => listed.archive.as_ref() == Some(archive),
+            None => listed.version.trim_start_matches('v') == release.version,
+        }))
+    }
+}
+
+impl Provider for HelmProvider {
+    fn name(&self) -> &str {
+        "helm"
+    }
+
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        match self.repositories.get(location, &Silent) {
+            Ok(repository) => Ok(repository.is_some()),
+            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn places_are_flat(&self) -> bool {
+        true
+    }
+
+    fn lines_are_complete(&self) -> bool {
+        true
+    }
+
+    fn names_are_binding(&self) -> bool {
+        true
+    }
+
+    fn soon(&self, location: &Location, what: Soon<'_>) {
+        let Soon::Fetch(release) = what else { return };
+        let Some(url) = release.urls.first().filter(|url| !url.starts_with("oci://")) else {
+            return;
+        };
+        if let Ok(place) = Archives::place(&location.root.as_folder(), url)
+            && place.scheme() != "file"
+        {
+            self.http.get(&place).insecure(location.insecure).ahead();
+        }
+    }
+
+    fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
+        // Whoever really needs the repository meets the error.
+        let repository = self.repositories.get(location, progress).ok().flatten();
+        let chart = repository.as_ref().and_then(|repository| repository.chart(&location.path));
+        chart.is_some_and(|chart| chart.digest == validator)
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let url = Repository::url(location)?;
+        let Some(repository) = self.repositories.get(location, progress)? else {
+            return Ok(Listing::Absent { tried: vec![url.to_string()] });
+        };
+        let Some(chart) = repository.chart(&location.path) else {
+            let tried = format!("{url}, which lists no chart `{}`", location.path);
+            return Ok(Listing::Absent { tried: vec![tried] });
+        };
+        let max_age = repository.max_age;
+        if validator == Some(chart.digest) {
+            return Ok(Listing::Unchanged { max_age, validator: None });
+        }
+        Ok(Listing::Found(Found {
+            lines: chart.lines.to_vec(),
+            validator: Some(chart.digest.to_owned()),
+            max_age,
+            // Helm takes `v1.2` for a version.
+            location: Location { lenient: true, ..location.clone() },
+            leads_to: Vec::new(),
+        }))
+    }
+
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        _progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        let text = format!(
+            "there is no commit `{revision}` of `{}`: a chart repository has no commits",
+            location.describe()
+        );
+        Err(ProviderError::new(ErrorKind::NotFound, text))
+    }
+
+    fn manifest(
+        &self,
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        // The index says what a chart requires; one that it does not say it of carries everything inside.
+        Ok(None)
+    }
+
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        if self.fetch_first(location, release, &release.urls, tree, progress)?.is_some() {
+            return Ok(());
+        }
+        // It may have moved since it was locked, or the lock does not say where it is.
+        let listed = self.listed(location, release, progress)?.unwrap_or_default();
+        let others: Vec<String> =
+            listed.urls.into_iter().filter(|url| !release.urls.contains(url)).collect();
+        if self.fetch_first(location, release, &others, tree, progress)?.is_some() {
+            return Ok(());
+        }
+        let tried: Vec<String> =
+            release.urls.iter().chain(&others).map(|url| format!("`{url}`")).collect();
+        let text = format!("there is no archive of `{}` {}", location.describe(), release.version);
+        let error = ProviderError::new(ErrorKind::NotFound, text);
+        Err(match tried.is_empty() {
+            true => error,
+            false => error.because(format!("it was looked for at {}", tried.join(" and "))),
+        })
+    }
+}
+
+fn in_oci(location: &Location, release: &Release, url: &str) -> ProviderError {
+    let text = format!(
+        "the archive of `{}` {} is in an OCI registry, at `{url}`",
+        location.describe(),
+        release.version
+    );
+    ProviderError::new(ErrorKind::Protocol, text)
+        .hint("this mu does not read OCI registries yet; exclude the version, or take the chart from a repository that has its archives")
+}

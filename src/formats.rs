@@ -1,0 +1,153 @@
+//! What makes a folder a package: a manifest of mu's own, or of another ecosystem.
+//!
+//! mu's own counts first. How a foreign manifest is read is in the crate `mu-formats`; here are its files.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use mu_formats::helm::Aliases;
+use mu_formats::{FORMATS, Files, Format, FormatError, Reading, Texts};
+
+use crate::env::Environment;
+use crate::fs;
+use crate::manifest::source::SourceError;
+use crate::manifest::{
+    Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
+};
+use crate::reference::{Reference, Version};
+
+/// The names of all manifests, in the order in which they count.
+pub fn manifest_names() -> impl Iterator<Item = &'static str> {
+    [YAML_NAME, JSON_NAME].into_iter().chain(FORMATS.iter().map(|format| format.manifest))
+}
+
+/// The format whose manifest this file is.
+pub fn format_of(path: &Path) -> Option<&'static Format> {
+    let name = path.file_name()?;
+    FORMATS.iter().find(|format| name == format.manifest)
+}
+
+/// The manifest of a folder, mu's own or a foreign one.
+///
+/// # Errors
+///
+/// As [`Manifest::locate`].
+pub fn locate(folder: &Path) -> Result<Option<PathBuf>, ManifestError> {
+    Ok(Manifest::locate(folder)?.or_else(|| foreign(folder).map(|(_, path)| path)))
+}
+
+/// Reads the manifest of a folder, if there is one.
+///
+/// # Errors
+///
+/// As [`Manifest::load`], also of a foreign one.
+pub fn load(folder: &Path, around: &Reading<'_>) -> Result<Option<Loaded>, ManifestError> {
+    match Manifest::load(folder)? {
+        None => foreign(folder).map(|(_, path)| load_file(&path, around)).transpose(),
+        own => Ok(own),
+    }
+}
+
+/// Reads the manifest at `path`, mu's own or a foreign one.
+///
+/// # Errors
+///
+/// As [`Manifest::load_file`], also of a foreign one.
+pub fn load_file(path: &Path, around: &Reading<'_>) -> Result<Loaded, ManifestError> {
+    let Some(format) = format_of(path) else { return Manifest::load_file(path) };
+    let texts = texts(format, path)?;
+    let text = texts.0.get(format.manifest).cloned().unwrap_or_default();
+    let manifest = read(format, path, &texts, around)?;
+    Ok(Loaded { manifest, path: path.to_owned(), text, warnings: Vec::new() })
+}
+
+/// Reads name, version and exports of the package in a folder, if it has a manifest.
+///
+/// # Errors
+///
+/// As [`Manifest::load_head`], also of a foreign one.
+pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
+    if let Some(own) = Manifest::load_head(folder)? {
+        return Ok(Some(own));
+    }
+    let Some((format, path)) = foreign(folder) else { return Ok(None) };
+    let texts = texts(format, &path)?;
+    let release = (format.head)(&texts).map_err(|error| pointed_at(&error, &path, &texts))?;
+    Ok(Some(Head {
+        name: Reference::parse(&release.name).ok(),
+        version: Version::parse_lenient(&release.version).ok(),
+        exports: Vec::new(),
+        generated: false,
+    }))
+}
+
+/// What the foreign manifest `text`, which some place has at `path`, says.
+///
+/// # Errors
+///
+/// When it is not what its format allows.
+pub fn parse(
+    format: &Format,
+    path: &Path,
+    text: &str,
+    around: &Reading<'_>,
+) -> Result<Manifest, SourceError> {
+    let texts = Texts([(format.manifest.to_owned(), text.to_owned())].into());
+    read(format, path, &texts, around)
+}
+
+fn read(
+    format: &Format,
+    path: &Path,
+    texts: &Texts,
+    around: &Reading<'_>,
+) -> Result<Manifest, SourceError> {
+    let package = (format.read)(texts, around).map_err(|error| pointed_at(&error, path, texts))?;
+    let named = mu_formats::manifest(&package);
+    Ok(named.expect("a reader takes no name that is not a reference's"))
+}
+
+/// The first foreign manifest of a folder.
+fn foreign(folder: &Path) -> Option<(&'static Format, PathBuf)> {
+    FORMATS.iter().find_map(|format| {
+        let path = folder.join(format.manifest);
+        let is_file = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        is_file.then_some((format, path))
+    })
+}
+
+/// The files that a reader looks into.
+fn texts(format: &Format, path: &Path) -> Result<Texts, ManifestError> {
+    let mut texts = Texts::default();
+    for name in [format.manifest].iter().chain(format.others) {
+        if let Some(text) = read_text_if_there(&path.with_file_name(name))? {
+            texts.0.insert((*name).to_owned(), text);
+        }
+    }
+    Ok(texts)
+}
+
+fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
+    let text = texts.text(&error.file).ok().flatten();
+    error.in_text(&path.with_file_name(&error.file), &text.unwrap_or(Cow::Borrowed("")))
+}
+
+/// Where Helm keeps the short names of repositories.
+pub fn helms_repositories(environment: &Environment) -> PathBuf {
+    let set = |name: &str| environment.variables.get(name).filter(|value| !value.is_empty());
+    if let Some(file) = set("HELM_REPOSITORY_CONFIG") {
+        return file.into();
+    }
+    let folder = match (set("HELM_CONFIG_HOME"), set("XDG_CONFIG_HOME")) {
+        (Some(folder), _) => PathBuf::from(folder),
+        (None, Some(folder)) => PathBuf::from(folder).join("helm"),
+        (None, None) => environment.home.join(".config").join("helm"),
+    };
+    folder.join("repositories.yaml")
+}
+
+/// The short names that the user gave to chart repositories. What cannot be read names nothing.
+pub fn helms_aliases(environment: &Environment) -> Aliases {
+    let text = read_text_if_there(&helms_repositories(environment)).ok().flatten();
+    text.map(|text| Aliases::read(&text)).unwrap_or_default()
+}

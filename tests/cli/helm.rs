@@ -1,0 +1,250 @@
+//! Helm charts as packages: found in repositories, chosen in one graph, installed as they are.
+
+use std::fs;
+
+use crate::support::{Chart, Charts, Nginx, Package, Sandbox, digest_of, tree, write};
+
+/// A sandbox, a repository on nginx, and the host of that.
+struct Repository {
+    sandbox: Sandbox,
+    charts: Charts,
+    nginx: Nginx,
+}
+
+impl Repository {
+    /// With `stack` 1.0.0 and 1.1.0, which need `exporter` and `common`, and `web`, which needs `common`.
+    fn new() -> Self {
+        let mut sandbox = Sandbox::new();
+        fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");
+        let charts = Charts::new(&sandbox.path("www/stable"));
+        let nginx = Nginx::serve(&sandbox.path("www"), "");
+        sandbox.replace(&nginx.host(), "[HOST]");
+        let mut repository = Self { sandbox, charts, nginx };
+        let url = repository.nginx.url("stable");
+        for version in ["1.0.0", "1.1.0"] {
+            let stack = Chart::new("stack", version).lines("kubeVersion: '>=1.25.0-0'\n");
+            let stack = stack.needs("exporter", "4.47.*", &url).needs("common", "^2.0.0", &url);
+            repository.charts.add(&stack);
+        }
+        for (version, month) in [("4.46.0", 1), ("4.47.0", 2), ("4.47.3", 3)] {
+            let created = format!("created: \"2026-0{month}-01T10:11:12.123456789Z\"\n");
+            repository.charts.add(&Chart::new("exporter", version).listed(&created));
+        }
+        for version in ["2.0.0", "2.1.0", "3.0.0"] {
+            repository.charts.add(&Chart::new("common", version).lines("type: library\n"));
+        }
+        repository.charts.add(&Chart::new("web", "0.3.0").needs("common", "2.x.x", &url));
+        repository
+    }
+
+    /// The reference of a chart.
+    fn chart(&self, rest: &str) -> String {
+        format!("helm+http://{}/stable/{rest}", self.nginx.host())
+    }
+
+    /// The id of a chart, with the version behind it.
+    fn id(&self, rest: &str) -> String {
+        format!("{}/stable/{rest}", self.nginx.host())
+    }
+
+    /// Where the pack of a chart is, in the sandbox.
+    fn pack(&self, name: &str) -> String {
+        let host = self.nginx.host().replace(':', "+");
+        format!("work/.mu/packs/{host}/stable/{name}")
+    }
+}
+
+#[test]
+fn charts_are_packages_as_they_are() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    sandbox.asks_for(&[&repository.chart("stack#^1"), &repository.chart("web")]);
+    let run = sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    + [HOST]/stable/common 2.1.0
+    + [HOST]/stable/exporter 4.47.3
+    + [HOST]/stable/stack 1.1.0
+    + [HOST]/stable/web 0.3.0
+    4 packages in use (4 fetched, 0 already on this machine)
+    [exit 0]
+    ");
+    // Byte for byte, without the folder that the archive is, and with nothing of mu's.
+    let stack = Chart::new("stack", "1.1.0").lines("kubeVersion: '>=1.25.0-0'\n");
+    let url = repository.nginx.url("stable");
+    let stack = stack.needs("exporter", "4.47.*", &url).needs("common", "^2.0.0", &url);
+    assert_eq!(tree(&sandbox.path(&repository.pack("stack"))), stack.files());
+    let lock = sandbox.lock();
+    let packages = lock["packages"].as_array().expect("is a list");
+    let stack = packages.iter().find(|package| package["id"] == *repository.id("stack"));
+    let stack = stack.expect("is locked");
+    assert_eq!(stack["source"], *format!("helm+{}/", repository.nginx.url("stable")));
+    assert_eq!(stack["digest"], *digest_of(&sandbox.path(&repository.pack("stack"))));
+    let archive = stack["archive"].as_str().expect("is there");
+    assert!(archive.starts_with("sha256:"), "{archive}");
+    // One version of each, whoever needs it.
+    assert_eq!(
+        sandbox.locked(),
+        [
+            repository.id("common 2.1.0"),
+            repository.id("exporter 4.47.3"),
+            repository.id("stack 1.1.0"),
+            repository.id("web 0.3.0"),
+        ]
+    );
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok().says(&["4 packages in use, nothing to do"]);
+    let which = sandbox.mu(&["which", &repository.chart("stack")]).ok();
+    which.says(&[&repository.pack("stack")]);
+}
+
+#[test]
+fn questions_about_charts_are_answered() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    sandbox.asks_for(&[&repository.chart("stack#1.0.0"), &repository.chart("web")]);
+    sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
+    $ mu tree
+    acme/web 0.1.0
+    ├── [HOST]/stable/stack 1.0.0 1.0.0
+    │   ├── [HOST]/stable/common 2.1.0 ^2.0.0
+    │   └── [HOST]/stable/exporter 4.47.3 4.47.*
+    └── [HOST]/stable/web 0.3.0 latest
+        └── [HOST]/stable/common 2.1.0 2.x.x
+    [exit 0]
+    ");
+    sandbox.mu(&["why", &repository.chart("common")]).ok().says(&[
+        "^2.0.0 by [HOST]/stable/stack",
+        "2.x.x by [HOST]/stable/web",
+        "acme/web → [HOST]/stable/web latest → [HOST]/stable/common 2.x.x",
+    ]);
+    let outdated = sandbox.mu(&["outdated"]).ok();
+    let outdated = outdated.says(&["^2.0.0 by [HOST]/stable/stack", "1.0.0 by acme/web"]);
+    outdated.does_not_say(&["exporter"]);
+    let versions = sandbox.mu(&["versions", &repository.chart("exporter")]).ok();
+    versions.says(&["4.46.0   2026-01-01", "4.47.3   2026-03-01  in Mu.lock"]);
+    sandbox.mu(&["info", &repository.chart("stack")]).ok().says(&[
+        "[HOST]/stable/stack 1.1.0",
+        "kubernetes >=1.25.0-0",
+        "helm+http://[HOST]/stable/exporter#4.47.*",
+        "1.0.0 in Mu.lock",
+    ]);
+    // What is too young is passed over, and so is what the settings exclude, or what the runtime is too old for.
+    let young = ["resolve", &repository.chart("exporter"), "--exclude-newer", "2026-02-01"];
+    sandbox.mu(&young).ok().says(&["exporter 4.46.0"]);
+    let excluded = format!("exclude: [\"{}#4.47.3\"]\n", repository.id("exporter"));
+    sandbox.write(".mu/workspace.yaml", &excluded);
+    sandbox.mu(&["resolve", &repository.chart("exporter")]).ok().says(&["exporter 4.47.0"]);
+    let old = ["resolve", &repository.chart("stack"), "--runtime", "kubernetes=1.24.9-gke.1"];
+    sandbox.mu(&old).fails().says(&["kubernetes >=1.25.0-0"]);
+}
+
+#[test]
+fn a_lock_is_enough_and_offline_what_is_here() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    sandbox.asks_for(&[&repository.chart("stack")]);
+    sandbox.mu(&["get"]).ok();
+    let before = repository.nginx.log().len();
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--offline", "--locked"]).ok();
+    assert_eq!(repository.nginx.log().len(), before);
+    // A new machine: one request for each archive, and none for the index.
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    sandbox.mu(&["get", "--offline"]).fails();
+    sandbox.mu(&["get", "--locked"]).ok();
+    let log = repository.nginx.log();
+    let asked: Vec<&String> = log[before..].iter().collect();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert!(asked.iter().all(|line| line.contains(".tgz")), "{asked:?}");
+}
+
+#[test]
+fn a_bare_reference_finds_a_repository_and_settings_name_one() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    // Nothing but the protocol says that it is on http.
+    let bare = repository.chart("web").replace("helm+", "");
+    sandbox.mu(&["get", &bare]).ok();
+    assert_eq!(sandbox.locked(), [repository.id("common 2.1.0"), repository.id("web 0.3.0")]);
+    let settings =
+        format!("registries:\n  charts.acme.example/: helm+{}\n", repository.nginx.url("stable"));
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.write("Mu.lock", "version: 1\npackages: []\n");
+    sandbox.mu(&["get", "helm+https://charts.acme.example/exporter#4.46.0"]).ok();
+    let locked = sandbox.locked();
+    assert!(locked.contains(&"charts.acme.example/exporter 4.46.0".to_owned()), "{locked:?}");
+    // In a folder of this machine.
+    let folder = format!("helm+file://{}/exporter#~4.46", sandbox.path("www/stable").display());
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.write("Mu.lock", "version: 1\npackages: []\n");
+    let run = sandbox.mu(&["get", &folder, "--json"]).ok().json();
+    assert_eq!(run["packages"][0]["version"], "4.46.0", "{run}");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
+fn versions_that_cannot_be_used_are_named() {
+    let mut repository = Repository::new();
+    let url = repository.nginx.url("stable");
+    repository.charts.add(&Chart::new("web", "0.4.0").needs("common", "newest", &url));
+    repository.charts.add(
+        &Chart::new("web", "0.5.0")
+            .lines("dependencies:\n- name: private\n  version: 1.x\n  repository: '@acme'\n"),
+    );
+    let sandbox = &repository.sandbox;
+    sandbox.asks_for(&[&repository.chart("web")]);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().contains(&repository.id("web 0.3.0")));
+    sandbox.asks_for(&[&repository.chart("web#>=0.4")]);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&[
+        "0.4.0 cannot be used: the range `newest` of the dependency `common` is not a range: `newest` is not a version",
+        "0.5.0 cannot be used: the repository `@acme` is not named in Helm's `repositories.yaml`",
+    ]);
+    // What the user has named for Helm, mu knows, too.
+    let file = format!("repositories:\n- name: acme\n  url: {url}\n");
+    write(sandbox.root(), "home/.config/helm/repositories.yaml", file);
+    repository.charts.add(&Chart::new("private", "1.3.0"));
+    let sandbox = &repository.sandbox;
+    sandbox.mu(&["get"]).ok();
+    let locked = sandbox.locked();
+    assert_eq!(locked, [repository.id("private 1.3.0"), repository.id("web 0.5.0")]);
+}
+
+#[test]
+fn charts_and_packages_are_in_one_graph() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    sandbox.publish(&[Package::new("acme/base", "1.0.0").needs(&repository.chart("common#<2.1"))]);
+    sandbox.asks_for(&["acme/base", &repository.chart("web")]);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().contains(&repository.id("common 2.0.0")), "{:?}", sandbox.locked());
+    sandbox.asks_for(&[&repository.chart("common#3.x"), &repository.chart("web")]);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["no version of [HOST]/stable/common is both 3.x and 2.x.x"]);
+}
+
+#[test]
+fn a_chart_that_is_not_what_its_index_says_is_refused() {
+    let mut repository = Repository::new();
+    let url = repository.nginx.url("stable");
+    let liar = Chart::new("liar", "1.0.0");
+    repository.charts.add_with(&liar, &liar.clone().needs("common", "3.x", &url).archive());
+    repository
+        .charts
+        .add_with(&Chart::new("mixed", "1.0.0"), &Chart::new("other", "1.0.0").archive());
+    let sandbox = &repository.sandbox;
+    let before = sandbox.state();
+    for (name, said) in [("liar", "`dependencies`"), ("mixed", "calls itself `other`")] {
+        let error = sandbox.mu(&["get", &repository.chart(name), "--json"]).fails_with("integrity");
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    let kept: Vec<String> =
+        sandbox.state().into_keys().filter(|path| !before.contains_key(path)).collect();
+    assert!(kept.iter().all(|path| !path.contains("liar") && !path.contains("mixed")), "{kept:?}");
+}
