@@ -3,6 +3,8 @@
 //! What a module computes is tested beside it; here stands what a user sees, and what the disk holds
 //! afterwards. One file a topic.
 
+// Its peers and what it looks at are those of Unix.
+#![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod add;
@@ -27,6 +29,7 @@ mod hostile;
 mod hostile_checkout;
 mod hostile_hub;
 mod hub;
+mod hub_browse;
 mod hub_browser;
 mod hub_check;
 mod hub_faults;

@@ -1,5 +1,7 @@
 //! Tests of the project itself: its layers, its documents, its demo.
 
+// Its peers and what it looks at are those of Unix.
+#![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod demo;

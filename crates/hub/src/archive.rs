@@ -174,12 +174,17 @@ impl Unpacked {
     }
 
     /// The text of a file in the archive; `None` if it is longer than `most`, or no text.
-    pub(crate) fn read(&self, path: &str, most: u64) -> Result<Option<String>, FileError> {
+    fn read(&self, path: &str, most: u64) -> Result<Option<String>, FileError> {
+        Ok(self.bytes(path, most)?.and_then(|bytes| String::from_utf8(bytes).ok()))
+    }
+
+    /// A file in the archive; `None` if it is longer than `most`.
+    pub(crate) fn bytes(&self, path: &str, most: u64) -> Result<Option<Vec<u8>>, FileError> {
         let path = self.folder.path().join(path);
         if fs::metadata(&path)?.len() > most {
             return Ok(None);
         }
-        Ok(String::from_utf8(fs::read(&path)?).ok())
+        fs::read(&path).map(Some)
     }
 }
 

@@ -587,6 +587,7 @@ fn folders_hold_one_manifest() {
     assert!(error.ends_with("Mu.yaml:2:14: this is not UTF-8 text"), "{error}");
 }
 
+#[cfg(unix)]
 #[test]
 fn only_a_file_is_a_manifest() {
     let folder = tempfile::tempdir().expect("makes a folder");

@@ -1,5 +1,7 @@
 //! Folders as packages: the conformance kit, and what is particular to folders.
 
+// Its peers and what it looks at are those of Unix.
+#![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 use std::fs;

@@ -20,6 +20,8 @@ pub(super) struct Problem {
     allow: Option<&'static str>,
     /// What only the server's log says.
     cause: Option<String>,
+    /// Packages whose names look like the one that was asked for.
+    similar: Vec<String>,
 }
 
 /// The cause of a problem, for the log. Goes with the answer, but not to the client.
@@ -28,7 +30,14 @@ pub(super) struct Cause(pub(super) String);
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None, allow: None, cause: None }
+        Self {
+            status,
+            detail: detail.into(),
+            retry_after: None,
+            allow: None,
+            cause: None,
+            similar: Vec::new(),
+        }
     }
 
     pub(super) fn not_found() -> Self {
@@ -46,6 +55,16 @@ impl Problem {
 
     pub(super) fn detail(&self) -> &str {
         &self.detail
+    }
+
+    pub(super) fn similar(&self) -> &[String] {
+        &self.similar
+    }
+
+    /// With the names of packages that may have been meant, for people.
+    pub(super) fn with_similar(mut self, similar: Vec<String>) -> Self {
+        self.similar = similar;
+        self
     }
 
     pub(super) fn retry_after(mut self, seconds: u64) -> Self {

@@ -68,7 +68,7 @@ async fn metrics(
 }
 
 async fn answer_search(State(server): State<Arc<Server>>, uri: Uri) -> Result<Response, Problem> {
-    let found = search::search(server, uri.query().unwrap_or_default()).await?;
+    let found = search::answer(&server, uri.query().unwrap_or_default()).await?;
     Ok(json(StatusCode::OK, &found))
 }
 

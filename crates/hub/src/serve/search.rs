@@ -1,7 +1,5 @@
 //! `GET api/v1/search`: answers searches from the catalog. `mu_provider::catalog` decides how well a package matches.
 
-use std::sync::Arc;
-
 use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
 
 use super::problem::Problem;
@@ -20,7 +18,7 @@ const LONGEST: usize = 1_000;
 const LONGEST_ANSWER: usize = 4 << 20;
 
 /// Answers a search; `query` is that of the URL.
-pub(super) async fn search(server: Arc<Server>, query: &str) -> Result<SearchAnswer, Problem> {
+pub(super) async fn answer(server: &Server, query: &str) -> Result<SearchAnswer, Problem> {
     let (mut words, mut limit) = (String::new(), USUAL);
     for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
         match &*key {
@@ -29,17 +27,27 @@ pub(super) async fn search(server: Arc<Server>, query: &str) -> Result<SearchAns
             _ => {}
         }
     }
+    let mut answer = search(server, &words, limit).await?;
+    answer.packages.truncate(fitting(&answer.packages));
+    Ok(answer)
+}
+
+/// The best `limit` packages for some words.
+pub(super) async fn search(
+    server: &Server,
+    words: &str,
+    limit: usize,
+) -> Result<SearchAnswer, Problem> {
     if words.len() > LONGEST {
         let detail = format!("a search may be {LONGEST} bytes long");
         return Err(Problem::new(axum::http::StatusCode::BAD_REQUEST, detail));
     }
     let catalog = server.catalog.read(&server.files).await?;
     // A large catalog takes some milliseconds, in which other requests go on.
-    let hits = tokio::task::spawn_blocking(move || Query::new(&words, limit).search(&*catalog));
+    let query = Query::new(words, limit);
+    let hits = tokio::task::spawn_blocking(move || query.search(&*catalog));
     let hits = hits.await.ok().and_then(Result::ok).unwrap_or_default();
-    let mut packages = hits.packages;
-    packages.truncate(fitting(&packages));
-    Ok(SearchAnswer { total: Some(hits.total), packages })
+    Ok(SearchAnswer { total: Some(hits.total), packages: hits.packages })
 }
 
 /// How many of the packages an answer has room for.

@@ -1,5 +1,7 @@
 //! The hub provider against real servers, against servers that misbehave, and against hostile archives.
 
+// Its peers and what it looks at are those of Unix.
+#![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod changes;

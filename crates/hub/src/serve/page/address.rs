@@ -6,6 +6,7 @@
 use std::net::Ipv6Addr;
 
 use axum::http::{HeaderMap, Uri, header};
+use mu_manifest::reference::Base;
 
 /// The longest host that is believed, in bytes.
 const LONGEST: usize = 260;
@@ -15,6 +16,8 @@ const LONGEST: usize = 260;
 pub(super) struct Address {
     /// The base, with its slash, as in a package's id; empty if it is not known.
     pub(super) base: String,
+    /// Where this server is, with a slash at the end; empty if that is not known.
+    pub(super) url: String,
     /// The protocol, where a reference needs one.
     protocol: &'static str,
 }
@@ -24,28 +27,53 @@ impl Address {
     pub(super) fn of(headers: &HeaderMap, uri: &Uri, told: Option<&str>, tls: bool) -> Self {
         let asked = uri.authority().map(|authority| authority.as_str());
         let asked = asked.or_else(|| headers.get(header::HOST)?.to_str().ok());
-        let Some(host) = told.map(|base| base.trim_end_matches('/')).or(asked) else {
+        let here = asked.and_then(|host| place(host, tls));
+        let Some(told) = told else {
+            let Some((protocol, base)) = here else { return Self::default() };
+            let url = format!("{protocol}{base}");
+            let protocol = match protocol {
+                "http://" => protocol,
+                // Else the host would be read as a name.
+                _ if !base.contains(['.', ':']) => protocol,
+                _ => "",
+            };
+            return Self { base, url, protocol };
+        };
+        let Some((_, base)) = place(told.trim_end_matches('/'), true) else {
             return Self::default();
         };
-        let Some((name, port)) = split(host) else { return Self::default() };
-        // Beyond its own machine mu speaks no plain http, so TLS is spoken by what stands before this server.
-        let is_plain = told.is_none() && !tls && is_this_machine(name);
-        let usual = if is_plain { ":80" } else { ":443" };
-        let port = if port == usual { "" } else { port };
-        let base = format!("{}{port}/", name.to_ascii_lowercase());
-        let protocol = match is_plain {
-            true => "http://",
-            // Else the host would be read as a name.
-            false if !base.contains(['.', ':']) => "https://",
-            false => "",
+        let url = match base == Base::default().as_str() {
+            // Which server has the packages of the usual base is each organization's own affair.
+            true => here.map(|(protocol, base)| format!("{protocol}{base}")).unwrap_or_default(),
+            false => format!("https://{base}"),
         };
-        Self { base, protocol }
+        Self { protocol: if base.contains(['.', ':']) { "" } else { "https://" }, base, url }
     }
 
-    /// What to write to depend on a package.
+    /// Whether references without a host lead here.
+    pub(super) fn is_usual(&self) -> bool {
+        self.base == Base::default().as_str()
+    }
+
+    /// What to write to depend on a package: its name alone where the base is the usual one.
     pub(super) fn reference(&self, name: &str) -> Option<String> {
+        if self.is_usual() {
+            return Some(name.to_owned());
+        }
         (!self.base.is_empty()).then(|| format!("{}{}{name}", self.protocol, self.base))
     }
+}
+
+/// The protocol and the base of a host; `None` if it is none.
+fn place(host: &str, tls: bool) -> Option<(&'static str, String)> {
+    let (name, port) = split(host)?;
+    // Beyond its own machine mu speaks no plain http, so TLS is spoken by what stands before this server.
+    let (protocol, usual) = match !tls && is_this_machine(name) {
+        true => ("http://", ":80"),
+        false => ("https://", ":443"),
+    };
+    let port = if port == usual { "" } else { port };
+    Some((protocol, format!("{}{port}/", name.to_ascii_lowercase())))
 }
 
 /// The host and its port, `:8080` or nothing; `None` if that is none.
@@ -77,10 +105,29 @@ fn is_this_machine(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn reference(host: &str, told: Option<&str>, tls: bool) -> Option<String> {
+    fn address(host: &str, told: Option<&str>, tls: bool) -> Address {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().expect("is a header"));
-        Address::of(&headers, &Uri::from_static("/x"), told, tls).reference("a/b")
+        Address::of(&headers, &Uri::from_static("/x"), told, tls)
+    }
+
+    fn reference(host: &str, told: Option<&str>, tls: bool) -> Option<String> {
+        address(host, told, tls).reference("a/b")
+    }
+
+    #[test]
+    fn a_server_is_where_it_was_asked_for_or_where_its_owner_says() {
+        for (host, told, tls, expected) in [
+            ("Hub.acme.co", None, false, "https://hub.acme.co/"),
+            ("localhost:8080", None, false, "http://localhost:8080/"),
+            ("localhost:8443", None, true, "https://localhost:8443/"),
+            ("localhost:8080", Some("hub.acme.co/"), false, "https://hub.acme.co/"),
+            ("localhost:8080", Some("hub.mu.com/"), false, "http://localhost:8080/"),
+            ("hub.internal", Some("hub.mu.com/"), false, "https://hub.internal/"),
+            ("a b", Some("hub.mu.com/"), false, ""),
+        ] {
+            assert_eq!(address(host, told, tls).url, expected, "{host}");
+        }
     }
 
     #[test]
@@ -94,7 +141,8 @@ mod tests {
             ("127.0.0.1:80", None, false, "http://127.0.0.1/a/b"),
             ("[::1]:8080", None, false, "http://[::1]:8080/a/b"),
             ("hub", None, false, "https://hub/a/b"),
-            ("127.0.0.1:8080", Some("hub.mu.com/"), false, "hub.mu.com/a/b"),
+            ("127.0.0.1:8080", Some("hub.acme.co/"), false, "hub.acme.co/a/b"),
+            ("127.0.0.1:8080", Some("hub.mu.com/"), false, "a/b"),
         ] {
             assert_eq!(reference(host, told, tls).as_deref(), Some(expected), "{host}");
         }

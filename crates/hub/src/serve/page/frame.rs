@@ -8,11 +8,25 @@ use axum::response::Response;
 use super::address::Address;
 use super::answer::{self, Keeping};
 use super::assets::Assets;
+use super::content::escaped;
+use crate::names;
 use crate::serve::problem::Problem;
 use crate::serve::server::Server;
 
 /// Where the pages of packages are.
 pub(super) const PACKAGES: &str = "packages/";
+
+/// Where the pages of namespaces are.
+pub(super) const NAMESPACES: &str = "namespaces/";
+
+/// Where the pages of capabilities are, beside the files that say who provides them.
+pub(super) const CAPABILITIES: &str = "capabilities/";
+
+/// Where the feeds of packages are.
+pub(super) const FEEDS: &str = "feeds/";
+
+/// What a feed ends with.
+pub(super) const FEED: &str = ".atom";
 
 /// What pages need to know of a request.
 #[derive(Debug, Clone)]
@@ -37,10 +51,13 @@ impl Asked {
 
     /// The same, if a browser asks for a page: whoever takes HTML, and does not ask the API.
     pub(in crate::serve) fn of_person(server: &Server, request: &Request) -> Option<Self> {
-        let accepted = request.headers().get_all(header::ACCEPT).iter();
-        let mut accepted = accepted.filter_map(|one| one.to_str().ok());
-        let is_person = accepted.any(|one| one.contains("text/html"));
+        let is_person = takes_html(request.headers());
         (is_person && !request.uri().path().starts_with("/api/")).then(|| Self::of(server, request))
+    }
+
+    /// Whether a browser asks for a page.
+    pub(super) fn is_of_person(&self) -> bool {
+        takes_html(&self.headers)
     }
 
     /// A value of the query; empty if there is none.
@@ -56,6 +73,7 @@ impl Asked {
         Frame {
             root: if below == 0 { "./".to_owned() } else { "../".repeat(below) },
             hub: self.address.base.trim_end_matches('/'),
+            is_usual: self.address.is_usual(),
             words: String::new(),
             assets: Assets::shared(),
         }
@@ -75,6 +93,8 @@ pub(super) struct Frame<'asked> {
     pub(super) root: String,
     /// What the hub is called; empty if it is not known.
     pub(super) hub: &'asked str,
+    /// Whether references without a host lead to it.
+    pub(super) is_usual: bool,
     /// What is searched for.
     pub(super) words: String,
     pub(super) assets: &'static Assets,
@@ -85,4 +105,52 @@ impl Frame<'_> {
     pub(super) fn package(&self, name: &str) -> String {
         format!("{}{PACKAGES}{name}", self.root)
     }
+
+    /// The last segment of a name.
+    pub(super) fn leaf<'name>(&self, name: &'name str) -> &'name str {
+        name.rsplit('/').next().unwrap_or(name)
+    }
+
+    /// Each segment of a name's namespace, and the page of the namespace that ends with it.
+    pub(super) fn namespaces<'name>(&self, name: &'name str) -> Vec<(&'name str, String)> {
+        let ends = name.match_indices('/').map(|(end, _)| &name[..end]);
+        ends.map(|namespace| (self.leaf(namespace), self.namespace(namespace))).collect()
+    }
+
+    /// The page of a namespace.
+    pub(super) fn namespace(&self, namespace: &str) -> String {
+        format!("{}{NAMESPACES}{namespace}", self.root)
+    }
+
+    /// The page of a capability; none for what is no capability.
+    pub(super) fn capability(&self, capability: &str) -> Option<String> {
+        names::capability_path(capability)?;
+        Some(format!("{}{CAPABILITIES}{capability}", self.root))
+    }
+
+    /// The feed of a package.
+    pub(super) fn feed(&self, name: &str) -> String {
+        format!("{}{FEEDS}{name}{FEED}", self.root)
+    }
+
+    /// The search for some words.
+    pub(super) fn search(&self, words: &str) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        format!("{}search?{}", self.root, query.append_pair("q", words).finish())
+    }
+
+    /// The page of a version.
+    pub(super) fn version(&self, name: &str, version: &str) -> String {
+        format!("{}@{}", self.package(name), escaped(version))
+    }
+
+    /// The page of a file of a version, or the file itself if it is a picture.
+    pub(super) fn file(&self, name: &str, version: &str, path: &str) -> String {
+        format!("{}/{}", self.version(name, version), escaped(path))
+    }
+}
+
+fn takes_html(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|one| one.to_str().ok());
+    accepted.any(|one| one.contains("text/html"))
 }

@@ -4,7 +4,7 @@
 
 use mu_picture::{Edge, Node, Picture, Style};
 
-use super::package::Related;
+use super::about::Related;
 use crate::names::printable;
 
 /// How many packages are drawn on each side.

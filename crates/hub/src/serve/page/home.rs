@@ -5,18 +5,22 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use mu_provider::catalog::CatalogLine;
+use mu_manifest::reference::Base;
 
 use super::answer::Keeping;
+use super::found::{self, Found};
 use super::frame::{Asked, Frame};
 use super::recent::Changed;
 use crate::root::Root;
 use crate::serve::problem::Problem;
-use crate::serve::search as found;
+use crate::serve::search::search as search_catalog;
 use crate::serve::server::Server;
 
 /// How many packages a search shows, and how many where more are wanted.
 const SHOWN: [usize; 2] = [50, 500];
+
+/// How many of the packages that a search finds are sorted by anything else than how well they match.
+const SORTED: usize = 10_000;
 
 #[derive(Debug, Template)]
 #[template(path = "home.html")]
@@ -24,6 +28,7 @@ struct Home<'asked> {
     frame: Frame<'asked>,
     /// How many packages there are, if that is known.
     packages: Option<usize>,
+    guide: Guide,
     recent: Arc<Vec<Changed>>,
 }
 
@@ -38,17 +43,92 @@ pub(super) async fn first(
     let is_known = relations.refresh(&server.files, &root).await;
     let recent = server.pages.recent.read(&server.files, &root).await?;
     let packages = is_known.then(|| relations.look(|known| known.len()));
-    asked.page(Keeping::AskAgain, &Home { frame: asked.frame(), packages, recent })
+    let guide = Guide::of(&asked, recent.first().map(|changed| changed.line.name.as_str()));
+    asked.page(Keeping::AskAgain, &Home { frame: asked.frame(), packages, guide, recent })
+}
+
+/// The commands that use this hub, and publish to it.
+#[derive(Debug)]
+struct Guide {
+    /// Depends on one of its packages.
+    add: Option<String>,
+    /// Leads references without a host here.
+    registry: Option<String>,
+    login: Option<String>,
+    publish: Option<String>,
+}
+
+impl Guide {
+    fn of(asked: &Asked, example: Option<&str>) -> Self {
+        let address = &asked.address;
+        let url = Some(&address.url).filter(|url| !url.is_empty());
+        let base = Base::default();
+        let is_there = address.url == format!("https://{}", base.as_str());
+        Self {
+            add: address
+                .reference(example.unwrap_or("acme/tool"))
+                .map(|reference| format!("mu add {reference}")),
+            registry: url
+                .filter(|_| !is_there)
+                .map(|url| format!("mu registry add {} {url}", base.as_str())),
+            login: url
+                .and_then(|url| url.split("://").nth(1))
+                .map(|host| format!("mu login {}", host.trim_end_matches('/'))),
+            publish: url.map(|url| format!("mu publish --to {url}")),
+        }
+    }
 }
 
 #[derive(Debug, Template)]
 #[template(path = "search.html")]
 struct Results<'asked> {
     frame: Frame<'asked>,
-    packages: Vec<CatalogLine>,
+    packages: Vec<Found>,
     total: usize,
+    sorts: Vec<SortLink>,
     /// The query of the page that shows more.
     more: Option<String>,
+}
+
+/// What comes first in a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Relevance,
+    Newest,
+    Name,
+}
+
+/// A way to sort, and its page unless it is the one that is shown.
+#[derive(Debug)]
+struct SortLink {
+    name: &'static str,
+    query: Option<String>,
+}
+
+impl Sort {
+    const ALL: [Self; 3] = [Self::Relevance, Self::Newest, Self::Name];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Relevance => "relevance",
+            Self::Newest => "newest",
+            Self::Name => "name",
+        }
+    }
+
+    /// What is asked for; without words nothing is more relevant than anything else.
+    fn of(asked: &Asked) -> Self {
+        let named = asked.query("sort");
+        Self::ALL.into_iter().find(|sort| sort.name() == named).unwrap_or(Self::Relevance)
+    }
+
+    fn sort(self, packages: &mut [Found]) {
+        match self {
+            Self::Relevance => {}
+            Self::Newest => packages.sort_by(|left, right| right.published.cmp(&left.published)),
+            Self::Name => packages.sort_by(|left, right| left.line.name.cmp(&right.line.name)),
+        }
+    }
 }
 
 /// Answers with what a search finds.
@@ -58,15 +138,32 @@ pub(super) async fn search(
 ) -> Result<Response, Problem> {
     let asked = Asked::of(&server, &request);
     let words = asked.query("q");
+    let sort = Sort::of(&asked);
     let [usual, most] = SHOWN;
     let limit = asked.query("limit").parse().unwrap_or(usual).clamp(1, most);
-    let query = |limit: usize| {
+    let query = |limit: usize, sort: Sort| {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query.append_pair("q", &words).append_pair("limit", &limit.to_string()).finish()
+        query.append_pair("q", &words);
+        if sort != Sort::Relevance {
+            query.append_pair("sort", sort.name());
+        }
+        if limit != usual {
+            query.append_pair("limit", &limit.to_string());
+        }
+        query.finish()
     };
-    let answer = found::search(server, &query(limit)).await?;
+    // Which are the newest, or the first by name, only all of them tell.
+    let looked_at = if sort == Sort::Relevance { limit } else { SORTED };
+    let answer = search_catalog(&server, &words, looked_at).await?;
     let total = answer.total.unwrap_or(answer.packages.len());
-    let more = (limit < most && answer.packages.len() < total).then(|| query(most));
-    let frame = Frame { words, ..asked.frame() };
-    asked.page(Keeping::AskAgain, &Results { frame, packages: answer.packages, total, more })
+    let mut packages: Vec<Found> = answer.packages.into_iter().map(Found::of).collect();
+    let root = Root::read(&server.files).await?;
+    found::date(&server, &root, &mut packages).await;
+    sort.sort(&mut packages);
+    packages.truncate(limit);
+    let more = (limit < most && packages.len() < total).then(|| query(most, sort));
+    let sorts = Sort::ALL
+        .map(|one| SortLink { name: one.name(), query: (one != sort).then(|| query(limit, one)) });
+    let frame = Frame { words: words.clone(), ..asked.frame() };
+    asked.page(Keeping::AskAgain, &Results { frame, packages, total, sorts: sorts.into(), more })
 }

@@ -1,27 +1,35 @@
 //! What people see of a hub in a browser: pages that are whole as the server sends them.
 //!
 //! `frame.rs` has what is around every page, `pages.rs` what is remembered between requests.
-//! `home.rs` has the first page and the search, `recent.rs` the packages that it names, `package.rs` a package, whose `notices.rs` say what to know before one
-//! depends on it; `readme/` reads its readme, `relations.rs` knows who depends on whom,
-//! `graph.rs` draws it. `assets.rs` has style and script,
-//! `answer.rs` how pages are sent, `address.rs` and `target.rs` what references look like. The templates are in
+//! `home.rs` has the first page and the search, `recent.rs` the packages that it names. `package.rs` has the page of a
+//! package, `version.rs` those of a version and of its files, `about.rs` what both say, `notices.rs` what to know before
+//! one depends on it. `browse.rs` has the pages of namespaces and capabilities, `found.rs` the packages in lists,
+//! `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows who depends on whom, `graph.rs` draws it.
+//! `assets.rs` has style and script, `answer.rs` how pages are sent, `address.rs` and `target.rs` what references look
+//! like, `words.rs` how moments and sizes are told. The templates are in
 //! `crates/hub/templates/`. Nothing here changes a hub.
 //!
 //! All links are relative, so that the pages work wherever a proxy puts them.
 
+mod about;
 mod address;
 mod answer;
 mod assets;
+mod browse;
+mod content;
+mod feed;
+mod found;
 mod frame;
 mod graph;
 mod home;
 mod notices;
 mod package;
 mod pages;
-mod readme;
 mod recent;
 mod relations;
 mod target;
+mod version;
+mod words;
 
 use std::sync::Arc;
 
@@ -44,6 +52,10 @@ pub(super) fn routes() -> Router<Arc<Server>> {
         .route("/", get(home::first))
         .route("/search", get(home::search))
         .route("/packages/{*name}", get(package::answer))
+        .route("/namespaces/{*name}", get(browse::namespace))
+        .route("/capabilities/{*name}", get(browse::capability))
+        .route("/feed.atom", get(feed::hub))
+        .route("/feeds/{*name}", get(feed::package))
         .route("/assets/{name}", get(assets::answer))
 }
 
@@ -54,6 +66,7 @@ struct ProblemPage<'asked> {
     frame: Frame<'asked>,
     heading: String,
     detail: String,
+    similar: &'asked [String],
 }
 
 /// Makes a page of a problem; all other answers stay as they are.
@@ -62,7 +75,7 @@ pub(super) fn for_people(asked: &Asked, response: Response) -> Response {
     let status = problem.status();
     let heading = sentence(&status.canonical_reason().unwrap_or("Error").to_lowercase());
     let detail = format!("{}.", sentence(problem.detail()));
-    let page = ProblemPage { frame: asked.frame(), heading, detail };
+    let page = ProblemPage { frame: asked.frame(), heading, detail, similar: problem.similar() };
     let Ok(text) = page.render() else { return response };
     let (mut parts, _) = response.into_parts();
     let (page, body) = answer::html(&asked.headers, status, Keeping::Never, &text).into_parts();

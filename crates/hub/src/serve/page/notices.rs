@@ -3,6 +3,8 @@
 //!
 //! mu itself decides anew on each machine whether it takes one package for another; this only tells what the hub says.
 
+use serde_json::Value;
+
 use super::frame::Frame;
 use super::relations::{Known, are_neighbours};
 use super::target::Target;
@@ -43,6 +45,7 @@ pub(super) fn notices(subject: Subject<'_>, known: &Known) -> Vec<Notice> {
             "Every version of this package was yanked: nothing new should depend on it.",
         )]));
     }
+    notices.extend(deprecated(subject.line).map(deprecation));
     notices.extend(moved(subject, known));
     for reference in subject.line.texts("replaces") {
         notices.push(claim(subject, known, reference));
@@ -51,6 +54,40 @@ pub(super) fn notices(subject: Subject<'_>, known: &Known) -> Vec<Notice> {
         notices.extend(claimed(subject, known, claimant));
     }
     notices
+}
+
+/// What is to be known of one version; `newer` is the package's newest release, if that is another.
+pub(super) fn of_version(subject: Subject<'_>, newer: Option<&str>) -> Vec<Notice> {
+    let Subject { name, line, frame, .. } = subject;
+    let mut notices = Vec::new();
+    if line.is_yanked() {
+        let reason = line.text("yanked").filter(|reason| !reason.is_empty());
+        let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let rest = "mu does not choose it any more; a lock that names it still works.";
+        notices.push(warning(vec![Part::Text(format!("This version was yanked{why}. {rest}"))]));
+    }
+    notices.extend(deprecated(line).map(deprecation));
+    if let Some(newer) = newer {
+        let page = Some(frame.version(name, newer));
+        let link = Part::Package(newer.to_owned(), page);
+        let parts = vec![text("The newest release is "), link, text(".")];
+        notices.push(Notice { is_warning: false, parts });
+    }
+    notices
+}
+
+/// What a version says of something else that should be used; an empty text if it only says so.
+pub(super) fn deprecated(line: &Line) -> Option<&str> {
+    match line.map().get("deprecated")? {
+        Value::Bool(true) => Some(""),
+        Value::String(why) => Some(why),
+        _ => None,
+    }
+}
+
+fn deprecation(why: &str) -> Notice {
+    let more = if why.is_empty() { String::new() } else { format!(": {why}") };
+    warning(vec![Part::Text(format!("This version is deprecated{more}."))])
 }
 
 /// That the package has moved, and whether the other one knows.

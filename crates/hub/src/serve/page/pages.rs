@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::readme::Readmes;
+use super::content::Contents;
 use super::recent::Recent;
 use super::relations::Relations;
 
@@ -10,6 +10,6 @@ use super::relations::Relations;
 #[derive(Debug, Default)]
 pub(in crate::serve) struct Pages {
     pub(super) relations: Arc<Relations>,
-    pub(super) readmes: Readmes,
+    pub(super) contents: Contents,
     pub(super) recent: Recent,
 }

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
+use jiff::Timestamp;
 use mu_provider::catalog::CatalogLine;
 use mu_provider::threads::lock;
 
+use super::words::{Moment, published};
 use crate::HubError;
 use crate::derived;
 use crate::files::Files;
-use crate::lines::Line;
 use crate::log;
 use crate::root::Root;
 
@@ -24,7 +25,15 @@ pub(super) struct Recent(Mutex<Option<(u64, Arc<Vec<Changed>>)>>);
 #[derive(Debug)]
 pub(super) struct Changed {
     pub(super) line: CatalogLine,
-    pub(super) day: Option<String>,
+    /// When its newest release was published.
+    pub(super) published: Option<Timestamp>,
+}
+
+impl Changed {
+    /// When its newest release was published, as seen from now.
+    pub(super) fn moment(&self) -> Option<Moment> {
+        self.published.map(Moment::new)
+    }
 }
 
 impl Recent {
@@ -43,7 +52,7 @@ impl Recent {
         let reading = futures_util::stream::iter(names).map(|name| async move {
             let lines = derived::index(files, root, &name).await.ok()?;
             let line = serde_json::from_str(&derived::catalog_line(&lines)?).ok()?;
-            Some(Changed { line, day: day(lines.latest()?) })
+            Some(Changed { line, published: published(lines.latest()?) })
         });
         let changed: Vec<Option<Changed>> = reading.buffered(NEWEST).collect().await;
         let changed = Arc::new(changed.into_iter().flatten().collect::<Vec<_>>());
@@ -51,10 +60,4 @@ impl Recent {
         *known = Some((root.generation(), Arc::clone(&changed)));
         Ok(changed)
     }
-}
-
-/// The day on which a version was published.
-pub(super) fn day(line: &Line) -> Option<String> {
-    let moment: jiff::Timestamp = line.text("published")?.parse().ok()?;
-    Some(moment.strftime("%Y-%m-%d").to_string())
 }

@@ -8,11 +8,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
+use jiff::Timestamp;
 use mu_provider::Dependency;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::target::{Target, namespace};
+use super::words::published;
 use crate::HubError;
 use crate::derived;
 use crate::files::Files;
@@ -54,6 +56,8 @@ pub(super) struct Brief {
     pub(super) dependencies: Box<[Box<str>]>,
     pub(super) replaces: Box<[Box<str>]>,
     pub(super) moved_to: Option<Box<str>>,
+    requires: Box<[Box<str>]>,
+    pub(super) published: Option<Timestamp>,
 }
 
 impl Relations {
@@ -215,6 +219,14 @@ impl Known {
         found.into_iter().filter(claims).collect()
     }
 
+    /// The packages whose newest version requires a capability, by name, at most `most`; and how many there are.
+    pub(super) fn requiring(&self, capability: &str, most: usize) -> (Vec<String>, usize) {
+        let requires = |brief: &Brief| brief.requires.iter().any(|one| &**one == capability);
+        let found = self.packages.iter().filter(|(_, brief)| requires(brief));
+        let names: BTreeSet<&str> = found.map(|(name, _)| &**name).collect();
+        (names.iter().take(most).map(|name| (*name).to_owned()).collect(), names.len())
+    }
+
     fn leading_to<'known>(
         &'known self,
         by_key: &'known HashMap<Box<str>, BTreeSet<Arc<str>>>,
@@ -285,6 +297,8 @@ impl Brief {
             dependencies: dependencies.into_iter().flatten().filter_map(reference).collect(),
             replaces: line.texts("replaces").map(Into::into).collect(),
             moved_to: line.text("movedTo").map(Into::into),
+            requires: line.texts("requires").map(Into::into).collect(),
+            published: published(line),
         }
     }
 

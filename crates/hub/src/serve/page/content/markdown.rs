@@ -1,37 +1,39 @@
-//! Makes HTML of a readme in Markdown: what GitHub shows, without anything that acts, loads or looks like the page.
+//! Makes HTML of Markdown: what GitHub shows, without anything that acts, loads from elsewhere or looks like the page.
 //!
-//! The Markdown is `comrak`'s to read, the HTML that comes of it `ammonia`'s to clean. Pictures become links: to load
-//! one from elsewhere would tell its server who reads the page, and one in the package has no address of its own.
+//! The Markdown is `comrak`'s to read, the HTML that comes of it `ammonia`'s to clean. Pictures on other servers become
+//! links: to load one would tell its server who reads the page. Those of the package are shown.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ammonia::{Builder, UrlRelative};
-use comrak::adapters::{HeadingAdapter, HeadingMeta};
+use ammonia::{Builder, UrlRelative, UrlRelativeEvaluate};
+use comrak::adapters::{HeadingAdapter, HeadingMeta, SyntaxHighlighterAdapter};
 use comrak::nodes::{NodeValue, Sourcepos};
 use comrak::{
     Anchorizer, Arena, Node, Options, format_html_with_plugins, options, try_parse_document,
 };
 use mu_provider::threads::lock;
 
+use super::highlight::{self, Language};
+use super::links::Links;
+
 /// Before every id, so that none can be one of the page's.
-const PREFIX: &str = "readme-";
+pub(super) const PREFIX: &str = "readme-";
 
 /// How many levels deeper a heading is on the page: its name and the heading `Readme` come first.
 const DEEPER: u8 = 2;
 
-/// How deep the elements of a readme may be nested: to clean deeper ones takes time that grows with the square of it.
+/// How deep the elements of a text may be nested: to clean deeper ones takes time that grows with the square of it.
 const DEEPEST: usize = 500;
 
 /// How long it may take to read one.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Elements that would look like parts of the page to whoever moves by landmarks and headings, or load something.
-const NOT_ALLOWED: [&str; 14] = [
-    "img",
+/// Elements that would look like parts of the page to people who move by landmarks and headings.
+const NOT_ALLOWED: [&str; 13] = [
     "map",
     "area",
     "nav",
@@ -47,43 +49,127 @@ const NOT_ALLOWED: [&str; 14] = [
     "figcaption",
 ];
 
-static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
+/// Leads relative links to where they mean to lead.
+struct Resolve(Arc<Links>);
+
+impl UrlRelativeEvaluate<'static> for Resolve {
+    fn evaluate<'url>(&self, url: &'url str) -> Option<Cow<'url, str>> {
+        self.0.resolve(url).map(Cow::Owned)
+    }
+}
+
+fn cleaner(links: Links) -> Builder<'static> {
+    let links = Arc::new(links);
+    let pictures = Arc::clone(&links);
     let mut cleaner = Builder::default();
     cleaner
         .rm_tags(NOT_ALLOWED)
+        .add_tags(["input"])
         .add_generic_attributes(["id"])
         .id_prefix(Some(PREFIX))
+        .add_tag_attributes("input", ["type", "checked", "disabled"])
+        // Whatever it was, it is a box that shows whether something is done.
+        .set_tag_attribute_value("input", "type", "checkbox")
+        .set_tag_attribute_value("input", "disabled", "")
+        .set_tag_attribute_value("img", "loading", "lazy")
+        .add_allowed_classes("span", highlight::CLASSES)
+        .add_allowed_classes("li", ["task-list-item"])
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
-        .url_relative(UrlRelative::Custom(Box::new(within)))
+        .attribute_filter(move |element: &str, attribute: &str, value| {
+            let is_foreign =
+                element == "img" && attribute == "src" && pictures.picture(value).is_none();
+            (!is_foreign).then_some(Cow::Borrowed(value))
+        })
+        .url_relative(UrlRelative::Custom(Box::new(Resolve(links))))
         .link_rel(Some("nofollow noopener noreferrer"));
     cleaner
-});
-
-/// Only links to headings lead somewhere; where other relative ones would lead nobody knows.
-fn within(url: &str) -> Option<Cow<'_, str>> {
-    url.strip_prefix('#').map(|id| Cow::Owned(format!("#{PREFIX}{id}")))
 }
 
-/// The HTML of a readme; `None` for one that no person wrote: nested so deep, or so hard to read, that it takes long.
-pub(super) fn markdown(text: &str) -> Option<String> {
+/// The HTML of a text, and the pictures of the package in it; `None` for one that no person wrote: nested so deep, or so
+/// hard to read, that it takes long.
+pub(super) fn markdown(text: &str, links: Links) -> Option<(String, BTreeSet<String>)> {
     let mut options = Options::default();
     options.extension.table = true;
     options.extension.strikethrough = true;
     options.extension.autolink = true;
     options.extension.footnotes = true;
+    options.extension.tasklist = true;
+    options.render.tasklist_classes = true;
     // What people write in HTML is theirs to show, once it is clean.
     options.render.r#unsafe = true;
     let arena = Arena::new();
     let deadline = Instant::now() + LONGEST;
     let is_over = || Instant::now() > deadline;
     let document = try_parse_document(&arena, text, &options, &is_over).ok()?;
-    document.descendants().for_each(|node| without_picture(node, &arena));
+    let mut pictures = BTreeSet::new();
+    for node in document.descendants() {
+        let shown = match &node.data().value {
+            NodeValue::Image(picture) => links.picture(&picture.url),
+            _ => None,
+        };
+        match shown {
+            Some(path) => drop(pictures.insert(path)),
+            None => without_picture(node, &arena),
+        }
+    }
     let headings = Headings::default();
     let mut plugins = options::Plugins::default();
     plugins.render.heading_adapter = Some(&headings);
+    plugins.render.codefence_syntax_highlighter = Some(&Code);
     let mut html = String::new();
     format_html_with_plugins(document, &options, &mut html, &plugins).ok()?;
-    (depth(&html) <= DEEPEST).then(|| CLEANER.clean(&html).to_string())
+    let clean = (depth(&html) <= DEEPEST).then(|| cleaner(links).clean(&html).to_string())?;
+    Some((without_empty_pictures(&clean), pictures))
+}
+
+/// Takes out pictures that are not shown, of which the cleaner left the element. `html` is as the cleaner writes it: all
+/// values of attributes are in double quotes, and hold none.
+fn without_empty_pictures(html: &str) -> String {
+    let mut kept = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(begin) = rest.find('<') {
+        let mut is_quoted = false;
+        let end = rest[begin..].find(|character| {
+            is_quoted ^= character == '"';
+            character == '>' && !is_quoted
+        });
+        let end = end.map_or(rest.len(), |end| begin + end + 1);
+        let tag = &rest[begin..end];
+        let is_empty = tag.starts_with("<img ") && !tag.contains(" src=\"");
+        kept.push_str(&rest[..if is_empty { begin } else { end }]);
+        rest = &rest[end..];
+    }
+    kept + rest
+}
+
+/// Marks the parts of code.
+struct Code;
+
+impl SyntaxHighlighterAdapter for Code {
+    fn write_highlighted(
+        &self,
+        output: &mut dyn fmt::Write,
+        language: Option<&str>,
+        code: &str,
+    ) -> fmt::Result {
+        highlight::write(output, language.and_then(Language::named), code)
+    }
+
+    fn write_pre_tag(
+        &self,
+        output: &mut dyn fmt::Write,
+        _: HashMap<&'static str, Cow<'_, str>>,
+    ) -> fmt::Result {
+        output.write_str("<pre>")
+    }
+
+    fn write_code_tag(
+        &self,
+        output: &mut dyn fmt::Write,
+        _: HashMap<&'static str, Cow<'_, str>>,
+    ) -> fmt::Result {
+        output.write_str("<code>")
+    }
 }
 
 /// How deep elements are nested at most, if none ends by itself.
@@ -147,10 +233,17 @@ fn level(heading: &HeadingMeta) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::{DEEPEST, depth, markdown};
+    use super::super::links::Links;
+    use super::{DEEPEST, depth, markdown, without_empty_pictures};
+
+    /// A package with a picture and a page, in a repository that nobody can look at.
+    fn links() -> Links {
+        let paths = ["map.png", "docs/x.md"].map(str::to_owned).into_iter().collect();
+        Links { files: "b@1.0.0/".to_owned(), paths, ..Links::default() }
+    }
 
     fn html(text: &str) -> String {
-        markdown(text).expect("is plain enough")
+        markdown(text, links()).expect("is plain enough").0
     }
 
     fn check(text: &str, expected: &str) {
@@ -171,7 +264,16 @@ mod tests {
             "https://mu.example/?a=1&b=2",
             "<p><a href=\"https://mu.example/?a=1&amp;b=2\" rel=\"nofollow noopener noreferrer\">https://mu.example/?a=1&amp;b=2</a></p>",
         );
-        check("```yaml\na: <b>\n```", "<pre><code>a: &lt;b&gt;\n</code></pre>");
+        check(
+            "```yaml\na: <b>\n```",
+            "<pre><code><span class=\"k\">a</span>: &lt;b&gt;\n</code></pre>",
+        );
+        check("```\na: <b>\n```", "<pre><code>a: &lt;b&gt;\n</code></pre>");
+        check(
+            "- [x] a\n- [ ] b",
+            "<ul>\n<li class=\"task-list-item\"><input type=\"checkbox\" checked=\"\" disabled=\"\"> a</li>\n\
+             <li class=\"task-list-item\"><input type=\"checkbox\" disabled=\"\"> b</li>\n</ul>",
+        );
         let table = html("|a|b|\n|-|:-:|\n|1|~~2~~|");
         assert!(table.contains("<td align=\"center\"><del>2</del></td>"), "{table}");
         check(
@@ -179,6 +281,10 @@ mod tests {
             "<details><summary>More</summary>x</details>",
         );
     }
+
+    /// In whichever order.
+    const BOXES: [&str; 2] =
+        ["<input type=\"checkbox\" disabled=\"\">", "<input disabled=\"\" type=\"checkbox\">"];
 
     #[test]
     fn what_acts_or_loads_is_gone() {
@@ -206,8 +312,11 @@ mod tests {
             "<template><script>alert(1)</script></template>",
             "<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">",
             "<!--><script>alert(1)</script>-->",
+            "<img src=//evil.example/map.png><img src=https://evil.example/map.png><img srcset=map.png>",
+            "<input type=image formaction=https://evil.example name=token value=x autofocus>",
         ] {
-            let html = html(hostile).to_lowercase();
+            // A box that nobody can tick is all that may be left of what one fills in.
+            let html = html(hostile).to_lowercase().replace(BOXES[0], "").replace(BOXES[1], "");
             for word in [
                 "<script",
                 "<img",
@@ -258,7 +367,7 @@ mod tests {
             "[x](../../hub.json)",
             "[x](/metrics)",
             "[x](\\\\evil.example)",
-            "<a href=\"docs/x.md\" target=_top ping=https://evil.example>x</a>",
+            "<a href=\"docs/missing.md\" target=_top ping=https://evil.example>x</a>",
         ] {
             let html = html(hostile);
             assert!(!html.contains("href") && !html.contains("ping"), "{hostile}: {html}");
@@ -277,10 +386,10 @@ mod tests {
             "<p><a href=\"https://mu.example/map.png\" rel=\"nofollow noopener noreferrer\">Picture: A map</a></p>",
         );
         check(
-            "![A map](map.png)",
+            "![A map](gone.png)",
             "<p><a rel=\"nofollow noopener noreferrer\">Picture: A map</a></p>",
         );
-        check("![](map.png)", "<p><a rel=\"nofollow noopener noreferrer\">Picture</a></p>");
+        check("![](gone.png)", "<p><a rel=\"nofollow noopener noreferrer\">Picture</a></p>");
         check(
             "[![build](https://ci.example/badge.svg)](https://ci.example)",
             "<p><a href=\"https://ci.example\" rel=\"nofollow noopener noreferrer\"><em>build</em></a></p>",
@@ -288,11 +397,40 @@ mod tests {
     }
 
     #[test]
+    fn pictures_and_pages_of_the_package_are_shown() {
+        check(
+            "![A map](./map.png)",
+            "<p><img src=\"b@1.0.0/map.png\" alt=\"A map\" loading=\"lazy\"></p>",
+        );
+        check(
+            "<img width=200 src=\"map.png\" onload=x()>",
+            "<img width=\"200\" src=\"b@1.0.0/map.png\" loading=\"lazy\">",
+        );
+        check(
+            "[x](docs/x.md#y)",
+            "<p><a href=\"b@1.0.0/docs/x.md#readme-y\" rel=\"nofollow noopener noreferrer\">x</a></p>",
+        );
+        // What is no picture is not loaded as one.
+        check("a<img src=docs/x.md>b", "<p>ab</p>");
+    }
+
+    #[test]
+    fn only_whole_elements_are_taken_out() {
+        for (html, expected) in [
+            ("a<img alt=\"x\">b<img src=\"y\">", "ab<img src=\"y\">"),
+            ("<b title=\"<img x>\">c</b><img title=\">\">", "<b title=\"<img x>\">c</b>"),
+            ("<img", "<img"),
+        ] {
+            assert_eq!(without_empty_pictures(html), expected);
+        }
+    }
+
+    #[test]
     fn what_is_hard_to_read_is_read_in_time() {
         for text in
             ["[".repeat(50_000), "> ".repeat(20_000), "<div>".repeat(20_000), "*a ".repeat(50_000)]
         {
-            if let Some(html) = markdown(&text) {
+            if let Some((html, _)) = markdown(&text, links()) {
                 assert!(html.len() < 1 << 20 && depth(&html) <= DEEPEST);
             }
         }

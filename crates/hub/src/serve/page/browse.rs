@@ -1,0 +1,112 @@
+//! Ways to a package other than a search: its namespace, and what it can do.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use mu_provider::catalog::CatalogLine;
+
+use super::about::providers;
+use super::answer::Keeping;
+use super::found::{self, Found};
+use super::frame::{Asked, CAPABILITIES, Frame, NAMESPACES};
+use crate::names;
+use crate::root::Root;
+use crate::serve::answers::{answer_file, decoded};
+use crate::serve::problem::Problem;
+use crate::serve::server::Server;
+
+/// How many packages a page lists.
+const SHOWN: usize = 500;
+
+#[derive(Debug, Template)]
+#[template(path = "namespace.html")]
+struct NamespacePage<'asked> {
+    frame: Frame<'asked>,
+    namespace: &'asked str,
+    packages: Vec<Found>,
+    total: usize,
+}
+
+/// Answers with the packages of a namespace, those of the namespaces in it among them.
+pub(super) async fn namespace(
+    State(server): State<Arc<Server>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let asked = Asked::of(&server, &request);
+    let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
+    let namespace = path.trim_start_matches('/').strip_prefix(NAMESPACES).unwrap_or_default();
+    if names::check_name(namespace).is_err() {
+        return answer_file(State(server), request).await;
+    }
+    let prefix = format!("{namespace}/");
+    let catalog = server.catalog.read(&server.files).await?;
+    let is_inside = move |line: &CatalogLine| line.name.starts_with(&prefix);
+    let (mut packages, total) = found::listed(catalog, is_inside, SHOWN).await;
+    if packages.is_empty() {
+        let detail = format!("this hub has no packages in {namespace}");
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    }
+    let root = Root::read(&server.files).await?;
+    found::date(&server, &root, &mut packages).await;
+    asked.page(
+        Keeping::AskAgain,
+        &NamespacePage { frame: asked.frame(), namespace, packages, total },
+    )
+}
+
+#[derive(Debug, Template)]
+#[template(path = "capability.html")]
+struct CapabilityPage<'asked> {
+    frame: Frame<'asked>,
+    capability: &'asked str,
+    providers: Vec<Found>,
+    total: usize,
+    /// The packages that require it, and how many there are.
+    required_by: (Vec<String>, usize),
+}
+
+/// Answers with who provides a capability, and who requires it.
+pub(super) async fn capability(
+    State(server): State<Arc<Server>>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let asked = Asked::of(&server, &request);
+    let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
+    let capability = path.trim_start_matches('/').strip_prefix(CAPABILITIES).unwrap_or_default();
+    // The files of the hub stand beside the pages.
+    if capability.ends_with(".json") || names::capability_path(capability).is_none() {
+        return answer_file(State(server), request).await;
+    }
+    let root = Root::read(&server.files).await?;
+    server.pages.relations.refresh(&server.files, &root).await;
+    let providers = providers(&server.files, capability).await?;
+    let (requiring, total_requiring) =
+        server.pages.relations.look(|known| known.requiring(capability, SHOWN));
+    if providers.is_empty() && requiring.is_empty() {
+        let detail = format!("no package of this hub provides or requires {capability}");
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    }
+    let total = providers.len();
+    let catalog = server.catalog.read(&server.files).await?;
+    let names: std::collections::HashSet<String> = providers.iter().take(SHOWN).cloned().collect();
+    let is_one = move |line: &CatalogLine| names.contains(&line.name);
+    let (mut described, _) = found::listed(catalog, is_one, SHOWN).await;
+    // The catalog may be older than the capability.
+    for name in providers.into_iter().take(SHOWN) {
+        if !described.iter().any(|found| found.line.name == name) {
+            described.push(Found::of(CatalogLine { name, ..CatalogLine::default() }));
+        }
+    }
+    found::date(&server, &root, &mut described).await;
+    let page = CapabilityPage {
+        frame: asked.frame(),
+        capability,
+        providers: described,
+        total,
+        required_by: (requiring, total_requiring),
+    };
+    asked.page(Keeping::AskAgain, &page)
+}

@@ -1,0 +1,330 @@
+//! What pages show of a package's archive: its readme, which files are in it, and each of those.
+//!
+//! Archives are hostile: one is unpacked by the same reader as everybody's, within narrow limits, and a few at a
+//! time. What came of it is kept (`kept.rs`), as an archive never changes. `markdown.rs` makes HTML of Markdown, with
+//! links as `links.rs` reads them; `highlight.rs` marks code; `kind.rs` knows files by their names.
+
+mod highlight;
+mod kept;
+mod kind;
+mod links;
+mod markdown;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mu_provider::{Limits, Mode};
+use tokio::sync::Semaphore;
+
+pub(super) use self::kind::picture;
+pub(super) use self::links::{escaped, repository_files};
+
+use self::kept::{Kept, Weight};
+use self::links::Links;
+use crate::HubError;
+use crate::archive::{self, Unpacked};
+use crate::files::Files;
+use crate::lines::Line;
+use crate::root::Root;
+use crate::staging::Staging;
+
+/// The largest archive that is unpacked for a page, in bytes.
+const LARGEST_ARCHIVE: u64 = 32 << 20;
+
+/// The most that may come out of it, in bytes.
+const LARGEST_TREE: u64 = 128 << 20;
+
+/// How many files may come out of it.
+const MOST_FILES: usize = 20_000;
+
+/// The longest text that is shown, in bytes.
+const LONGEST: u64 = 256 << 10;
+
+/// The largest picture that is sent, in bytes.
+const LARGEST_PICTURE: u64 = 4 << 20;
+
+/// How many archives are unpacked at the same time.
+const AT_ONCE: usize = 2;
+
+/// How much is kept of archives, and how much of single files, in bytes.
+const KEPT: [usize; 2] = [16 << 20, 32 << 20];
+
+/// What an archive is to a page.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    pub(super) readme: Readme,
+    /// Its files, sorted by path; none where it was not unpacked.
+    pub(super) files: Vec<Listed>,
+}
+
+/// A file of a package.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) path: String,
+    /// In bytes.
+    pub(super) size: u64,
+}
+
+/// What a page shows as the readme.
+#[derive(Debug, Default)]
+pub(super) enum Readme {
+    /// HTML that can do no harm.
+    Html(String),
+    /// Plain text.
+    Text(String),
+    /// The package has none, or none that can be read.
+    #[default]
+    None,
+    /// It, or the archive, is too large to be shown.
+    TooLarge,
+}
+
+/// What is shown of one file.
+#[derive(Debug)]
+pub(super) enum Shown {
+    /// A picture, and its type.
+    Picture(&'static str, Vec<u8>),
+    /// Markdown, as HTML that can do no harm.
+    Html(String),
+    /// Code or other text, as HTML with its parts marked.
+    Code(String),
+    /// What is no text.
+    Binary,
+    TooLarge,
+}
+
+impl Content {
+    const TOO_LARGE: Self = Self { readme: Readme::TooLarge, files: Vec::new() };
+}
+
+impl Weight for Content {
+    fn weight(&self) -> usize {
+        let text = match &self.readme {
+            Readme::Html(text) | Readme::Text(text) => text.len(),
+            Readme::None | Readme::TooLarge => 0,
+        };
+        text + self.files.iter().map(|file| file.path.len() + size_of::<Listed>()).sum::<usize>()
+    }
+}
+
+impl Weight for Shown {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Picture(_, bytes) => bytes.len(),
+            Self::Html(text) | Self::Code(text) => text.len(),
+            Self::Binary | Self::TooLarge => 0,
+        }
+    }
+}
+
+/// What was shown of archives.
+#[derive(Debug)]
+pub(in crate::serve) struct Contents {
+    contents: Kept<Content>,
+    shown: Arc<Kept<Shown>>,
+    turns: Semaphore,
+}
+
+impl Default for Contents {
+    fn default() -> Self {
+        let [contents, shown] = KEPT;
+        Self {
+            contents: Kept::new(contents),
+            shown: Arc::new(Kept::new(shown)),
+            turns: Semaphore::new(AT_ONCE),
+        }
+    }
+}
+
+impl Contents {
+    /// What is in the archive of a version; nothing if that is not there, or refused.
+    pub(super) async fn of(
+        &self,
+        files: &Files,
+        root: &Root,
+        line: &Line,
+    ) -> Result<Arc<Content>, HubError> {
+        let key = key(root, line);
+        if let Some(known) = self.contents.find(&key) {
+            return Ok(known);
+        }
+        let Ok(_turn) = self.turns.acquire().await else { return Ok(Arc::default()) };
+        // Somebody else may have asked for the same meanwhile.
+        if let Some(known) = self.contents.find(&key) {
+            return Ok(known);
+        }
+        let content = match fetch(files, root, line).await? {
+            Fetched::Absent => Content::default(),
+            Fetched::TooLarge => Content::TOO_LARGE,
+            Fetched::Whole(bytes) => {
+                let (staging, line, shown) =
+                    (files.staging(), line.clone(), Arc::clone(&self.shown));
+                let key = key.clone();
+                let unpacked = tokio::task::spawn_blocking(move || {
+                    Some(read(&unpack(&staging, &bytes, &line)?, &line, &key, &shown))
+                });
+                unpacked.await.ok().flatten().unwrap_or_default()
+            }
+        };
+        let content = Arc::new(content);
+        self.contents.keep(key, &content);
+        Ok(content)
+    }
+
+    /// What is shown of a file of a version; `None` if it has no such file.
+    pub(super) async fn file(
+        &self,
+        files: &Files,
+        root: &Root,
+        line: &Line,
+        path: &str,
+    ) -> Result<Option<Arc<Shown>>, HubError> {
+        let content = self.of(files, root, line).await?;
+        if content.files.binary_search_by(|file| file.path.as_str().cmp(path)).is_err() {
+            return Ok(None);
+        }
+        let key = format!("{} {path}", key(root, line));
+        if let Some(known) = self.shown.find(&key) {
+            return Ok(Some(known));
+        }
+        let Ok(_turn) = self.turns.acquire().await else { return Ok(None) };
+        if let Some(known) = self.shown.find(&key) {
+            return Ok(Some(known));
+        }
+        let Fetched::Whole(bytes) = fetch(files, root, line).await? else { return Ok(None) };
+        let (staging, line, path) = (files.staging(), line.clone(), path.to_owned());
+        let shown = tokio::task::spawn_blocking(move || {
+            Some(show(&unpack(&staging, &bytes, &line)?, &line, &path))
+        });
+        let Some(shown) = shown.await.ok().flatten().map(Arc::new) else { return Ok(None) };
+        self.shown.keep(key, &shown);
+        Ok(Some(shown))
+    }
+}
+
+/// What makes an archive the one that it is, and the version whose links are in its texts.
+fn key(root: &Root, line: &Line) -> String {
+    let archive = line.text("archive").unwrap_or_default();
+    format!("{} {} {archive}", line.describe(), place(root, line))
+}
+
+/// Where the archive of a version is, in this hub.
+pub(super) fn place(root: &Root, line: &Line) -> String {
+    let told = line.texts("urls").find(|url| !url.contains("://")).map(str::to_owned);
+    told.unwrap_or_else(|| format!("{}{}", root.packs_folder(), line.usual_archive()))
+}
+
+/// An archive as it was asked for.
+enum Fetched {
+    Whole(Bytes),
+    Absent,
+    TooLarge,
+}
+
+async fn fetch(files: &Files, root: &Root, line: &Line) -> Result<Fetched, HubError> {
+    let path = place(root, line);
+    let Some(meta) = files.head(&path).await? else { return Ok(Fetched::Absent) };
+    if meta.size > LARGEST_ARCHIVE {
+        return Ok(Fetched::TooLarge);
+    }
+    let read = files.read(&path).await?;
+    Ok(read.map_or(Fetched::Absent, |read| Fetched::Whole(read.bytes)))
+}
+
+/// Unpacks an archive; `None` for one that is refused.
+fn unpack(staging: &Staging, bytes: &Bytes, line: &Line) -> Option<Unpacked> {
+    let expected = line.text("archive");
+    if expected.is_some_and(|expected| expected != archive::digest(bytes).to_string()) {
+        return None;
+    }
+    let limits = Limits { bytes: LARGEST_TREE, entries: MOST_FILES, ..Limits::default() };
+    archive::unpack_within(staging, bytes, &line.describe(), limits).ok()
+}
+
+/// Reads what a page shows. The pictures in the readme are kept too, because they are asked for next.
+fn read(unpacked: &Unpacked, line: &Line, key: &str, shown: &Kept<Shown>) -> Content {
+    let files = files(unpacked);
+    let Some(path) = unpacked.readme(line) else { return Content { readme: Readme::None, files } };
+    let leaf = line.name().rsplit('/').next().unwrap_or_default();
+    let before = format!("{leaf}@{}/", escaped(&line.full_version()));
+    let readme = match show_text(unpacked, line, path, &before) {
+        Text::Markdown(html, pictures) => {
+            for path in pictures {
+                let picture = show(unpacked, line, &path);
+                shown.keep(format!("{key} {path}"), &Arc::new(picture));
+            }
+            Readme::Html(html)
+        }
+        Text::Plain(text) if text.trim().is_empty() => Readme::None,
+        Text::Plain(text) => Readme::Text(text),
+        Text::Binary => Readme::None,
+        Text::TooLarge => Readme::TooLarge,
+    };
+    Content { readme, files }
+}
+
+fn files(unpacked: &Unpacked) -> Vec<Listed> {
+    // What a link leads to is listed where it is.
+    let entries = unpacked.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink);
+    let listed = |entry: &mu_provider::Entry| Listed { path: entry.path.clone(), size: entry.size };
+    let mut files: Vec<Listed> = entries.map(listed).collect();
+    files.sort_by(|left, right| left.path.cmp(&right.path));
+    files
+}
+
+/// What is shown of one of the files.
+fn show(unpacked: &Unpacked, line: &Line, path: &str) -> Shown {
+    if let Some(kind) = picture(path) {
+        return match unpacked.bytes(path, LARGEST_PICTURE) {
+            Ok(Some(bytes)) => Shown::Picture(kind, bytes),
+            Ok(None) => Shown::TooLarge,
+            Err(_) => Shown::Binary,
+        };
+    }
+    match show_text(unpacked, line, path, &"../".repeat(path.matches('/').count())) {
+        Text::Markdown(html, _) => Shown::Html(html),
+        Text::Plain(text) => {
+            let mut html = String::with_capacity(text.len() * 2);
+            highlight::write(&mut html, kind::language(path), &text)
+                .expect("a text takes what is written");
+            Shown::Code(html)
+        }
+        Text::Binary => Shown::Binary,
+        Text::TooLarge => Shown::TooLarge,
+    }
+}
+
+/// A file as text.
+enum Text {
+    /// HTML, and the pictures of the package that are in it.
+    Markdown(String, BTreeSet<String>),
+    Plain(String),
+    Binary,
+    TooLarge,
+}
+
+/// Reads a text, whose page has the package's files at `before`.
+fn show_text(unpacked: &Unpacked, line: &Line, path: &str, before: &str) -> Text {
+    let text = match unpacked.bytes(path, LONGEST) {
+        Ok(Some(bytes)) => String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
+        Ok(None) => return Text::TooLarge,
+        Err(_) => None,
+    };
+    let Some(text) = text else { return Text::Binary };
+    if !kind::is_markdown(path) || text.trim().is_empty() {
+        return Text::Plain(text);
+    }
+    let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
+    let repository = line.text("repository");
+    let links = Links {
+        files: before.to_owned(),
+        folder: folder.to_owned(),
+        paths: files(unpacked).into_iter().map(|file| file.path).collect(),
+        repository: repository.and_then(|place| repository_files(place, line.text("commit"))),
+    };
+    match markdown::markdown(&text, links) {
+        Some((html, pictures)) => Text::Markdown(html, pictures),
+        None => Text::Plain(text),
+    }
+}

@@ -1,0 +1,135 @@
+//! The page of one version: all that its index line says, and what is in its archive, down to each file.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+
+use super::about::{About, FileRow, Install, Required, download, file_rows, required};
+use super::answer::{self, Keeping};
+use super::content::{Content, Readme, Shown};
+use super::frame::{Asked, Frame};
+use super::notices::{Notice, Part, Subject, of_version};
+use super::words::size;
+use crate::lines::{Line, Lines};
+use crate::names::printable;
+use crate::root::Root;
+use crate::serve::problem::Problem;
+use crate::serve::server::Server;
+
+/// What a picture may do that a browser shows by itself: nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+
+#[derive(Debug, Template)]
+#[template(path = "version.html")]
+struct Page<'asked> {
+    frame: Frame<'asked>,
+    name: &'asked str,
+    about: About,
+    notices: Vec<Notice>,
+    content: Arc<Content>,
+    files: Vec<FileRow>,
+    download: Option<String>,
+    requires: Vec<Required>,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "file.html")]
+struct FilePage<'asked> {
+    frame: Frame<'asked>,
+    name: &'asked str,
+    version: String,
+    path: &'asked str,
+    size: String,
+    shown: Arc<Shown>,
+    download: Option<String>,
+}
+
+/// Answers with the page of a version, or of a file in it: `more` is `VERSION` or `VERSION/PATH`.
+pub(super) async fn answer(
+    server: &Server,
+    asked: &Asked,
+    root: &Root,
+    lines: &Lines,
+    more: &str,
+) -> Result<Response, Problem> {
+    let (version, path) =
+        more.split_once('/').map_or((more, None), |(version, path)| (version, Some(path)));
+    let name = lines.iter().next().map(Line::name).unwrap_or_default();
+    let missing = || {
+        let detail = format!("{name} has no version {}", printable(version));
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    };
+    let line = lines.find(version).ok_or_else(missing)?;
+    if let Some(path) = path {
+        return file(server, asked, root, line, path).await;
+    }
+    let frame = asked.frame();
+    // All else is shown without it too.
+    let content = server.pages.contents.of(&server.files, root, line).await.unwrap_or_default();
+    let requires = required(&server.files, line, &frame).await?;
+    server.pages.relations.refresh(&server.files, root).await;
+    let page = server.pages.relations.look(|known| {
+        let base = asked.address.base.as_str();
+        let mut about = About::new(asked, line, known);
+        let latest = lines.latest().filter(|latest| latest.full_version() != about.version);
+        if latest.is_some() {
+            // Who looks at another version wants that one.
+            about.install = Install::of(asked, line, "");
+        }
+        let release = latest.filter(|latest| latest.standing().is_release && !latest.is_yanked());
+        Page {
+            name,
+            notices: of_version(
+                Subject { name, line, base, frame: &frame },
+                release.map(Line::full_version).as_deref(),
+            ),
+            about,
+            files: file_rows(&content, line, &frame),
+            download: download(root, line, &frame),
+            content,
+            requires,
+            frame,
+        }
+    });
+    asked.page(Keeping::AskAgain, &page)
+}
+
+/// Answers with a picture, or with a page that shows another file.
+async fn file(
+    server: &Server,
+    asked: &Asked,
+    root: &Root,
+    line: &Line,
+    path: &str,
+) -> Result<Response, Problem> {
+    let missing = || {
+        let detail = format!("{} has no file {}", line.describe(), printable(path));
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    };
+    let contents = &server.pages.contents;
+    let shown = contents.file(&server.files, root, line, path).await?.ok_or_else(missing)?;
+    if let Shown::Picture(kind, bytes) = &*shown {
+        let mut response =
+            answer::send(&asked.headers, StatusCode::OK, Keeping::Forever, kind, bytes);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+        let resources = header::HeaderName::from_static("cross-origin-resource-policy");
+        headers.insert(resources, HeaderValue::from_static("same-origin"));
+        return Ok(response);
+    }
+    let content = contents.of(&server.files, root, line).await?;
+    let listed = content.files.iter().find(|file| file.path == path);
+    let frame = asked.frame();
+    let page = FilePage {
+        name: line.name(),
+        version: line.full_version(),
+        path,
+        size: listed.map(|file| size(file.size)).unwrap_or_default(),
+        shown,
+        download: download(root, line, &frame),
+        frame,
+    };
+    asked.page(Keeping::AskAgain, &page)
+}
