@@ -78,6 +78,8 @@ pub(super) struct Answer<'a> {
     requires: &'a [String],
     /// Packages that it supersedes.
     replaces: &'a [String],
+    /// Packages and capabilities that may not be chosen beside it.
+    conflicts: &'a [String],
     /// Ranges, or exact words, over facts of the runtime.
     constraints: &'a BTreeMap<String, String>,
     /// Which versions there are.
@@ -130,6 +132,7 @@ impl<'a> Answer<'a> {
             provides: &about.provides,
             requires: &about.requires,
             replaces: &about.replaces,
+            conflicts: &about.conflicts,
             constraints: &about.constraints,
             versions: Span {
                 total: found.total,
@@ -199,6 +202,7 @@ fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("provides", about.provides.clone()),
         ("requires", about.requires.clone()),
         ("replaces", about.replaces.clone()),
+        ("conflicts", about.conflicts.clone()),
         ("constraints", constraints.collect()),
         ("from", vec![found.source.to_string()]),
         ("here", here),

@@ -51,6 +51,7 @@ pub use self::similar::nearest;
 pub use self::universe::{
     Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged,
 };
+pub(crate) use self::wire::conflicting;
 pub use self::wire::moved_to;
 
 /// The index of one run.

@@ -109,6 +109,8 @@ pub struct Details {
     pub requires: Vec<String>,
     /// Packages that it supersedes.
     pub replaces: Vec<PackageId>,
+    /// Ids of packages, and capabilities, that may not be chosen beside it.
+    pub conflicts: Vec<String>,
     /// The package that took its place.
     pub moved_to: Option<PackageId>,
     /// From which versions it can be upgraded to.

@@ -11,6 +11,7 @@ use mu_provider::{Dependency, Found, Release};
 use crate::index::cache::{Fetched, Head, Label, Learned, Line, Lines, Listing};
 use crate::index::releases::{Details, Entry, Upgrade, plain};
 use crate::index::universe::Requirement;
+use crate::manifest::Capability;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
 
 /// Sorts the lines of a listing, ascending by version; what is not a version comes last.
@@ -136,6 +137,10 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
         provides: release.provides.clone(),
         requires: release.requires.clone(),
         replaces: release.replaces.iter().filter_map(package).collect(),
+        conflicts: (release.conflicts.iter())
+            .filter_map(|text| Some(conflicting(text, &package(text)?)))
+            .flatten()
+            .collect(),
         moved_to: moved_to(id, release),
         upgrade: release.upgrade.as_ref().map(|upgrade| Upgrade {
             replaces: upgrade.replaces.as_deref().and_then(|text| Version::parse(text).ok()),
@@ -154,6 +159,16 @@ pub fn moved_to(id: &PackageId, release: &Release) -> Option<PackageId> {
     (to.local().is_none()).then(|| to.id(&inherited(id))).filter(|to| to != id)
 }
 
+/// What an entry of `conflicts` means: the package of that id, and the capability of that name, for the text alone does not
+/// say which of the two it is.
+pub(crate) fn conflicting(text: &str, id: &PackageId) -> Vec<String> {
+    let mut meant = vec![id.as_str().to_owned()];
+    if text != id.as_str() && Capability::parse(text).is_ok() {
+        meant.push(text.to_owned());
+    }
+    meant
+}
+
 fn is_composite(release: &Release) -> bool {
     release.versioning.as_deref() == Some("composite")
 }
@@ -170,6 +185,7 @@ fn has_details(release: &Release) -> bool {
         || !release.provides.is_empty()
         || !release.requires.is_empty()
         || !release.replaces.is_empty()
+        || !release.conflicts.is_empty()
         || release.moved_to.is_some()
         || release.upgrade.is_some()
         || authors_folder(release).is_some()

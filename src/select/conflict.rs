@@ -93,6 +93,20 @@ pub enum Fact {
         /// What it replaces.
         id: PackageId,
     },
+    /// A package may not be chosen beside another one.
+    Conflicts {
+        /// The package; as a root, one of the workspace.
+        by: Requirer,
+        /// The other one.
+        with: PackageId,
+    },
+    /// A package may not be chosen beside what provides a capability.
+    ConflictsWithProvider {
+        /// The package; as a root, one of the workspace.
+        by: Requirer,
+        /// The capability.
+        capability: String,
+    },
     /// A package stands in for another one only where something that is chosen asks for itself.
     ReplacesWhereAsked {
         /// The package.

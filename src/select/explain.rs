@@ -131,9 +131,14 @@ impl Names {
             Fact::Requires { by: Requirer::Package(by, _), id, .. } => vec![by.base(), id.base()],
             Fact::Overridden { id, by } => vec![id.base(), by.id.base()],
             Fact::Replaces { by: Requirer::Package(by, _), id } => vec![by.base(), id.base()],
+            Fact::Conflicts { by: Requirer::Package(by, _), with } => vec![by.base(), with.base()],
+            Fact::Conflicts { with, .. } => vec![with.base()],
             Fact::RequiresCapability { by: Requirer::Package(by, _), .. }
+            | Fact::ConflictsWithProvider { by: Requirer::Package(by, _), .. }
             | Fact::Provides { by: Requirer::Package(by, _), .. } => vec![by.base()],
-            Fact::RequiresCapability { .. } | Fact::Provides { .. } => Vec::new(),
+            Fact::RequiresCapability { .. }
+            | Fact::ConflictsWithProvider { .. }
+            | Fact::Provides { .. } => Vec::new(),
             Fact::Requires { id, .. }
             | Fact::Replaces { id, .. }
             | Fact::ReplacesWhereAsked { id }
@@ -184,6 +189,16 @@ impl Names {
             Fact::Replaces { by, id } => {
                 let (by, count) = self.requirer(by);
                 format!("{by} {} {}", plural(count, "replaces", "replace"), self.name(id))
+            }
+            Fact::Conflicts { by, with } => {
+                let (by, count) = self.requirer(by);
+                let conflicts = plural(count, "conflicts", "conflict");
+                format!("{by} {conflicts} with {}", self.name(with))
+            }
+            Fact::ConflictsWithProvider { by, capability } => {
+                let (by, count) = self.requirer(by);
+                let conflicts = plural(count, "conflicts", "conflict");
+                format!("{by} {conflicts} with whatever provides {capability}")
             }
             Fact::ReplacesWhereAsked { id } => {
                 format!("{} replaces others only where it is asked for itself", self.name(id))

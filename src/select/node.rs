@@ -36,6 +36,10 @@ pub(super) struct Capability(pub(super) usize);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Role(pub(super) usize);
 
+/// Something that others may not be chosen beside, by its place among those that were met.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(super) struct Opponent(pub(super) usize);
+
 /// Versions of a package of which at most one is chosen: all of them, or those with one major where the settings allow
 /// several.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -73,6 +77,8 @@ pub(super) enum Kind {
     /// Who has the place of a package that others replace: 0 itself, 1 nobody, for nobody asks for it, and from 2 on
     /// those who replace it.
     Role(Role),
+    /// Whether something is there that others may not be chosen beside: 0 it is, 1 it is not.
+    Apart(Opponent),
     /// Which one of several edges is followed. Its candidates are their places in a list.
     OneOf,
 }

@@ -94,4 +94,6 @@ pub enum Because {
     Asked(String, Requirement),
     /// It requires or provides this capability.
     Capability(String),
+    /// It may not be chosen beside this package, or this one not beside it.
+    Conflicts(PackageId),
 }

@@ -58,6 +58,8 @@ pub struct OwnCapabilities {
     pub provides: BTreeMap<String, BTreeSet<PackageId>>,
     /// Capability → who requires it: the name for people, and the id.
     pub requires: BTreeMap<String, BTreeMap<String, PackageId>>,
+    /// Capability or id of a package → the packages that may not be there beside it.
+    pub conflicts: BTreeMap<String, BTreeSet<PackageId>>,
 }
 
 /// One asker outside the graph: a manifest of the workspace, or the command line.

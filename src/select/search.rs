@@ -145,7 +145,7 @@ impl Ranks {
         }
         if set.len() > 1 {
             match world.kind(node) {
-                Kind::Role(_) => return Turn::Idle,
+                Kind::Role(_) | Kind::Apart(_) => return Turn::Idle,
                 Kind::Provided(_) | Kind::Requested(_) => return Turn::Last,
                 _ => {}
             }
@@ -177,7 +177,8 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         | Kind::OneOf
         | Kind::Requested(_)
         | Kind::Provided(_)
-        | Kind::Role(_) => None,
+        | Kind::Role(_)
+        | Kind::Apart(_) => None,
         Kind::Met(need) => {
             let package = world.package(world.place(node)?);
             let is_kept = set.holds(0) && package.keeps(world.requirement(*need));
@@ -202,7 +203,7 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
         }
         Kind::Provided(capability) => world.packages.preferred_provider(*capability, set),
         Kind::Met(need) => world.preferred_way(*need, set),
-        Kind::Role(_) => set.first(),
+        Kind::Role(_) | Kind::Apart(_) => set.first(),
         Kind::Line(Line { place, .. }) => world.package(*place).likely(set),
     })
 }

@@ -5,13 +5,14 @@ use pubgrub::VersionSet;
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
+use crate::reference::PackageId;
 use crate::select::candidates::Candidates;
 use crate::select::clash;
 use crate::select::conflict::{CapabilityClash, Fact, Requirer};
 use crate::select::core::{Group, Link};
 use crate::select::node::{Capability, Kind, Node, Place};
 use crate::select::positions::PositionSet;
-use crate::select::world::{Provider, World};
+use crate::select::world::{Provider, World, is_opponent};
 
 /// What a group says that begins or ends at a node of no package; `None` if it does neither.
 pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>, Unavailable> {
@@ -35,6 +36,28 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
         }
         (Kind::Root, Kind::Provided(capability)) => {
             vec![told_by_root(world, *capability, &group[0].set)]
+        }
+        (_, Kind::Apart(opponent)) => {
+            let name = world.packages.opponent(*opponent);
+            let (opposing, being): (Vec<&Link>, Vec<&Link>) =
+                group.iter().partition(|link| is_opponent(&link.set));
+            let versions = |links: Vec<&Link>| {
+                let all = links.into_iter();
+                all.fold(PositionSet::empty(), |all, link| all.union(&link.positions))
+            };
+            let (opposing, being) = (versions(opposing), versions(being));
+            let mut facts = Vec::new();
+            if from == Node::ROOT {
+                facts.push(opposed_by_own(world, name));
+            } else if let Some(by) = versions_of(from, &opposing).filter(|_| !opposing.is_empty()) {
+                facts.push(opposes(world, by, name));
+            }
+            // A package itself is there because something asks for it, which is told.
+            let is_it = world.place(from).is_some_and(|at| world.package(at).id().as_str() == name);
+            if let Some(by) = versions_of(from, &being).filter(|_| !being.is_empty() && !is_it) {
+                facts.push(Fact::Provides { by, capability: name.to_owned() });
+            }
+            facts
         }
         (_, Kind::Provided(capability)) => {
             let (mut providing, mut requiring) = (PositionSet::empty(), PositionSet::empty());
@@ -61,6 +84,23 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
         }
         _ => return Ok(None),
     }))
+}
+
+/// The fact that something conflicts with a package or a capability, as what is known of it says which of the two it is.
+pub(super) fn opposes(world: &World<'_>, by: Requirer, name: &str) -> Fact {
+    let is_capability = world.packages.capabilities.find(name).is_some()
+        || world.request().own.provides.contains_key(name);
+    match PackageId::parse(name) {
+        Ok(with) if !is_capability => Fact::Conflicts { by, with },
+        _ => Fact::ConflictsWithProvider { by, capability: name.to_owned() },
+    }
+}
+
+/// The fact that packages of the workspace conflict with a package or a capability.
+pub(super) fn opposed_by_own(world: &World<'_>, name: &str) -> Fact {
+    let by = world.request().own.conflicts.get(name).into_iter().flatten();
+    let by = Requirer::Roots(by.map(|id| id.name_str().to_owned()).collect());
+    opposes(world, by, name)
 }
 
 fn is_provider(

@@ -285,3 +285,38 @@ fn a_list_that_makes_no_sense_says_so() {
     let run = sandbox.mu(&["get"]).fails();
     assert!(run.stderr.contains("is no list of packages"), "{}", run.stderr);
 }
+
+#[test]
+fn what_conflicts_with_a_package_is_not_chosen_beside_it() {
+    let sandbox = sandbox();
+    let hub = sandbox.hub();
+    let alone = |version| Package::new("acme/quiet", version);
+    hub.publish(&alone("1.0.0"));
+    hub.publish(&alone("1.1.0").key("conflicts", json!(["net/calico"])));
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [acme/quiet, net/calico]\n");
+    for resolution in ["highest", "minimal"] {
+        let run = sandbox.mu(&["resolve", "--resolution", resolution, "--json"]).ok();
+        assert_eq!(run.json()["packages"][0]["version"], "1.0.0", "{resolution}");
+    }
+    let told = sandbox.mu(&["info", "acme/quiet"]).ok();
+    assert!(told.stdout.contains("conflicts    net/calico"), "{}", told.stdout);
+    let told = sandbox.mu(&["resolve", "--with", "acme/quiet#1.1.0"]).fails();
+    assert!(
+        told.stderr.contains("  acme/quiet 1.1.0 conflicts with net/calico\n"),
+        "{}",
+        told.stderr
+    );
+    sandbox.mu(&["get"]).ok();
+
+    // What is locked already goes, if a manifest of the workspace conflicts with it from now on.
+    let manifest =
+        "name: acme/shop\ndependencies: [acme/api, acme/quiet]\nconflicts: [net/cilium]\n";
+    sandbox.write("Mu.yaml", manifest);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    assert!(lock.contains("net/calico") && !lock.contains("net/cilium"), "{lock}");
+    sandbox.write("Mu.yaml", &manifest.replace("cilium", "calico"));
+    sandbox.mu(&["get", "--locked", "--json"]).fails_with("lock-outdated");
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.read("Mu.lock").contains("net/cilium"));
+}

@@ -43,6 +43,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         dependencies: dependencies.collect(),
         dev_dependencies: Vec::new(),
         replaces: Vec::new(),
+        conflicts: Vec::new(),
         provides: capabilities(&release.provides),
         requires: capabilities(&release.requires),
         constraints: constraints

@@ -76,6 +76,7 @@ fn are_alike(line: &Release, own: &Release) -> bool {
         && line.provides == own.provides
         && line.requires == own.requires
         && line.replaces == own.replaces
+        && line.conflicts == own.conflicts
         && line.constraints == own.constraints
         && line.channels == own.channels
         && line.upgrade == own.upgrade
@@ -190,6 +191,7 @@ impl Reader {
             ("provides", texts(&release.provides)),
             ("requires", texts(&release.requires)),
             ("replaces", release.replaces.iter().map(|text| self.reference(text).0).collect()),
+            ("conflicts", release.conflicts.iter().map(|text| self.reference(text).0).collect()),
             ("constraints", {
                 let constraints = release.constraints.iter();
                 constraints.map(|(fact, range)| Said::text(&format!("{fact}: {range}"))).collect()
@@ -278,6 +280,7 @@ devDependencies: [test/kit]
 provides: [net.mu.com/v1/Network]
 requires: [net.mu.com/v1/Dns]
 replaces: [acme/old]
+conflicts: [acme/other, logs.mu.com/v1/Sink]
 constraints: {kubernetes: '>=1.25'}
 channels: [stable, fast]
 upgrade: {replaces: 8.10.0-1.0.0, skips: [8.9.0-1.0.0], skipRange: '>=8 <9'}
@@ -311,6 +314,7 @@ upgrade: {replaces: 8.10.0-1.0.0, skips: [8.9.0-1.0.0], skipRange: '>=8 <9'}
             ("provides", "only the manifest has `net.mu.com/v1/Network`"),
             ("requires", "only the manifest has `net.mu.com/v1/Dns`"),
             ("replaces", "only the manifest has `acme/old`"),
+            ("conflicts", "only the manifest has `acme/other`"),
             ("constraints", "only the manifest has `kubernetes: >=1.25`"),
             ("channels", "only the manifest has `stable, fast`"),
             ("upgrade", "only the manifest has `8.10.0-1.0.0`"),
@@ -331,6 +335,7 @@ upgrade: {replaces: 8.10.0-1.0.0, skips: [8.9.0-1.0.0], skipRange: '>=8 <9'}
             ("provides", json!(["net.mu.com/v1/Network", "net.mu.com/v1/Vm"])),
             ("requires", json!(["net.mu.com/v2/Dns"])),
             ("replaces", json!(["evil.example/acme/old"])),
+            ("conflicts", json!(["acme/other"])),
             ("constraints", json!({"kubernetes": ">=1.2"})),
             // The first is the default.
             ("channels", json!(["fast", "stable"])),
@@ -353,6 +358,7 @@ upgrade: {replaces: 8.10.0-1.0.0, skips: [8.9.0-1.0.0], skipRange: '>=8 <9'}
             ("dependencies", Some(json!([kafka, {"ref": "aws/vpc#^1.2"}, "acme/utils"]))),
             ("dependencies", Some(json!(["hub.mu.com/aws/vpc#^1.2", "utils#latest", kafka]))),
             ("replaces", Some(json!(["hub.mu.com/acme/old"]))),
+            ("conflicts", Some(json!(["logs.mu.com/v1/Sink", "hub.mu.com/acme/other"]))),
             ("constraints", Some(json!({"kubernetes": ">= 1.25"}))),
             ("apiVersion", None),
             ("description", Some(json!("is for people"))),

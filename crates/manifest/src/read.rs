@@ -65,6 +65,7 @@ pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning
         provides: table.list("provides", |value| value.text()?.parse(Capability::parse))?,
         requires: table.list("requires", |value| value.text()?.parse(Capability::parse))?,
         constraints: constraints(table)?,
+        conflicts: table.list("conflicts", |value| value.text()?.parse(unversioned))?,
         channels: table.list("channels", |value| word(&value.text()?))?,
         upgrade: upgrade(table, versioning)?,
         exports: exports(table)?,

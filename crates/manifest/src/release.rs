@@ -30,6 +30,7 @@ impl Manifest {
                 .iter()
                 .map(|(fact, constraint)| (fact.clone(), Constraint::to_string(constraint)))
                 .collect(),
+            conflicts: self.conflicts.iter().map(ToString::to_string).collect(),
             channels: self.channels.clone(),
             upgrade: self.upgrade.as_ref().map(|upgrade| Upgrade {
                 replaces: upgrade.replaces.as_ref().map(ToString::to_string),

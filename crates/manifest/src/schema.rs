@@ -70,6 +70,8 @@ keys! {
         "requires" requires: Option<Vec<String>>,
         /// Ranges (or an exact word) over facts of the runtime.
         "constraints" constraints: Option<BTreeMap<String, Word>>,
+        /// Packages and capabilities that may not be chosen beside it.
+        "conflicts" conflicts: Option<Vec<String>>,
         /// Channels that it is published to.
         "channels" channels: Option<Vec<String>>,
         /// From which versions it can be upgraded to.

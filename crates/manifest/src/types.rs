@@ -60,6 +60,8 @@ pub struct Manifest {
     pub requires: Vec<Capability>,
     /// What facts of the runtime must be.
     pub constraints: BTreeMap<String, Constraint>,
+    /// Packages and capabilities that may not be chosen beside it.
+    pub conflicts: Vec<Reference>,
     /// Channels that it is published to.
     pub channels: Vec<String>,
     /// From which versions it can be upgraded to.

@@ -27,13 +27,14 @@ const TEXTS: [(&str, usize); 5] = [
 ];
 
 /// Keys that hold many entries: how many there may be, and how many bytes each may be long.
-const LISTS: [(&str, usize, usize); 9] = [
+const LISTS: [(&str, usize, usize); 10] = [
     ("keywords", 50, 64),
     ("maintainers", 100, 512),
     ("provides", MOST_CAPABILITIES, 512),
     ("requires", MOST_CAPABILITIES, 512),
     ("dependencies", 1_000, 2 << 10),
     ("replaces", 100, 512),
+    ("conflicts", 100, 512),
     ("constraints", 100, 512),
     ("channels", 100, 512),
     ("tags", MOST_TAGS, 512),

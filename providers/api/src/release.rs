@@ -63,6 +63,9 @@ pub struct Release {
     /// Packages that it supersedes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
+    /// Packages and capabilities that may not be chosen beside it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub constraints: BTreeMap<String, String>,

@@ -113,6 +113,11 @@ enum Cause<'a> {
         /// What is asked.
         spec: String,
     },
+    /// It may not be chosen beside another package.
+    Conflicts {
+        /// The other package.
+        conflicts: &'a PackageId,
+    },
     /// It does not fit with what provides a capability then.
     Capability {
         /// The capability.
@@ -183,6 +188,7 @@ impl<'a> Lowering<'a> {
             Because::Capability(capability) => {
                 Cause::Capability { capability: capability.to_string() }
             }
+            Because::Conflicts(conflicts) => Cause::Conflicts { conflicts },
         });
         Self { id: &lowered.id, from: &lowered.from, to: &lowered.to, because }
     }

@@ -92,6 +92,7 @@ fn reason(lowered: &Lowered) -> String {
         Some(Because::Capability(capability)) => {
             format!(" ({from} does not fit with what provides {capability} then)")
         }
+        Some(Because::Conflicts(id)) => format!(" ({from} may not be chosen beside {id})"),
         None => " (nothing needs it any more)".to_owned(),
     }
 }

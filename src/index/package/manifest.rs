@@ -125,6 +125,9 @@ impl Package {
             provides: manifest.provides.iter().map(ToString::to_string).collect(),
             requires: manifest.requires.iter().map(ToString::to_string).collect(),
             replaces: manifest.replaces.iter().map(|reference| reference.id(&defaults)).collect(),
+            conflicts: (manifest.conflicts.iter())
+                .flat_map(|one| wire::conflicting(&one.to_string(), &one.id(&defaults)))
+                .collect(),
             ..Details::default()
         }
     }

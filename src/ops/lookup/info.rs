@@ -65,6 +65,8 @@ pub struct About {
     pub requires: Vec<String>,
     /// Packages that it supersedes.
     pub replaces: Vec<String>,
+    /// Packages and capabilities that may not be chosen beside it.
+    pub conflicts: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
     pub constraints: BTreeMap<String, String>,
 }
@@ -248,6 +250,7 @@ fn of_release(release: &Release) -> About {
         provides: release.provides.clone(),
         requires: release.requires.clone(),
         replaces: release.replaces.clone(),
+        conflicts: release.conflicts.clone(),
         constraints: release.constraints.clone(),
     }
 }
@@ -267,6 +270,7 @@ fn about(manifest: &Manifest) -> About {
         provides: text(&manifest.provides),
         requires: text(&manifest.requires),
         replaces: manifest.replaces.iter().map(ToString::to_string).collect(),
+        conflicts: manifest.conflicts.iter().map(ToString::to_string).collect(),
         constraints: constraints.map(|(fact, value)| (fact.clone(), value.to_string())).collect(),
     }
 }

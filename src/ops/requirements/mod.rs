@@ -10,7 +10,7 @@ pub mod supposition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::index::Requirement;
+use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
@@ -299,6 +299,7 @@ impl Requirements {
             }
         }
         differences.extend(replacements(session, &self.replaced, lock));
+        differences.extend(opposed(&self.own, lock));
         differences
     }
 
@@ -348,6 +349,21 @@ fn replacements(
     differences
 }
 
+/// What the workspace's packages conflict with of what is locked, one line each.
+fn opposed(own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
+    let mut differences = Vec::new();
+    for (name, by) in &own.conflicts {
+        let others = lock.packages.iter().filter(|package| !package.source.is_workspace());
+        let others = others
+            .filter(|other| other.id.as_str() == name.as_str() || other.provides.contains(name));
+        for other in others {
+            let by: Vec<&str> = by.iter().map(PackageId::name_str).collect();
+            differences.push(format!("{} conflicts with {}", by.join(", "), other.id));
+        }
+    }
+    differences
+}
+
 /// What the workspace's packages replace, by the first of them that does.
 fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)> {
     let mut replaced = BTreeMap::new();
@@ -375,6 +391,12 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
     for member in &session.workspace.members {
         for capability in &member.manifest.provides {
             own.provides.entry(capability.to_string()).or_default().insert(member.id.clone());
+        }
+        for reference in &member.manifest.conflicts {
+            let text = reference.to_string();
+            for with in conflicting(&text, &reference.id(&member.defaults())) {
+                own.conflicts.entry(with).or_default().insert(member.id.clone());
+            }
         }
         for capability in &member.manifest.requires {
             let required = own.requires.entry(capability.to_string()).or_default();

@@ -294,6 +294,12 @@ impl Candidates {
         sets.map(|(id, positions)| (id.clone(), positions.into_iter().collect())).collect()
     }
 
+    /// What some versions may not be chosen beside: ids of packages, and capabilities.
+    pub(super) fn opponents(&self) -> Vec<String> {
+        let all = self.releases.all_details().flat_map(|(_, details)| &details.conflicts);
+        all.cloned().collect()
+    }
+
     /// Whether some version says that the package has moved.
     pub(super) fn has_moved(&self) -> bool {
         self.releases.all_details().any(|(_, details)| details.moved_to.is_some())

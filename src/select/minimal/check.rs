@@ -124,6 +124,20 @@ pub(super) fn nothing(world: &mut World<'_>, wish: &Requirement) -> Result<Confl
     unmet(world, &BuildList::default(), By::Command, wish)
 }
 
+/// The conflict of something that the command wants, and that needs a higher version of its own package itself.
+pub(super) fn overtaken(
+    world: &mut World<'_>,
+    list: &BuildList,
+    wish: &Requirement,
+    line: Line,
+) -> Result<Option<Conflict>, Unavailable> {
+    let Some(chosen) = list.position(line) else { return Ok(None) };
+    if is_kept(world, wish, chosen)? {
+        return Ok(None);
+    }
+    broken(world, list, By::Command, wish, line).map(Some)
+}
+
 /// The conflict of a requirement that nothing meets.
 fn unmet(
     world: &mut World<'_>,

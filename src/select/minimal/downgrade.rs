@@ -17,7 +17,7 @@ use crate::select::minimal::build::{BuildList, By, Pick, is_higher};
 use crate::select::minimal::change::{Idle, draft};
 use crate::select::minimal::check::{self, Flaw};
 use crate::select::minimal::requirements::required;
-use crate::select::minimal::{providers, replaced};
+use crate::select::minimal::{apart, providers, replaced};
 use crate::select::node::Line;
 use crate::select::world::World;
 use crate::select::{
@@ -237,15 +237,22 @@ impl<'l> Downgrade<'l> {
         true
     }
 
-    /// Excludes a version that requires or provides a capability which nothing provides, or which two provide; says whether
-    /// there is one that may go. Of several, one that was lowered goes first.
+    /// Excludes a version that requires or provides a capability which nothing provides, or which two provide, or that may not
+    /// be there beside another one; says whether there is one that may go. Of several, one that was lowered goes first.
     fn drop_for_capability(
         &mut self,
         world: &World<'_>,
         built: &BuildList,
         conflict: &Conflict,
     ) -> bool {
-        let [clash, ..] = &conflict.capabilities[..] else { return false };
+        let [clash, ..] = &conflict.capabilities[..] else {
+            let involved = apart::involved(conflict);
+            let because = |id: &PackageId| {
+                let other = involved.iter().find(|other| *other != id).unwrap_or(id);
+                Because::Conflicts(other.clone())
+            };
+            return self.drop_one_of(world, built, involved.iter(), &because);
+        };
         let involved = conflict.facts.iter().filter_map(|fact| match fact {
             Fact::RequiresCapability { by: Requirer::Package(id, _), capability }
             | Fact::Provides { by: Requirer::Package(id, _), capability }
@@ -255,7 +262,8 @@ impl<'l> Downgrade<'l> {
             }
             _ => None,
         });
-        self.drop_one_of(world, built, involved, &clash.capability)
+        let because = |_: &PackageId| Because::Capability(clash.capability.clone());
+        self.drop_one_of(world, built, involved, &because)
     }
 
     /// Excludes a version that requires a capability whose provider came in above what is allowed, because others went; says
@@ -278,7 +286,9 @@ impl<'l> Downgrade<'l> {
             for demand in &chosen.requested {
                 if let Demanded::Capability(capability) = &demand.what
                     && let Asker::Package(by) = &demand.by
-                    && self.drop_one_of(world, built, [by].into_iter(), capability)
+                    && self.drop_one_of(world, built, [by].into_iter(), &|_| {
+                        Because::Capability(capability.clone())
+                    })
                 {
                     return true;
                 }
@@ -293,7 +303,7 @@ impl<'l> Downgrade<'l> {
         world: &World<'_>,
         built: &BuildList,
         ids: impl Iterator<Item = &'i PackageId>,
-        capability: &str,
+        because: &dyn Fn(&PackageId) -> Because,
     ) -> bool {
         let picks = ids.filter_map(|id| {
             let is_it = |line: &Line| world.package(line.place).id() == id;
@@ -304,7 +314,7 @@ impl<'l> Downgrade<'l> {
             picks.filter(|&one| self.may_go(one) && self.is_suspect(one)).collect();
         picks.sort_by_key(|&pick| !self.is_moved(pick));
         let Some(&pick) = picks.first() else { return false };
-        self.drop(pick, Because::Capability(capability.to_owned()));
+        self.drop(pick, because(world.package(pick.line.place).id()));
         true
     }
 

@@ -5,6 +5,7 @@
 //! choose nothing; they are checked at the end. Since requirements are all there is, a move is a change of requirements
 //! (`moves`).
 
+mod apart;
 pub(super) mod build;
 mod change;
 pub(super) mod check;

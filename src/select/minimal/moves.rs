@@ -125,6 +125,9 @@ fn one(
     let current = list.position(line);
     if current.is_none_or(|current| current <= position) {
         let list = providers::complete(&mut world, &[commanded(place, position)])?;
+        if let Some(conflict) = check::overtaken(&mut world, &list, &wish, line)? {
+            return Err(Failure::Conflict(Box::new(conflict)));
+        }
         return finish(universe, &mut world, list.positions(), Idle::GoesBut(line));
     }
     let target = Pick { line, position };

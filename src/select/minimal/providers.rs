@@ -14,7 +14,7 @@ use crate::select::Failure;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{Addition, BuildList, By, Pick, is_higher};
 use crate::select::minimal::provision::{self, Missing};
-use crate::select::minimal::{check, replaced};
+use crate::select::minimal::{apart, check, replaced};
 use crate::select::node::{Capability, Line, Place};
 use crate::select::positions::PositionSet;
 use crate::select::world::{ChosenProvider, Provider, World, unfinished};
@@ -64,7 +64,8 @@ pub(in crate::select) fn completed(
     }
 }
 
-/// The packages that provide the same in a conflict, and that stand in a list of what others need; the preferred last.
+/// The packages that provide the same in a conflict, or that provide something and conflict with another one, and that stand
+/// in a list of what others need; the preferred last.
 fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
     let is_listed = |id: &PackageId| {
         let mut roots = world.roots().iter();
@@ -73,7 +74,12 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
             asked.any(|one| one.id == *id && world.request().lists(&root.by, one))
         })
     };
-    let mut listed: Vec<PackageId> = Vec::new();
+    let provides = |id: &PackageId| {
+        let place = world.packages.place(id);
+        place.is_some_and(|place| world.packages.capabilities.is_provider(place))
+    };
+    let opposed = apart::involved(conflict).into_iter();
+    let mut listed: Vec<PackageId> = opposed.filter(|id| is_listed(id) && provides(id)).collect();
     for doubled in conflict.capabilities.iter().filter(|clash| clash.is_provided) {
         let provides = |id: &PackageId| {
             conflict.facts.iter().any(|fact| {
@@ -104,7 +110,10 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
     let Some(missing) = missing(world, &list)? else {
         return match provision::doubled(world, &list)? {
             Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
-            None => Ok(list),
+            None => match apart::conflict(world, &list)? {
+                Some(conflict) => Err(Failure::Conflict(Box::new(conflict))),
+                None => Ok(list),
+            },
         };
     };
     let mut all: Option<Box<Conflict>> = None;

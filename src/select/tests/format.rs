@@ -81,6 +81,7 @@ struct FullRelease {
     provides: Vec<String>,
     requires: Vec<String>,
     replaces: Vec<String>,
+    conflicts: Vec<String>,
     moved_to: Option<String>,
     upgrade: Option<UpgradeFrom>,
 }
@@ -91,6 +92,7 @@ struct FullRelease {
 struct Own {
     provides: BTreeMap<String, Vec<String>>,
     requires: BTreeMap<String, Vec<String>>,
+    conflicts: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -252,8 +254,21 @@ impl Own {
         let requires = self.requires.iter().map(|(capability, by)| {
             (capability.clone(), by.iter().map(|name| (name.clone(), id(name))).collect())
         });
-        OwnCapabilities { provides: provides.collect(), requires: requires.collect() }
+        let conflicts = self
+            .conflicts
+            .iter()
+            .map(|(with, by)| (opponent(with), by.iter().map(|name| id(name)).collect()));
+        OwnCapabilities {
+            provides: provides.collect(),
+            requires: requires.collect(),
+            conflicts: conflicts.collect(),
+        }
     }
+}
+
+/// A package without its base, or a capability.
+fn opponent(text: &str) -> String {
+    if text.contains("/v1/") { text.to_owned() } else { id(text).to_string() }
 }
 
 impl Lock {
@@ -328,6 +343,7 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
             constraints: full.constraints,
             provides: full.provides,
             requires: full.requires,
+            conflicts: full.conflicts.iter().map(|name| opponent(name)).collect(),
             replaces: full.replaces.iter().map(|name| id(name)).collect(),
             moved_to: full.moved_to.as_deref().map(id),
             upgrade: full.upgrade.map(|upgrade| Upgrade {

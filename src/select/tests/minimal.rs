@@ -388,3 +388,22 @@ fn an_update_goes_on_where_a_provider_was_held_by_a_superseded_version() {
         indirect: {shop: [e#>=1.2.0]}";
     updates_once(world, "A1 B1 C0");
 }
+
+#[test]
+fn a_version_that_needs_a_higher_one_of_its_own_package_cannot_be_moved_to() {
+    let (memory, request) = bounded(
+        "A: c#>=1.0.0
+        c 1.0.0:
+        c 1.1.0: d#>=1.0.0
+        c 1.2.0:
+        d 1.0.0: c#>=1.2.0",
+    );
+    let to = requirement("c#1.1.0");
+    let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
+    let Err(Failure::Conflict(conflict)) = change else { panic!("{change:?}") };
+    assert_eq!(
+        conflict.to_string(),
+        "this command requires c 1.1.0\nc 1.1.0 requires d >=1.0.0\nd 1.0.0 requires c >=1.2.0\n\
+         c 1.2.0 is needed at least, and is not 1.1.0"
+    );
+}

@@ -36,6 +36,8 @@ struct Release {
     needs: Vec<Need>,
     provides: BTreeSet<usize>,
     requires: BTreeSet<usize>,
+    /// Packages, and behind them capabilities, that may not be there beside it.
+    conflicts: BTreeSet<usize>,
     in_channel: bool,
 }
 
@@ -68,8 +70,17 @@ fn release(package: usize) -> impl Strategy<Value = Release> {
     };
     let provides = some_capabilities(0.35);
     let requires = some_capabilities(0.25);
-    (needs, provides, requires, any::<bool>()).prop_map(
-        |(needs, provides, requires, in_channel)| Release { needs, provides, requires, in_channel },
+    let conflicts =
+        proptest::collection::vec(proptest::bool::weighted(0.04), NAMES.len() + CAPABILITIES.len());
+    let conflicts = conflicts.prop_map(|each| (0..each.len()).filter(|&at| each[at]).collect());
+    (needs, provides, requires, conflicts, any::<bool>()).prop_map(
+        |(needs, provides, requires, conflicts, in_channel)| Release {
+            needs,
+            provides,
+            requires,
+            conflicts,
+            in_channel,
+        },
     )
 }
 
@@ -93,6 +104,15 @@ fn requirements(needs: &[Need]) -> Vec<Requirement> {
     needs.iter().map(requirement).collect()
 }
 
+/// What a number in a release's conflicts stands for.
+fn opponents(of: &BTreeSet<usize>) -> Vec<String> {
+    let name = |&index: &usize| match NAMES.get(index) {
+        Some(name) => id(name).to_string(),
+        None => CAPABILITIES[index - NAMES.len()].to_owned(),
+    };
+    of.iter().map(name).collect()
+}
+
 fn capabilities(of: &BTreeSet<usize>) -> Vec<String> {
     of.iter().map(|&index| CAPABILITIES[index].to_owned()).collect()
 }
@@ -110,6 +130,7 @@ impl Case {
                 let details = Details {
                     provides: capabilities(&release.provides),
                     requires: capabilities(&release.requires),
+                    conflicts: opponents(&release.conflicts),
                     channels,
                     ..Details::default()
                 };
@@ -184,7 +205,16 @@ impl Case {
         let is_met = |need: &Need| choice.get(&need.name).is_some_and(|&at| self.accepts(need, at));
         let providers: Vec<_> =
             (0..CAPABILITIES.len()).map(|capability| self.providers(choice, capability)).collect();
+        let is_beside = |(&name, &at): (&usize, &usize)| {
+            self.packages[name][at].conflicts.iter().all(|&with| {
+                match with.checked_sub(NAMES.len()) {
+                    None => with == name || !choice.contains_key(&with),
+                    Some(capability) => providers[capability].iter().all(|&other| other == name),
+                }
+            })
+        };
         self.needs(choice).all(is_met)
+            && choice.iter().all(is_beside)
             && providers.iter().all(|providers| providers.len() <= 1)
             && self.requires(choice).all(|capability| !providers[capability].is_empty())
     }

@@ -131,6 +131,13 @@ impl Capabilities {
         self.known.iter().any(|known| known.is_required)
     }
 
+    /// Whether a package provides anything that is required.
+    pub(in crate::select) fn is_provider(&self, of: Place) -> bool {
+        let required = self.known.iter().filter(|known| known.is_required);
+        let mut providers = required.flat_map(|known| &known.all).filter_map(Provider::package);
+        providers.any(|(place, _)| place == of)
+    }
+
     /// Whether something requires a capability.
     pub(super) fn is_required(&self, Capability(index): Capability) -> bool {
         self.known[index].is_required

@@ -5,12 +5,14 @@
 //! rule an edge from a candidate to a set of candidates; a strategy needs to know of no rule. What is known of packages,
 //! whoever walks the graph, is [`Packages`].
 
+mod apart;
 mod budget;
 mod capabilities;
 mod expect;
 mod explore;
 mod needs;
 mod nodes;
+mod opponents;
 mod packages;
 mod providing;
 mod replacements;
@@ -35,6 +37,7 @@ use crate::select::positions::PositionSet;
 use crate::select::unfinished::{NAMED, Unfinished};
 use crate::select::{Majors, Request, Root};
 
+pub(super) use self::apart::is_opponent;
 pub(super) use self::budget::Budget;
 pub(super) use self::capabilities::{ChosenProvider, Provider};
 pub(super) use self::explore::explore;
@@ -140,7 +143,7 @@ impl<'a> World<'a> {
     /// The package that a node is about; the root is about none.
     pub(super) fn place(&self, node: Node) -> Option<Place> {
         match self.kind(node) {
-            Kind::Root | Kind::OneOf | Kind::Provided(_) | Kind::Role(_) => None,
+            Kind::Root | Kind::OneOf | Kind::Provided(_) | Kind::Role(_) | Kind::Apart(_) => None,
             Kind::Met(need) => self.packages.place(&self.requirement(*need).id),
             Kind::Line(Line { place, .. })
             | Kind::Majors(place, _)
@@ -179,6 +182,7 @@ impl<'a> World<'a> {
                 edges.extend(self.naming_edge(place, position));
                 edges.extend(self.edges_of_capabilities(place, node, position)?);
                 edges.extend(self.edges_of_roles(place, position)?);
+                edges.extend(self.edges_apart(place, position)?);
                 Ok(edges)
             }
             Kind::Majors(place, set) => Ok(vec![self.choice_edge(place, &set, position)]),
@@ -190,7 +194,7 @@ impl<'a> World<'a> {
             Kind::Requested(place) => Ok(self.edges_of_asker(place, position)),
             Kind::Provided(capability) => Ok(self.edges_of_provider(capability, position)),
             Kind::Met(need) => self.edges_of_way(node, need, position),
-            Kind::Role(_) => Ok(Vec::new()),
+            Kind::Role(_) | Kind::Apart(_) => Ok(Vec::new()),
             Kind::OneOf => Ok(vec![self.one_of[position as usize].clone()]),
         }
     }

@@ -11,12 +11,13 @@ use rustc_hash::FxHashMap;
 
 use super::capabilities::Capabilities;
 use super::needs::{Meaning, Needs};
+use super::opponents::Opponents;
 use super::replacements::Replacements;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version};
 use crate::select::candidates::{Candidates, Inquiry};
-use crate::select::node::{Need, Place};
+use crate::select::node::{Need, Opponent, Place};
 use crate::select::positions::PositionSet;
 use crate::select::{Locked, Request, Statistics};
 
@@ -32,6 +33,7 @@ pub(in crate::select) struct Packages<'a> {
     pub(super) needs: Needs,
     pub(in crate::select) capabilities: Capabilities,
     pub(in crate::select) replacements: Replacements,
+    pub(super) opponents: Opponents,
     /// Whether something that was handed out is not true any more.
     pub(super) is_outdated: bool,
 }
@@ -52,6 +54,7 @@ impl<'a> Packages<'a> {
             needs: Needs::default(),
             capabilities: Capabilities::default(),
             replacements: Replacements::default(),
+            opponents: Opponents::default(),
             is_outdated: false,
         }
     }
@@ -113,7 +116,11 @@ impl<'a> Packages<'a> {
                 }
             }
         }
+        let opponents = package.opponents();
         self.known.push(package);
+        for opponent in opponents {
+            self.note_opponent(&opponent);
+        }
         Ok(place)
     }
 
@@ -320,6 +327,54 @@ impl<'a> Packages<'a> {
         let mut replaced = self.declared_replaces(place, position)?;
         replaced.retain(|id| may_replace(self.request, self.get(place).id(), id));
         Ok(replaced)
+    }
+
+    /// Notes that something conflicts with a package or a capability.
+    pub(super) fn note_opponent(&mut self, name: &str) -> Opponent {
+        if let Some(known) = self.opponents.find(name) {
+            return known;
+        }
+        // What is it, or provides it, did not say so yet.
+        let is_met = PackageId::parse(name).is_ok_and(|id| self.place(&id).is_some());
+        self.is_outdated |= is_met || self.capabilities.find(name).is_some();
+        self.opponents.add(name)
+    }
+
+    /// What something conflicts with, as its id or its name.
+    pub(in crate::select) fn opponent(&self, opponent: Opponent) -> &str {
+        self.opponents.name(opponent)
+    }
+
+    /// What a version conflicts with: ids of packages, and capabilities. It never conflicts with itself.
+    pub(in crate::select) fn conflicts_of(
+        &self,
+        place: Place,
+        position: Position,
+    ) -> Result<Vec<String>, Unavailable> {
+        let package = self.get(place);
+        let others = |conflicts: &[String], provides: &[String]| {
+            let others = conflicts.iter();
+            let others = others
+                .filter(|name| package.id().as_str() != name.as_str() && !provides.contains(name));
+            others.cloned().collect()
+        };
+        if let Some(details) = package.details(position) {
+            return Ok(others(&details.conflicts, &details.provides));
+        }
+        if !package.releases().is_repository() {
+            return Ok(Vec::new());
+        }
+        let declared = self.universe.declared(package.releases(), package.candidate(position))?;
+        Ok(declared
+            .map(|declared| others(&declared.conflicts, &declared.provides))
+            .unwrap_or_default())
+    }
+
+    /// Whether the workspace itself has a package of this id, or one that provides this capability.
+    pub(in crate::select) fn is_in_workspace(&self, name: &str) -> bool {
+        let provided = self.request.own.provides.get(name);
+        provided.is_some_and(|by| by.iter().any(|id| self.request.local.contains_key(id)))
+            || PackageId::parse(name).is_ok_and(|id| self.request.local.contains_key(&id))
     }
 }
 

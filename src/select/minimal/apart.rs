@@ -1,0 +1,98 @@
+//! What may not be chosen beside what, in a build list: looked at in the end, for a higher version may conflict with less.
+
+use crate::index::Unavailable;
+use crate::reference::PackageId;
+use crate::select::conflict::{Conflict, Fact, Requirer};
+use crate::select::minimal::build::BuildList;
+use crate::select::minimal::facts;
+use crate::select::supply;
+use crate::select::world::World;
+
+/// The conflict of two packages of which one may not be chosen beside the other; the first by the order of visits.
+pub(super) fn conflict(
+    world: &mut World<'_>,
+    list: &BuildList,
+) -> Result<Option<Conflict>, Unavailable> {
+    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
+    chosen.sort_unstable();
+    let own = world.request().own.conflicts.keys();
+    let own = own.filter(|name| !world.packages.is_in_workspace(name));
+    let mut opposed: Vec<(Option<usize>, String)> = own.map(|name| (None, name.clone())).collect();
+    for &visit in &chosen {
+        let one = &list.visits[visit];
+        let names = world.packages.conflicts_of(one.place, one.position)?;
+        opposed.extend(names.into_iter().map(|name| (Some(visit), name)));
+    }
+    for (by, name) in opposed {
+        let is_own = world.packages.is_in_workspace(&name);
+        let mut other = None;
+        for &visit in chosen.iter().filter(|&&visit| !is_own && by != Some(visit)) {
+            let one = &list.visits[visit];
+            if world.package(one.place).id().as_str() == name
+                || world.packages.capabilities_of(one.place, one.position)?.0.contains(&name)
+            {
+                other = Some(visit);
+                break;
+            }
+        }
+        if is_own || other.is_some() {
+            return Ok(Some(tell(world, list, by, &name, other)));
+        }
+    }
+    Ok(None)
+}
+
+/// How both came to be chosen, and that one conflicts with the other.
+fn tell(
+    world: &World<'_>,
+    list: &BuildList,
+    by: Option<usize>,
+    name: &str,
+    other: Option<usize>,
+) -> Conflict {
+    let mut conflict = Conflict::within(world);
+    match by.map(|by| &list.visits[by]) {
+        Some(by) => {
+            conflict.tell(facts::chain(world, list, by.by, &by.requirement));
+            conflict.tell([supply::opposes(world, facts::requirer(world, by), name)]);
+        }
+        None => conflict.tell([supply::opposed_by_own(world, name)]),
+    }
+    if let Some(other) = other.map(|other| &list.visits[other]) {
+        conflict.tell(facts::chain(world, list, other.by, &other.requirement));
+        if world.package(other.place).id().as_str() != name {
+            let by = facts::requirer(world, other);
+            conflict.tell([Fact::Provides { by, capability: name.to_owned() }]);
+        }
+    }
+    conflict
+}
+
+/// The packages of a conflict of which one may not be chosen beside the other.
+pub(super) fn involved(conflict: &Conflict) -> Vec<PackageId> {
+    let mut involved = Vec::new();
+    for fact in &conflict.facts {
+        match fact {
+            Fact::Conflicts { by, with } => {
+                involved.extend(package(by));
+                involved.push(with.clone());
+            }
+            Fact::ConflictsWithProvider { by, capability } => {
+                involved.extend(package(by));
+                involved.extend(conflict.facts.iter().filter_map(|fact| match fact {
+                    Fact::Provides { by, capability: other } if other == capability => package(by),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    involved
+}
+
+fn package(by: &Requirer) -> Option<PackageId> {
+    match by {
+        Requirer::Package(id, _) => Some(id.clone()),
+        Requirer::Roots(_) => None,
+    }
+}

@@ -1,0 +1,67 @@
+//! What may not be chosen beside what: a node for each package and capability that some version conflicts with, which says
+//! whether it is there.
+//!
+//! A version that conflicts with it needs it not to be there; each version of that package, and each that provides that
+//! capability, needs it to be there. So a conflict is kept in both directions, whichever of the two is chosen first.
+
+use super::World;
+use crate::index::Unavailable;
+use crate::index::releases::Position;
+use crate::select::node::{Edge, Kind, Place};
+use crate::select::positions::PositionSet;
+
+/// The candidate that says that something is there.
+const THERE: Position = 0;
+/// The candidate that says that it is not.
+const ABSENT: Position = 1;
+
+/// Whether a set of candidates is what something needs that conflicts with it.
+pub(in crate::select) fn is_opponent(set: &PositionSet) -> bool {
+    !set.holds(THERE)
+}
+
+impl World<'_> {
+    /// What it means that a candidate is chosen: that what it conflicts with is not, and that what conflicts with it is not.
+    pub(super) fn edges_apart(
+        &mut self,
+        place: Place,
+        position: Position,
+    ) -> Result<Vec<Edge>, Unavailable> {
+        let mut edges = Vec::new();
+        for name in self.packages.conflicts_of(place, position)? {
+            let opponent = self.packages.note_opponent(&name);
+            // What the workspace has is there, whatever is chosen.
+            let set = match self.packages.is_in_workspace(&name) {
+                true => PositionSet::default(),
+                false => std::iter::once(ABSENT).collect(),
+            };
+            edges.push(Edge { node: self.node(Kind::Apart(opponent)), set });
+        }
+        if self.packages.opponents.is_empty() {
+            return Ok(edges);
+        }
+        let (mut names, _) = self.packages.capabilities_of(place, position)?;
+        names.push(self.package(place).id().as_str().to_owned());
+        for name in &names {
+            let Some(opponent) = self.packages.opponents.find(name) else { continue };
+            let set = std::iter::once(THERE).collect();
+            edges.push(Edge { node: self.node(Kind::Apart(opponent)), set });
+        }
+        Ok(edges)
+    }
+
+    /// What the workspace's own packages need not to be there.
+    pub(super) fn edges_apart_of_own(&mut self) -> Vec<Edge> {
+        let own = &self.request().own.conflicts;
+        let mut edges = Vec::new();
+        for name in own.keys() {
+            if self.packages.is_in_workspace(name) {
+                continue;
+            }
+            let opponent = self.packages.note_opponent(name);
+            let set = std::iter::once(ABSENT).collect();
+            edges.push(Edge { node: self.node(Kind::Apart(opponent)), set });
+        }
+        edges
+    }
+}
