@@ -10,6 +10,7 @@ use crate::cli::context::{Context, Ending};
 use crate::lock::Source;
 use crate::ops::Scope;
 use crate::ops::info::{Info, info};
+use crate::ops::readme::{Readme, readme};
 use crate::ops::session::json;
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
@@ -23,11 +24,37 @@ Examples:
   mu info aws/ec2
   mu info 'aws/ec2#^1.2'
   mu info https://github.com/acme/logs.git
+  mu info aws/ec2 --readme
   mu info ../logs --json")]
 pub(crate) struct Arguments {
     /// The package
     #[arg(value_name = "REF")]
     reference: String,
+    /// Fetch the package, and print its readme
+    #[arg(long)]
+    readme: bool,
+}
+
+/// What `mu info --readme` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ReadmeAnswer {
+    /// The package.
+    id: PackageId,
+    /// Its version.
+    version: String,
+    /// The file, relative to the package.
+    file: String,
+    /// Its text.
+    text: String,
+}
+
+fn show_readme(context: &Context, reference: &str) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    let Readme { id, version, file, text } = readme(&session, reference)?;
+    let answer = ReadmeAnswer { id, version, file, text };
+    context.answer(&answer, |answer| {
+        context.print(&format!("{}\n", printable(answer.text.trim_end())))
+    })
 }
 
 /// What `mu info` answers.
@@ -149,6 +176,9 @@ impl<'a> Answer<'a> {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    if arguments.readme {
+        return show_readme(context, &arguments.reference);
+    }
     let session = context.open(Scope::Workspace)?;
     let found = info(&session, &arguments.reference)?;
     if context.shell.is_json() {

@@ -96,7 +96,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("hub token list", &[shape::<hub::token::Tokens>]),
     #[cfg(feature = "publish")]
     ("hub token revoke", &[shape::<hub::token::Revoked<'_>>]),
-    ("info", &[shape::<info::Answer<'_>>]),
+    ("info", &[shape::<info::Answer<'_>>, shape::<info::ReadmeAnswer>]),
     ("init", &[shape::<init::Answer>]),
     ("list", &[shape::<Packages<Listed>>, shape::<Packages<Member>>]),
     ("login", &[shape::<login::Login>]),

@@ -44,7 +44,7 @@ pub mod which;
 
 pub use self::apply::outcome::{Change, Outcome};
 pub use self::graph::{tree, why};
-pub use self::lookup::{filter, info, search, versions};
+pub use self::lookup::{filter, info, readme, search, versions};
 #[cfg(feature = "hub")]
 pub use self::publication::pack;
 #[cfg(feature = "publish")]

@@ -116,3 +116,20 @@ fn what_a_snapshot_leaves_out_is_told_too() {
     // Without the network, what is known is told.
     sandbox.mu(&["info", "aws/ec2", "--offline"]).ok().says(&["hub.mu.com/aws/ec2 1.0.0"]);
 }
+
+#[test]
+fn the_readme_is_read_out_of_the_package() {
+    let sandbox = Sandbox::new();
+    let package = Package::new("aws/ec2", "1.0.0").file("README.md", "# EC2\u{1b}[31m\n");
+    let named = Package::new("aws/ec2", "1.1.0")
+        .manifest("readme: docs/about.md\n")
+        .file("README.md", "not this one")
+        .file("docs/about.md", "# About\n");
+    sandbox.publish(&[package, named, Package::new("aws/s3", "1.0.0")]);
+    assert_eq!(sandbox.mu(&["info", "aws/ec2", "--readme"]).ok().stdout, "# About\n");
+    let json = sandbox.mu(&["info", "aws/ec2#1.0.0", "--readme", "--json"]).ok().json();
+    assert_eq!((&json["file"], &json["version"]), (&"README.md".into(), &"1.0.0".into()));
+    let run = sandbox.mu(&["info", "aws/ec2#1.0.0", "--readme"]).ok();
+    assert_eq!(run.stdout, "# EC2\\u{1b}[31m\n");
+    sandbox.mu(&["info", "aws/s3", "--readme"]).fails().says(&["has no readme"]);
+}

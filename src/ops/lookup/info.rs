@@ -153,7 +153,10 @@ fn in_full(route: &Route, release: Release) -> Release {
 
 /// The newest version that is accepted: rather no prerelease, and one that was withdrawn only if all were. Of a repository
 /// without version tags, the tip of its default branch.
-fn choose(listing: &Listing<'_>, wanted: Option<&VersionSpec>) -> Result<Revision, CommandError> {
+pub(super) fn choose(
+    listing: &Listing<'_>,
+    wanted: Option<&VersionSpec>,
+) -> Result<Revision, CommandError> {
     let Listing { session, id, releases } = listing;
     let filter = VersionFilter::default();
     if wanted.is_none()

@@ -3,5 +3,6 @@
 pub mod filter;
 pub mod info;
 mod package;
+pub mod readme;
 pub mod search;
 pub mod versions;
