@@ -1,12 +1,14 @@
 //! `mu completions` and `mu man`.
 
+use std::path::Path;
+
 use clap::{Args, Command};
 use clap_complete::Shell;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::cli::complete;
 use crate::cli::context::{Context, Ending};
-use crate::fs::AtPath as _;
 use crate::ops::{Code, CommandError};
 
 #[derive(Debug, Args)]
@@ -58,8 +60,10 @@ pub(super) struct Folder {
 pub(crate) fn run(context: &Context, arguments: &Arguments, program: &mut Command) -> Ending {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, program, "mu", &mut text);
-    let script = String::from_utf8_lossy(&text).into_owned();
-    let completions = Completions { shell: arguments.shell.to_string(), script };
+    let mut script = String::from_utf8_lossy(&text).into_owned();
+    let shell = arguments.shell.to_string();
+    script.push_str(complete::script(&shell));
+    let completions = Completions { shell, script };
     context.answer(&completions, |completions| context.print(&completions.script))
 }
 
@@ -68,17 +72,40 @@ pub(crate) fn man(context: &Context, arguments: &ManArguments, mut program: Comm
         let folder = crate::env::absolute(&context.environment.current, folder);
         crate::fs::create_folder(&folder)?;
         program.build();
-        clap_mangen::generate_to(program, &folder).at("write manual pages into", &folder)?;
+        write_pages(&program, &folder)?;
         let answer = Folder { folder: folder.display().to_string() };
         return context.answer(&answer, |Folder { folder }| {
             context.shell.status(&format!("wrote the manual into {folder}"));
             Ok(())
         });
     }
+    program.build();
+    let page = page(&program)?;
+    context.answer(&Page { page }, |answer| context.print(&answer.page))
+}
+
+/// Writes the page of a command, and those of the commands below it.
+fn write_pages(command: &Command, folder: &Path) -> Result<(), CommandError> {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        write_pages(inner, folder)?;
+    }
+    let name = clap_mangen::Man::new(command.clone()).get_filename();
+    Ok(crate::fs::write_atomic(&folder.join(name), page(command)?.as_bytes())?)
+}
+
+/// The manual page of a command. Its synopsis is the line that `--help` shows.
+fn page(command: &Command) -> Result<String, CommandError> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(program).render(&mut text).map_err(|error| {
+    clap_mangen::Man::new(command.clone()).render(&mut text).map_err(|error| {
         CommandError::from_error(Code::Io, error).while_doing("cannot make the manual page")
     })?;
-    let page = String::from_utf8_lossy(&text).into_owned();
-    context.answer(&Page { page }, |answer| context.print(&answer.page))
+    let text = String::from_utf8_lossy(&text).replace(".SH EXTRA", ".SH NOTES");
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().replace('-', "\\-");
+    let start = text.find(".SH SYNOPSIS").map(|at| at + ".SH SYNOPSIS\n".len());
+    let end = start.and_then(|start| Some(start + text.get(start..)?.find(".SH ")?));
+    Ok(match start.zip(end) {
+        Some((start, end)) => format!("{}{usage}\n{}", &text[..start], &text[end..]),
+        None => text,
+    })
 }

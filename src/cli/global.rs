@@ -1,5 +1,6 @@
 //! The flags that every command takes.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,9 +13,12 @@ use crate::ops::{Code, CommandError, Options};
 use crate::report::{ColorChoice, ShellOptions, Verbosity};
 use crate::workspace::{Cutoff, Registry, Resolution, prefix};
 
+/// What they are called in help.
+pub(super) const HEADING: &str = "Global options";
+
 /// The flags that every command takes.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Global options")]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct Global {
     /// Run as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]
@@ -80,9 +84,10 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// How output looks; `log` is the value of `MU_LOG`.
-    pub(crate) fn shell_options(&self, log: Option<&str>) -> ShellOptions {
-        let logged = match log {
+    /// How output looks, with what the variables `MU_LOG` and `FORCE_COLOR` say.
+    pub(crate) fn shell_options(&self, environment: Option<&Environment>) -> ShellOptions {
+        let variable = |name| environment.and_then(|environment| environment.variable(name));
+        let logged = match variable("MU_LOG") {
             Some("info" | "1") => 1,
             Some("debug" | "trace") => 2,
             _ => 0,
@@ -94,7 +99,7 @@ impl Global {
             (_, 2..) => Verbosity::Debug,
         };
         ShellOptions {
-            color: self.color,
+            color: color(self.color, environment),
             verbosity,
             json: self.json,
             no_progress: self.no_progress,
@@ -193,6 +198,22 @@ fn registry(text: &str, current: &Path) -> Result<Registry, CommandError> {
         Registry::at(base, place, current).map_err(|problem| misread(&flag, problem))?;
     registry.defined_in = "--registry".into();
     Ok(registry)
+}
+
+/// When output is coloured, where `FORCE_COLOR` may say that it is.
+pub(super) fn color(asked: ColorChoice, environment: Option<&Environment>) -> ColorChoice {
+    let variable = |name| environment.and_then(|environment| environment.variable(name));
+    let is_forced = variable("FORCE_COLOR").is_some_and(|value| value != "0");
+    let is_forced = is_forced && variable("NO_COLOR").is_none();
+    if asked == ColorChoice::Auto && is_forced { ColorChoice::Always } else { asked }
+}
+
+/// When output is coloured, by a command line that may not be understood.
+pub(super) fn color_of(arguments: &[OsString], environment: Option<&Environment>) -> ColorChoice {
+    let words = arguments.iter().filter_map(|argument| argument.to_str());
+    let after = words.clone().skip_while(|word| *word != "--color").nth(1);
+    let word = after.or_else(|| words.clone().find_map(|word| word.strip_prefix("--color=")));
+    color(color_choice(word.unwrap_or_default().to_owned()), environment)
 }
 
 fn color_choice(text: String) -> ColorChoice {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::ops::Events as _;
 use crate::ops::init::{InitRequest, init};
 
 #[derive(Debug, Args)]
@@ -39,7 +40,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         workspace: arguments.workspace,
         namespace: arguments.namespace.clone(),
     };
-    let files = init(&context.environment, &request)?;
+    let begun = init(&context.environment, &request)?;
+    if let Some(warning) = &begun.warning {
+        context.shell.warning(warning);
+    }
+    let files = begun.files;
     if context.shell.is_json() {
         let files = files.iter().map(|file| file.display().to_string()).collect();
         return context.json(&Answer { files });
@@ -47,6 +52,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     for file in &files {
         context.line(&format!("wrote {}", context.shown(file)))?;
     }
-    context.shell.status("next: `mu add REF` depends on a package, `mu get` installs");
+    context.shell.status(match begun.is_package {
+        true => "next: `mu add REF` adds a dependency, `mu get` installs",
+        false => "next: `mu init` in a folder for each package",
+    });
     Ok(0)
 }

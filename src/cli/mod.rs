@@ -3,6 +3,7 @@
 mod add;
 mod cache;
 mod change;
+mod complete;
 mod completions;
 mod config;
 mod context;
@@ -31,9 +32,11 @@ mod remove;
 mod resolve;
 mod schema;
 mod search;
+mod shape;
 mod status;
 #[cfg(feature = "publish")]
 mod tag;
+mod topics;
 mod tree;
 mod update;
 mod upgrade;
@@ -48,21 +51,22 @@ mod why;
 mod yank;
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::cli::context::{Context, Ending, Stop};
 use crate::cli::global::Global;
+use crate::cli::shape::Globals;
 use crate::env::{Environment, EnvironmentError};
 use crate::ops::{Code, CommandError};
-use crate::report::Shell;
+use crate::report::{ColorChoice, Shell};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "mu",
-    version,
+    version = VERSION.as_str(),
     about = "A package manager for infrastructure modules, configuration, schemas, charts and templates",
     after_help = EXAMPLES,
     max_term_width = 100,
@@ -77,29 +81,19 @@ pub struct Cli {
 }
 
 const EXAMPLES: &str = "\
-Environment:
-  MU_HOME                              instead of ~/.mu: global packs, config.yaml
-  MU_CACHE_DIR                         the cache of what was fetched; `mu cache dir` shows it
-  MUROOT                               the runtime; its lib/packs are searched too (/usr/local/mu)
-  MU_OFFLINE, MU_RESOLUTION            same as --offline and --resolution
-  MU_TOKEN_<HOST>                      a token for one host: MU_TOKEN_HUB_MU_COM for hub.mu.com,
-                                       MU_TOKEN_MY__HUB_DEV___8080 for my-hub.dev:8080
-  MU_LOG=info, MU_LOG=debug            same as -v and -vv
-  NO_COLOR, HTTPS_PROXY, HTTP_PROXY, SSL_CERT_FILE
-
 Examples:
   mu init acme/web                     start a package in this folder
   mu add 'aws/ec2#^1.0'                add a dependency, and install it
   mu add 'https://github.com/acme/logs.git#v2.1.0'
   mu get                               install what Mu.yaml and Mu.lock ask for
   mu which aws/ec2                     show where a reference leads
+  mu update                            move to newer versions, within what Mu.yaml asks for";
 
-  mu update                            move to newer versions, within what Mu.yaml asks for
-
-A package is a folder with a Mu.yaml: infrastructure modules, configuration, schemas, charts, templates. A reference such as \
-https://hub.mu.com/aws/ec2#^1.0.6 names one, from a hub, a Git repository or a folder. Put a folder aws/ec2/ with a \
-Mu.yaml into the workspace, and every reference to aws/ec2 leads there. `mu COMMAND --help` says more about each \
-command.";
+/// The version, with the commit that this mu was built from where the build was told: `MU_COMMIT`.
+static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT") {
+    Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
+    None => env!("CARGO_PKG_VERSION").to_owned(),
+});
 
 // What each command takes is described only where that one is asked for.
 #[derive(Debug, Subcommand)]
@@ -188,8 +182,11 @@ enum Command {
     Config(config::Command),
     /// Show folders and variables, and where each comes from
     Env(config::EnvironmentArguments),
-    /// Check whether mu can work on this machine: folders, programs, proxy, clock, registries
+    /// Check whether mu can work on this machine, and ask each registry
     Doctor(doctor::Arguments),
+    /// Print the names that can follow what was typed
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::Arguments),
     /// Print completions for a shell
     Completions(completions::Arguments),
     /// Print the manual page, or write a page for each command
@@ -201,17 +198,34 @@ enum Command {
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match parse::parse(&arguments) {
-        Ok(cli) => cli,
-        Err(error) => return usage::refused(error, &arguments),
-    };
     let environment = Environment::from_process();
-    let log = environment.as_ref().ok().and_then(|environment| environment.variable("MU_LOG"));
-    let shell = Arc::new(Shell::new(cli.global.shell_options(log)));
+    let color = global::color_of(&arguments, environment.as_ref().ok());
+    if let Some(text) = topics::asked_for(&arguments) {
+        return usage::help(text, &arguments, color);
+    }
+    let cli = match parse::parse(&arguments, clap_color(color)) {
+        Ok(cli) => cli,
+        Err(error) => return usage::refused(error, &arguments, color),
+    };
+    let options = cli.global.shell_options(environment.as_ref().ok());
+    let shell = Arc::new(Shell::new(options));
     let ending = start(cli, environment, &shell);
     let status = end(ending, &shell);
     shell.end();
     status
+}
+
+/// The program with every command described, as its help shows it.
+pub fn program() -> clap::Command {
+    shape::shaped(Cli::command(), Globals::Shown, clap::ColorChoice::Never)
+}
+
+fn clap_color(color: ColorChoice) -> clap::ColorChoice {
+    match color {
+        ColorChoice::Auto => clap::ColorChoice::Auto,
+        ColorChoice::Always => clap::ColorChoice::Always,
+        ColorChoice::Never => clap::ColorChoice::Never,
+    }
 }
 
 /// Says how a command ended; returns the exit status.
@@ -239,8 +253,13 @@ fn start(
     shell: &Arc<Shell>,
 ) -> Ending {
     let Some(command) = cli.command else {
-        let help = Cli::command().render_help();
-        shell.print(&help.ansi().to_string()).map_err(Stop::Closed)?;
+        let always = clap::ColorChoice::Always;
+        let help = shape::shaped(Cli::command(), Globals::Named, always).render_help();
+        if shell.is_json() {
+            shell.json(&usage::Help::new(&help.to_string())).map_err(Stop::Closed)?;
+        } else {
+            shell.print(&help.ansi().to_string()).map_err(Stop::Closed)?;
+        }
         return Ok(0);
     };
     let environment = environment.map_err(|error| CommandError::from_error(Code::Io, error))?;
@@ -297,6 +316,7 @@ fn start(
         Command::Config(command) => config::run(&context, &command),
         Command::Env(arguments) => config::environment(&context, &arguments),
         Command::Doctor(arguments) => doctor::run(&context, &arguments),
+        Command::Complete(arguments) => complete::run(&context, &arguments),
         Command::Completions(arguments) => {
             completions::run(&context, &arguments, &mut Cli::command())
         }

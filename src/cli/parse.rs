@@ -6,32 +6,45 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Args as _, FromArgMatches as _, Parser as _, Subcommand as _};
+use clap::{Args as _, ColorChoice, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 
 use crate::cli::global::Global;
+use crate::cli::shape::{Globals, shaped};
 use crate::cli::{Cli, Command};
 
 /// Reads a command line.
 ///
 /// What a program with one command does not understand is read again by the whole one, which says best what is wrong.
-pub(super) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    if let [program, first, asked @ ..] = arguments
-        && first == "help"
+pub(super) fn parse(arguments: &[OsString], color: ColorChoice) -> Result<Cli, clap::Error> {
+    let is_word = |argument: &OsString| !argument.as_encoded_bytes().starts_with(b"-");
+    let first = arguments.iter().skip(1).position(is_word).map(|index| index + 1);
+    if let Some(first) = first
+        && let (before, [help, asked @ ..]) = arguments.split_at(first)
+        && help == "help"
     {
         // `mu help get`, as other tools have it.
         let flag = OsString::from("--help");
-        return parse(&[std::slice::from_ref(program), asked, &[flag]].concat());
+        return parse(&[before, asked, &[flag]].concat(), color);
     }
     let matches = narrow(arguments).try_get_matches_from(arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Err(error) if error.kind() != ErrorKind::DisplayVersion => Cli::try_parse_from(arguments),
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => whole(arguments, color),
         answer => answer,
     }
 }
 
+/// Reads a command line with every command described.
+fn whole(arguments: &[OsString], color: ColorChoice) -> Result<Cli, clap::Error> {
+    let is_short = arguments.iter().any(|argument| argument == "-h");
+    let globals = if is_short { Globals::Named } else { Globals::Shown };
+    let mut program = shaped(Cli::command(), globals, color);
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
+}
+
 /// The program with no command but the one that is named first.
 fn narrow(arguments: &[OsString]) -> clap::Command {
-    let program = || clap::Command::new("mu").version(env!("CARGO_PKG_VERSION"));
+    let program = || clap::Command::new("mu").version(crate::cli::VERSION.as_str());
     let is_name = |argument: &&OsString| !argument.as_encoded_bytes().starts_with(b"-");
     let first = arguments.iter().skip(1).find(is_name);
     let asked = first
@@ -43,10 +56,12 @@ fn narrow(arguments: &[OsString]) -> clap::Command {
 mod tests {
     use super::*;
 
+    const COLOR: ColorChoice = ColorChoice::Never;
+
     /// Whatever is asked for in whatever way, the short way comes to the same as the long one.
     fn check(line: &str) {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        let (short, long) = (parse(&arguments), Cli::try_parse_from(&arguments));
+        let (short, long) = (parse(&arguments, COLOR), whole(&arguments, COLOR));
         match (short, long) {
             (Ok(short), Ok(long)) => {
                 assert_eq!(format!("{short:?}"), format!("{long:?}"), "{line}")
@@ -92,11 +107,12 @@ mod tests {
             ("mu help", "mu --help"),
             ("mu help get", "mu get --help"),
             ("mu help hub serve", "mu hub serve --help"),
+            ("mu --json help get", "mu --json get --help"),
             ("mu help gte", "mu gte --help"),
         ] {
             let answer = |line: &str| {
                 let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-                parse(&arguments).expect_err("tells help, or an error").to_string()
+                parse(&arguments, COLOR).expect_err("tells help, or an error").to_string()
             };
             assert_eq!(answer(word), answer(flag));
         }

@@ -4,15 +4,19 @@ use std::ffi::OsString;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue};
+use serde::Serialize;
 
 use crate::cli::Cli;
 use crate::ops::{Code, CommandError};
-use crate::report::{Shell, ShellOptions};
+use crate::report::{ColorChoice, Shell, ShellOptions};
 
 /// Answers a command line that clap refused, or `--help` and `--version`; returns the exit status.
-pub(super) fn refused(mut error: clap::Error, arguments: &[OsString]) -> u8 {
+pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: ColorChoice) -> u8 {
     suggest(&mut error, arguments);
-    let is_json = arguments.iter().any(|argument| argument == "--json");
+    let is_json = is_json(arguments);
+    if !error.use_stderr() && is_json {
+        return help(&error.to_string(), arguments, color);
+    }
     if error.use_stderr() && is_json {
         let shell = Shell::new(ShellOptions { json: true, ..Default::default() });
         shell.error(&for_programs(&error.to_string()));
@@ -21,6 +25,32 @@ pub(super) fn refused(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     // A closed stream leaves nobody to tell.
     let _ = error.print();
     if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
+}
+
+/// What `--help` and `--version` answer under `--json`.
+#[derive(Serialize)]
+pub(super) struct Help<'a> {
+    /// The text.
+    help: &'a str,
+}
+
+impl<'a> Help<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { help: text.trim_end() }
+    }
+}
+
+/// Prints a text that helps; returns the exit status.
+pub(super) fn help(text: &str, arguments: &[OsString], color: ColorChoice) -> u8 {
+    let json = is_json(arguments);
+    let shell = Shell::new(ShellOptions { json, color, ..Default::default() });
+    // A closed stream leaves nobody to tell.
+    let _ = if json { shell.json(&Help::new(text)) } else { shell.print(text) };
+    0
+}
+
+fn is_json(arguments: &[OsString]) -> bool {
+    arguments.iter().any(|argument| argument == "--json")
 }
 
 /// What clap says, without what is there for the eye.
@@ -43,6 +73,33 @@ fn for_programs(text: &str) -> CommandError {
     error.hint(format!("see `{command} --help`"))
 }
 
+/// What the words of other tools are here.
+const WORDS: &[(&[&str], &str)] = &[
+    (&["new", "create"], "`mu init` starts a package"),
+    (
+        &["sync", "fetch", "download", "restore"],
+        "`mu get` installs what Mu.yaml and Mu.lock ask for",
+    ),
+    (&["ci"], "`mu get --locked` installs exactly what Mu.lock names"),
+    (&["lock"], "`mu get` writes Mu.lock, and `mu update` moves it to newer versions"),
+    (&["show", "view"], "`mu info REF` shows a package"),
+    (&["uninstall", "un", "delete"], "`mu remove REF` removes a dependency"),
+    (
+        &["audit"],
+        "`mu outdated` shows which packages have newer versions, and which were withdrawn",
+    ),
+    (&["bump"], "`mu version patch` raises the version in Mu.yaml"),
+    (
+        &["run", "exec", "dlx", "x"],
+        "mu does not run programs; `mu which REF` prints the folder of a package",
+    ),
+    (
+        &["edit", "link", "patch"],
+        "mu has no such command yet; a folder in the workspace with the package's name takes its place: `git clone URL NAME`",
+    ),
+    (&["build"], "mu has no `build` yet; run the command that the package names under `build`"),
+];
+
 /// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.
 fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     const FARTHEST: usize = 2;
@@ -51,6 +108,13 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     };
     let first = arguments.iter().skip(1).find(|text| !text.to_string_lossy().starts_with('-'));
     if first.is_none_or(|first| first != word.as_str()) {
+        return;
+    }
+    let meant = WORDS.iter().find(|(words, _)| words.contains(&word.as_str()));
+    if let Some((_, tip)) = meant {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tips = ContextValue::StyledStrs(vec![(*tip).into()]);
+        error.insert(ContextKind::Suggested, tips);
         return;
     }
     let program = Cli::command();

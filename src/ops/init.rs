@@ -20,25 +20,51 @@ pub struct InitRequest {
     pub namespace: Option<String>,
 }
 
-/// Begins a package or a workspace in the current folder; returns the files that were written.
+/// What was begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Begun {
+    /// The files that were written.
+    pub files: Vec<PathBuf>,
+    /// Whether a package is among them.
+    pub is_package: bool,
+    /// What the user should know of the package's name.
+    pub warning: Option<String>,
+}
+
+/// The schemas that editors check the files with, in the folder `.mu` of the workspace.
+const MANIFEST_SCHEMA: &str = "manifest.schema.json";
+const WORKSPACE_SCHEMA: &str = "workspace.schema.json";
+
+/// What Git is to leave out.
+const IGNORED: &str = "\
+# Archives that `mu pack` makes. Installed packages are left out by .mu/packs/.gitignore.
+/*.tgz
+";
+
+/// Begins a package or a workspace in the current folder.
 ///
 /// # Errors
 ///
 /// When there is one already, the name is none, or the disk refuses.
-pub fn init(
-    environment: &Environment,
-    request: &InitRequest,
-) -> Result<Vec<PathBuf>, CommandError> {
-    let folder = &environment.current;
-    let mut files = Vec::new();
+pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, CommandError> {
+    let Environment { current: folder, home, mu_home, users, .. } = environment;
+    let mut begun = Begun::default();
+    let (mut files, mut schemas) = (Vec::new(), Vec::new());
+    let around = find_root(folder, home, mu_home);
+    let is_inside = !request.workspace && around.join(MU_FOLDER).is_dir();
+    let root = if is_inside { &around } else { folder };
+    // Nothing is written through the links of a workspace that mu refuses.
+    Workspace::check_root(root, mu_home, users)?;
     if request.workspace || request.namespace.is_some() {
         let path = folder.join(MU_FOLDER).join(WORKSPACE_FILE);
         if path.exists() {
             return Err(exists(&path));
         }
-        let mut text = String::from(
-            "# A mu workspace. Every key is optional; `mu schema workspace` lists them all.\n",
+        let mut text = format!(
+            "# yaml-language-server: $schema=./{WORKSPACE_SCHEMA}\n\
+             # A mu workspace. Every key is optional; `mu schema workspace` lists them all.\n"
         );
+        schemas.push((WORKSPACE_SCHEMA, crate::workspace::schema()));
         if let Some(namespace) = &request.namespace {
             check_namespace(namespace)?;
             text.push_str(&format!("namespace: {}\n", plain(namespace)));
@@ -69,16 +95,41 @@ pub fn init(
             )
             .hint("names are like `acme/web`, or `hub.mu.com/acme/web`"));
         }
+        begun.is_package = true;
+        begun.warning = misplaced(environment, &name);
+        schemas.push((MANIFEST_SCHEMA, crate::manifest::schema()));
+        let above = folder.strip_prefix(root).map_or(0, |place| place.components().count());
         let text = format!(
-            "name: {}\nversion: 0.1.0\n# description: What this package is, in a sentence\ndependencies: []\n",
+            "# yaml-language-server: $schema={}{MU_FOLDER}/{MANIFEST_SCHEMA}\n\
+             name: {}\nversion: 0.1.0\n# description: What this package is, in a sentence\ndependencies: []\n",
+            if above == 0 { "./".to_owned() } else { "../".repeat(above) },
             plain(&name)
         );
         files.push((folder.join(YAML_NAME), text));
     }
+    for (name, schema) in schemas {
+        let path = root.join(MU_FOLDER).join(name);
+        if !path.exists() {
+            files.push((path, format!("{schema:#}\n")));
+        }
+    }
+    let ignored = root.join(".gitignore");
+    if !is_inside && fs::symlink_metadata(&ignored).is_err() {
+        files.push((ignored, IGNORED.to_owned()));
+    }
     for (path, text) in &files {
         fs::write_atomic(path, text.as_bytes())?;
     }
-    Ok(files.into_iter().map(|(path, _)| path).collect())
+    begun.files = files.into_iter().map(|(path, _)| path).collect();
+    Ok(begun)
+}
+
+/// That references to a package do not lead to the current folder, if they do not.
+fn misplaced(environment: &Environment, name: &str) -> Option<String> {
+    let place = place_name(environment).filter(|place| place != name)?;
+    Some(format!(
+        "references to `{name}` do not lead to this folder, but references to `{place}` do: call it so, or move it"
+    ))
 }
 
 fn exists(path: &std::path::Path) -> CommandError {

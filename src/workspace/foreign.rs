@@ -44,8 +44,10 @@ pub enum ForeignError {
 }
 
 /// What mu reads or writes by its name in a workspace's root, and whether it is a folder.
-const KNOWN: [(&str, bool); 10] = [
+const KNOWN: [(&str, bool); 12] = [
     (".mu", true),
+    (".mu/manifest.schema.json", false),
+    (".mu/workspace.schema.json", false),
     (".mu/workspace.yaml", false),
     (".mu/packs", true),
     (".mu/packs/.gitattributes", false),

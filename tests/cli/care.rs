@@ -11,7 +11,8 @@ fn init_begins_a_package() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu init acme/web
     wrote Mu.yaml
-    next: `mu add REF` depends on a package, `mu get` installs
+    wrote .mu/manifest.schema.json
+    next: `mu add REF` adds a dependency, `mu get` installs
     [exit 0]
     ");
     sandbox.mu(&["get"]).ok();
@@ -37,7 +38,8 @@ fn init_begins_a_package() {
 fn init_begins_a_workspace() {
     let sandbox = Sandbox::new();
     std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was there");
-    sandbox.mu(&["init", "--workspace", "--namespace", "acme"]).ok();
+    let run = sandbox.mu(&["init", "--workspace", "--namespace", "acme"]).ok();
+    run.says(&["next: `mu init` in a folder for each package"]);
     assert!(sandbox.read(".mu/workspace.yaml").contains("namespace: acme"));
     assert!(!sandbox.has("work/Mu.yaml"));
     sandbox.mu(&["init", "--workspace"]).fails();
@@ -45,8 +47,30 @@ fn init_begins_a_workspace() {
     let json = sandbox.mu_in("work/inner", &["init", "a/b", "--workspace", "--json"]).ok().json();
     assert_eq!(
         json["files"],
-        json!(["[DIR]/work/inner/.mu/workspace.yaml", "[DIR]/work/inner/Mu.yaml"])
+        json!([
+            "[DIR]/work/inner/.mu/workspace.yaml",
+            "[DIR]/work/inner/Mu.yaml",
+            "[DIR]/work/inner/.mu/workspace.schema.json",
+            "[DIR]/work/inner/.mu/manifest.schema.json",
+            "[DIR]/work/inner/.gitignore"
+        ])
     );
+    // Editors find the schemas where the files say.
+    let schema = |file: &str| {
+        let text = sandbox.read(file);
+        let line = text.lines().next().expect("has lines").to_owned();
+        let path = line.strip_prefix("# yaml-language-server: $schema=").expect("names a schema");
+        let folder = sandbox.path("work").join(file);
+        let path = folder.parent().expect("is in a folder").join(path);
+        let text = std::fs::read_to_string(path).expect("is there");
+        serde_json::from_str::<Value>(&text).expect("is JSON")["title"].clone()
+    };
+    assert_eq!(schema("inner/.mu/workspace.yaml"), "Workspace");
+    std::fs::create_dir_all(sandbox.path("work/inner/deep/er")).expect("can be made");
+    let run = sandbox.mu_in("work/inner/deep/er", &["init", "acme/x"]).ok();
+    run.says(&["warning: references to `acme/x` do not lead to this folder", "`deep/er` do"]);
+    assert_eq!(schema("inner/deep/er/Mu.yaml"), schema("inner/Mu.yaml"));
+    assert!(!sandbox.has("work/inner/deep/er/.gitignore"));
 }
 
 #[test]
@@ -202,4 +226,48 @@ fn schemas_know_the_keys() {
             assert!(schema["properties"][key].is_object(), "{file}: {key}");
         }
     }
+}
+
+#[test]
+fn names_are_completed_without_the_network() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.offer("aws/ec2 1.0.0:\naws/eks 1.0.0:\nnet/vpc 1.0.0:");
+    let line = |name: &str| format!("{{\"name\": \"{name}\", \"latest\": \"1.0.0\"}}\n");
+    let catalog: String = ["aws/ec2", "aws/eks", "net/vpc"].into_iter().map(line).collect();
+    std::fs::write(sandbox.path("hub/catalog.jsonl"), catalog).expect("can be written");
+    sandbox.mu(&["get"]).ok();
+    let complete = |words: &[&str]| {
+        let run = sandbox.mu(&[&["__complete", "--"], words].concat()).ok();
+        run.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(complete(&["add", "aws/"]), ["aws/ec2", "aws/eks"]);
+    assert_eq!(complete(&["remove", ""]), ["aws/ec2"]);
+    assert_eq!(complete(&["add", "net/vpc", "-p", ""]), ["acme/web"]);
+    assert_eq!(complete(&["config", "get", "res"]), ["resolution"]);
+    assert!(complete(&["tree", ""]).is_empty() && complete(&[]).is_empty());
+
+    // As bash does it: the function that the script is for fills COMPREPLY.
+    let script = sandbox.mu(&["completions", "bash"]).ok().stdout;
+    std::fs::write(sandbox.path("work/mu.bash"), script).expect("can be written");
+    let in_bash = |words: &str| {
+        let line = format!(
+            "source mu.bash; COMP_WORDS=({} {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _mu_with_names \"${{COMP_WORDS[0]}}\" \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            env!("CARGO_BIN_EXE_mu")
+        );
+        let mut command = sandbox.command(&[]);
+        let variables: Vec<_> = command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        command = std::process::Command::new("bash");
+        command.args(["--norc", "-c", &line]).env_clear().envs(variables);
+        command.current_dir(sandbox.path("work"));
+        let output = command.output().expect("these tests need bash");
+        String::from_utf8(output.stdout).expect("is text")
+    };
+    assert_eq!(in_bash("add aws/"), "aws/ec2\naws/eks\n");
+    assert_eq!(in_bash("remove aws"), "aws/ec2\n");
+    assert_eq!(in_bash("outd"), "outdated\n");
 }

@@ -4,12 +4,18 @@ use crate::support::{Run, Sandbox};
 
 /// The commands that a help lists.
 fn commands(help: &str) -> Vec<String> {
-    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    list.take_while(|line| !line.is_empty())
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .map(str::to_owned)
-        .collect()
+    const TITLES: [&str; 7] =
+        ["Start:", "Depend:", "Ask:", "Publish:", "Care:", "Others:", "Commands:"];
+    let mut title = "";
+    let mut found = Vec::new();
+    for line in help.lines() {
+        if !line.starts_with(' ') {
+            title = line;
+        } else if TITLES.contains(&title) && !line.starts_with("   ") {
+            found.extend(line.split_whitespace().next().map(str::to_owned));
+        }
+    }
+    found
 }
 
 fn check(sandbox: &Sandbox, path: &[&str], seen: &mut Vec<String>) {
@@ -32,10 +38,14 @@ fn check(sandbox: &Sandbox, path: &[&str], seen: &mut Vec<String>) {
     let long = run.stdout.lines().find(|line| line.chars().count() > 100);
     assert_eq!(long, None, "`mu {name} --help` is wider than a page");
     assert_eq!(run.stderr, "");
-    // Neither spreads options over several lines each.
+    // The short form leaves out what every command takes; examples stand before options in both.
     arguments.pop();
     arguments.push("-h");
-    assert_eq!(sandbox.mu(&arguments).ok().stdout, run.stdout, "`mu {name} -h`");
+    let short = sandbox.mu(&arguments).ok().does_not_say(&["--offline"]);
+    short.says(&["\n`mu --help` lists the options that every command takes.\n"]);
+    assert!(run.stdout.contains("--offline"), "`mu {name} --help`");
+    let place = |part: &str| run.stdout.find(part);
+    assert!(place("Examples:") < place("Options:"), "`mu {name} --help`:\n{}", run.stdout);
     for command in commands(&run.stdout) {
         let mut deeper = path.to_vec();
         deeper.push(&command);
@@ -94,7 +104,15 @@ fn mu_alone_teaches() {
         first[0],
         "A package manager for infrastructure modules, configuration, schemas, charts and templates"
     );
-    run.says(&["Examples:", "mu init acme/web", "mu add aws/ec2#^1.0", "Commands:"]);
+    run.says(&[
+        "Examples:",
+        "mu init acme/web",
+        "mu add 'aws/ec2#^1.0'",
+        "Start:",
+        "Care:",
+        "mu help files",
+    ])
+    .does_not_say(&["Others:", "--offline"]);
 }
 
 #[test]
@@ -162,4 +180,70 @@ fn a_misspelt_command_is_known_by_its_letters() {
         assert_eq!(run.status, 2, "{}", run.shown());
         run.says(&[&format!("'{meant}'")]);
     }
+}
+
+#[test]
+fn topics_are_pages_of_their_own() {
+    let sandbox = Sandbox::new();
+    for (topic, part) in [
+        ("references", "[PROTOCOL][BASE/]NAME[#VERSION]"),
+        ("versions", "^1.0.6 "),
+        ("files", "Mu.lock "),
+        ("environment", "MU_TOKEN_<HOST> "),
+    ] {
+        let run = sandbox.mu(&["help", topic]).ok().says(&[part]);
+        assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{topic}");
+        let json = sandbox.mu(&["--json", "help", topic]).ok().stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).expect("is JSON");
+        assert_eq!(json["help"], run.stdout.trim_end());
+    }
+    for arguments in
+        [&["--json", "help"][..], &["--json", "help", "get"], &["--json"], &["--json", "--version"]]
+    {
+        let text = sandbox.mu(arguments).ok().stdout;
+        let json: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+        assert!(json["help"].as_str().is_some_and(|text| text.contains("mu")), "{text}");
+    }
+}
+
+#[test]
+fn words_of_other_tools_are_known() {
+    let sandbox = Sandbox::new();
+    for (word, tip) in [
+        ("new", "mu init"),
+        ("sync", "mu get"),
+        ("ci", "mu get --locked"),
+        ("show", "mu info"),
+        ("uninstall", "mu remove"),
+        ("audit", "mu outdated"),
+        ("run", "mu which"),
+    ] {
+        let run = sandbox.mu(&[word]);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&["tip: ", &format!("`{tip}")]);
+    }
+}
+
+#[test]
+fn help_is_coloured_where_that_is_asked_for() {
+    let mut sandbox = Sandbox::new();
+    let is_coloured =
+        |sandbox: &Sandbox, arguments: &[&str]| sandbox.mu(arguments).stdout.contains('\u{1b}');
+    assert!(!is_coloured(&sandbox, &["get", "--help"]));
+    assert!(is_coloured(&sandbox, &["get", "--help", "--color", "always"]));
+    sandbox.set("FORCE_COLOR", "1");
+    for arguments in [&["get", "--help"][..], &["--help"], &[]] {
+        assert!(is_coloured(&sandbox, arguments), "{arguments:?}");
+    }
+    sandbox.set("NO_COLOR", "1");
+    assert!(!is_coloured(&sandbox, &["get", "--help"]));
+}
+
+#[test]
+fn manual_pages_say_how_a_command_is_called() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["man", "--into", "man"]).ok();
+    let page = sandbox.read("man/mu-get.1");
+    assert!(page.contains(".SH SYNOPSIS\nmu get [OPTIONS] [REF]...\n"), "{page}");
+    sandbox.mu(&["man"]).ok().says(&[".SH SYNOPSIS\nmu [OPTIONS] [COMMAND]\n"]);
 }

@@ -1,13 +1,12 @@
 //! Documents that are made from the program: the reference of its commands.
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 
 use super::{check_generated, files, read};
 
 #[test]
 fn the_reference_of_commands_is_current() {
-    let mut program = mu::cli::Cli::command().term_width(100);
-    program.build();
+    let program = mu::cli::program().term_width(100);
     let mut page = String::from(
         "# Commands\n\n\
          What `mu --help` and `mu COMMAND --help` print. The global options are shown once, with `mu` itself.\n\n\
@@ -31,7 +30,7 @@ fn write(command: &Command, name: &str, page: &mut String) {
     let lines: Vec<String> =
         help.to_string().lines().map(|line| line.trim_end().to_owned()).collect();
     page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", lines.join("\n").trim_end()));
-    for inner in command.get_subcommands() {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         write(inner, &format!("{name} {}", inner.get_name()), page);
     }
 }
@@ -39,8 +38,7 @@ fn write(command: &Command, name: &str, page: &mut String) {
 /// Line breaks inside a paragraph stay where they are on every terminal, and leave single words behind on narrow ones.
 #[test]
 fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {
-    let mut program = mu::cli::Cli::command();
-    program.build();
+    let program = mu::cli::program();
     let mut broken = Vec::new();
     let mut commands = vec![&program];
     while let Some(command) = commands.pop() {
@@ -56,8 +54,7 @@ fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {
 
 #[test]
 fn every_command_that_is_spoken_of_exists() {
-    let mut program = mu::cli::Cli::command();
-    program.build();
+    let program = mu::cli::program();
     let is_known = |word: &str| {
         let is_it = |command: &clap::Command| {
             command.get_name() == word || command.get_all_aliases().any(|alias| alias == word)

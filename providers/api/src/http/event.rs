@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Method;
 use reqwest::header::HeaderMap;
 
-use super::Method;
 use crate::{SafeUrl, without_secrets};
 
 /// Is called with what happens to the requests of a client, from many threads; must be quick.

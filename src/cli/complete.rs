@@ -1,0 +1,183 @@
+//! `mu __complete`: the names that can follow what was typed so far, for the scripts of `mu completions`.
+//!
+//! Nothing is asked: names come from the workspace, from Mu.lock, and from the catalogs in the cache. Whatever goes wrong,
+//! nothing is offered. Commands and options are known to the scripts themselves.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::cli::context::{Context, Ending};
+use crate::env::Environment;
+use crate::ops::config::settings;
+use crate::ops::search::{SearchRequest, search};
+use crate::ops::{NoEvents, Options, Scope, Session};
+
+/// How many packages of the catalogs are offered at most.
+const MOST: usize = 5_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The words behind `mu`; the last one is not complete
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// What a word names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Packages that there are.
+    Known,
+    /// Packages that are locked.
+    Locked,
+    /// Both.
+    Any,
+    /// Packages of the workspace.
+    Members,
+    /// Settings.
+    Settings,
+}
+
+/// What the last word names, if it is a name.
+fn expected(words: &[String]) -> Option<Names> {
+    let (last, before) = words.split_last()?;
+    if last.starts_with('-') || last.contains('#') {
+        return None;
+    }
+    match before.last().map(String::as_str) {
+        Some("-p" | "--package") => return Some(Names::Members),
+        Some("-i" | "--invert" | "--without") => return Some(Names::Locked),
+        Some("--with") => return Some(Names::Known),
+        _ => {}
+    }
+    let mut commands = before.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+    match commands.next()? {
+        "get" | "install" | "i" | "add" | "resolve" | "what-if" | "mirror" => Some(Names::Known),
+        "info" | "versions" | "which" => Some(Names::Any),
+        "remove" | "rm" | "update" | "up" | "upgrade" | "downgrade" | "pin" | "unpin" | "why" => {
+            Some(Names::Locked)
+        }
+        "pack" | "publish" => Some(Names::Members),
+        "config" if matches!(commands.next(), Some("get" | "set")) && commands.next().is_none() => {
+            Some(Names::Settings)
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    let Some(expected) = expected(&arguments.words) else { return Ok(0) };
+    let typed = arguments.words.last().map(String::as_str).unwrap_or_default();
+    let names = names(&context.environment, expected).unwrap_or_default();
+    let fitting = names.iter().filter(|name| name.starts_with(typed));
+    context.print(&fitting.map(|name| format!("{name}\n")).collect::<String>())?;
+    Ok(0)
+}
+
+fn names(environment: &Environment, expected: Names) -> Option<BTreeSet<String>> {
+    let options = Options { offline: true, ..Options::default() };
+    let events = Arc::new(NoEvents);
+    let session = Session::open(environment.clone(), options, Scope::Workspace, events).ok()?;
+    let base = session.workspace.settings.base.to_string();
+    // The default base is left out, as it can be in what is typed.
+    let short = |id: &str| id.strip_prefix(&base).unwrap_or(id).to_owned();
+    let mut names = BTreeSet::new();
+    if matches!(expected, Names::Known | Names::Any) {
+        let request = SearchRequest { limit: MOST, ..SearchRequest::default() };
+        let found = search(&session, &request).unwrap_or_default();
+        names.extend(found.packages.iter().map(|package| short(package.id.as_str())));
+    }
+    if matches!(expected, Names::Locked | Names::Any) {
+        let lock = session.lockfile().ok()?.unwrap_or_default();
+        names.extend(lock.packages.iter().map(|package| short(package.id.as_str())));
+    }
+    if expected != Names::Locked && expected != Names::Settings {
+        let members = session.workspace.members.iter();
+        names.extend(members.map(|member| member.manifest.name.to_string()));
+    }
+    if expected == Names::Settings {
+        names.extend(settings(&session).ok()?.into_iter().map(|setting| setting.key));
+    }
+    Some(names)
+}
+
+/// What is added to the script of a shell, so that it also asks for names.
+pub(super) fn script(shell: &str) -> &'static str {
+    match shell {
+        "bash" => BASH,
+        "zsh" => ZSH,
+        "fish" => FISH,
+        _ => "",
+    }
+}
+
+const BASH: &str = r#"
+_mu_with_names() {
+    _mu "$@"
+    local word="${COMP_WORDS[COMP_CWORD]}"
+    case "$word" in -*) return 0 ;; esac
+    local names
+    names=$("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    if [[ -n "$names" ]]; then
+        # What the other function takes for files is none.
+        COMPREPLY=($(compgen -W "$names" -- "$word"))
+        compopt +o default +o bashdefault 2>/dev/null
+    fi
+    return 0
+}
+complete -F _mu_with_names -o nosort -o bashdefault -o default mu
+"#;
+
+const ZSH: &str = r#"
+_mu_with_names() {
+    local -a names
+    if [[ "${words[CURRENT]}" != -* ]]; then
+        names=(${(f)"$(mu __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"})
+    fi
+    if (( ${#names} )); then
+        compadd -- "${names[@]}"
+    else
+        _mu "$@"
+    fi
+}
+if [ "$funcstack[1]" = "_mu" ]; then
+    _mu_with_names "$@"
+else
+    compdef _mu_with_names mu
+fi
+"#;
+
+const FISH: &str = r#"
+function __mu_names
+    set -l words (commandline -opc)
+    mu __complete -- $words[2..-1] (commandline -ct) 2>/dev/null
+end
+complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm update up upgrade downgrade pin unpin resolve what-if which why info versions mirror pack publish config" -f -a "(__mu_names)"
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_says_which_names_fit() {
+        for (line, names) in [
+            ("ad", None),
+            ("add ", Some(Names::Known)),
+            ("--offline add aws/e", Some(Names::Known)),
+            ("add aws/ec2#^1", None),
+            ("add --de", None),
+            ("add aws/ec2 -p ", Some(Names::Members)),
+            ("remove aws", Some(Names::Locked)),
+            ("tree -i ", Some(Names::Locked)),
+            ("tree ", None),
+            ("config ", None),
+            ("config get res", Some(Names::Settings)),
+            ("config set link ", None),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(expected(&words), names, "{line}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How help looks: commands in groups, examples before options, the global options once, and colours.
+//!
+//! What commands take is said where they are; nothing here parses anything.
+
+use anstyle::{AnsiColor, Style};
+use clap::builder::Styles;
+use clap::{ColorChoice, Command};
+
+use crate::cli::global::HEADING;
+use crate::cli::topics;
+
+/// What is shown of the options that every command takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Globals {
+    /// All of them.
+    Shown,
+    /// Where to find them.
+    Named,
+}
+
+/// The commands by what they are for. One that is in none is shown last.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Start", &["init", "get", "add", "remove"]),
+    ("Depend", &["update", "upgrade", "downgrade", "pin", "unpin", "resolve", "what-if", "vendor"]),
+    (
+        "Ask",
+        &[
+            "which", "list", "tree", "graph", "why", "outdated", "status", "search", "info",
+            "versions", "verify",
+        ],
+    ),
+    ("Publish", &["version", "pack", "publish", "yank", "tag", "mirror", "login", "logout", "hub"]),
+    ("Care", &["registry", "config", "env", "cache", "doctor", "completions", "man", "schema"]),
+];
+
+const HEAD: Style = AnsiColor::Green.on_default().bold();
+const WORD: Style = AnsiColor::Cyan.on_default().bold();
+
+/// The program with every command described, in the form that its help shows.
+pub(super) fn shaped(program: Command, globals: Globals, color: ColorChoice) -> Command {
+    let mut program = program.styles(styles());
+    // Each command is described only when it is needed, which is now.
+    program.build();
+    let groups = groups(&program);
+    let note = note(globals);
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}{HEAD}Topics:{HEAD:#}\n{}\
+         {{after-help}}\n\n{HEAD}Options:{HEAD:#}\n{{options}}{note}",
+        topics::list()
+    );
+    let program = each(program, globals, color);
+    program.help_template(template)
+}
+
+fn each(command: Command, globals: Globals, color: ColorChoice) -> Command {
+    let is_hidden = globals == Globals::Named;
+    let note = note(globals);
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}{{after-help}}\n\n{{all-args}}{note}"
+    );
+    let command = command.mut_args(|argument| {
+        let is_global = argument.get_help_heading() == Some(HEADING);
+        if is_global && is_hidden { argument.hide(true) } else { argument }
+    });
+    command
+        .color(color)
+        .help_template(template)
+        .mut_subcommands(|inner| each(inner, globals, color))
+}
+
+fn note(globals: Globals) -> &'static str {
+    match globals {
+        Globals::Shown => "",
+        Globals::Named => "\n\n`mu --help` lists the options that every command takes.",
+    }
+}
+
+/// The list of commands.
+fn groups(program: &Command) -> String {
+    let all: Vec<&Command> =
+        program.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    let is_grouped =
+        |command: &&Command| GROUPS.iter().any(|(_, names)| names.contains(&command.get_name()));
+    let others: Vec<&str> = all
+        .iter()
+        .filter(|command| !is_grouped(command))
+        .map(|command| command.get_name())
+        .collect();
+    let width = all.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (title, names) in GROUPS.iter().copied().chain([("Others", others.as_slice())]) {
+        let named = names.iter().filter_map(|name| all.iter().find(|one| one.get_name() == *name));
+        let lines: Vec<String> = named.map(|command| line(command, width)).collect();
+        if !lines.is_empty() {
+            text.push_str(&format!("{HEAD}{title}:{HEAD:#}\n{}\n", lines.concat()));
+        }
+    }
+    text
+}
+
+fn line(command: &Command, width: usize) -> String {
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let aliases: Vec<&str> = command.get_visible_aliases().collect();
+    let aliases = match aliases.as_slice() {
+        [] => String::new(),
+        aliases => format!(" [{}]", aliases.join(", ")),
+    };
+    format!("  {WORD}{:<width$}{WORD:#}  {about}{aliases}\n", command.get_name())
+}
+
+fn styles() -> Styles {
+    Styles::styled()
+        .header(HEAD)
+        .usage(HEAD)
+        .literal(WORD)
+        .placeholder(AnsiColor::Cyan.on_default())
+}
