@@ -8,6 +8,7 @@ mod demo;
 mod dependencies;
 mod generated;
 mod imports;
+mod releasing;
 mod sessions;
 mod tidy;
 
