@@ -1,5 +1,6 @@
 //! Ways to a package other than a search: its namespace, and what it can do.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use askama::Template;
@@ -43,7 +44,7 @@ pub(super) async fn namespace(
     }
     let prefix = format!("{namespace}/");
     let catalog = server.catalog.read(&server.files).await?;
-    let is_inside = move |line: &CatalogLine| line.name.starts_with(&prefix);
+    let is_inside = move |name: &str| name.starts_with(&prefix);
     let (mut packages, total) = found::listed(catalog, is_inside, SHOWN).await;
     if packages.is_empty() {
         let detail = format!("this hub has no packages in {namespace}");
@@ -91,8 +92,8 @@ pub(super) async fn capability(
     }
     let total = providers.len();
     let catalog = server.catalog.read(&server.files).await?;
-    let names: std::collections::HashSet<String> = providers.iter().take(SHOWN).cloned().collect();
-    let is_one = move |line: &CatalogLine| names.contains(&line.name);
+    let names: HashSet<String> = providers.iter().take(SHOWN).cloned().collect();
+    let is_one = move |name: &str| names.contains(name);
     let (mut described, _) = found::listed(catalog, is_one, SHOWN).await;
     // The catalog may be older than the capability.
     for name in providers.into_iter().take(SHOWN) {

@@ -26,17 +26,18 @@ impl Found {
     }
 }
 
-/// The packages of a catalog for which `is_wanted`, by name, at most `most`; and how many there are.
+/// The packages of a catalog whose names `is_wanted`, by name, at most `most`; and how many there are.
 pub(super) async fn listed(
     catalog: Bytes,
-    is_wanted: impl Fn(&CatalogLine) -> bool + Send + 'static,
+    is_wanted: impl Fn(&str) -> bool + Send + 'static,
     most: usize,
 ) -> (Vec<Found>, usize) {
     // A large catalog takes some milliseconds, in which other requests go on.
     let reading = tokio::task::spawn_blocking(move || {
         let lines = catalog.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| first_name(line).is_none_or(&is_wanted));
         let lines = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
-        let mut found: Vec<CatalogLine> = lines.filter(is_wanted).collect();
+        let mut found: Vec<CatalogLine> = lines.filter(|line| is_wanted(&line.name)).collect();
         found.sort_by(|left, right| left.name.cmp(&right.name));
         let total = found.len();
         (found.into_iter().take(most).map(Found::of).collect(), total)
@@ -48,10 +49,20 @@ pub(super) async fn listed(
 pub(super) async fn similar(catalog: Bytes, name: String) -> Vec<String> {
     let comparing = tokio::task::spawn_blocking(move || {
         let lines = catalog.split(|byte| *byte == b'\n');
-        let names = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
-        nearest(&name, names.map(|line| line.name))
+        let names = lines.filter_map(|line| match first_name(line) {
+            Some(name) => Some(name.to_owned()),
+            None => Some(serde_json::from_slice::<CatalogLine>(line).ok()?.name),
+        });
+        nearest(&name, names)
     });
     comparing.await.unwrap_or_default()
+}
+
+/// The name at the beginning of a line, where hubs write it, so that most lines need not be parsed.
+fn first_name(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(b"{\"name\":\"")?;
+    let name = &rest[..rest.iter().position(|byte| *byte == b'"')?];
+    std::str::from_utf8(name).ok().filter(|name| !name.contains('\\'))
 }
 
 fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
@@ -85,7 +96,20 @@ pub(super) async fn date(server: &Server, root: &Root, packages: &mut [Found]) {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{first_name, nearest};
+
+    #[test]
+    fn names_are_read_where_they_stand_plainly() {
+        for (line, expected) in [
+            ("{\"name\":\"a/b\",\"latest\":\"1\"}", Some("a/b")),
+            ("{\"name\":\"a\\/b\"}", None),
+            ("{ \"name\": \"a\"}", None),
+            ("{\"name\":\"a", None),
+            ("", None),
+        ] {
+            assert_eq!(first_name(line.as_bytes()), expected, "{line}");
+        }
+    }
 
     #[test]
     fn similar_names_are_those_that_may_have_been_meant() {

@@ -1,5 +1,6 @@
 //! The first page, and what a search finds.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use askama::Template;
@@ -125,7 +126,7 @@ impl Sort {
     fn sort(self, packages: &mut [Found]) {
         match self {
             Self::Relevance => {}
-            Self::Newest => packages.sort_by(|left, right| right.published.cmp(&left.published)),
+            Self::Newest => packages.sort_by_key(|package| Reverse(package.published)),
             Self::Name => packages.sort_by(|left, right| left.line.name.cmp(&right.line.name)),
         }
     }
