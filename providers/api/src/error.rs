@@ -75,6 +75,7 @@ impl ProviderError {
     }
 
     /// Says that so many attempts, in so much time, had no success.
+    #[cfg(feature = "http")]
     #[must_use]
     pub(crate) fn after(mut self, attempts: usize, time: std::time::Duration) -> Self {
         if attempts > 1 {

@@ -1,6 +1,6 @@
 //! Locks between processes: files that the system unlocks when a process ends, however it ends.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
@@ -107,7 +107,7 @@ fn only_for_owner(file: File) -> io::Result<File> {
         use std::os::unix::fs::PermissionsExt as _;
         if metadata.permissions().mode() & 0o077 != 0 {
             // Where it is another user's, that user decides.
-            let _ = file.set_permissions(fs::Permissions::from_mode(0o600));
+            let _ = file.set_permissions(std::fs::Permissions::from_mode(0o600));
         }
     }
     Ok(file)
@@ -117,7 +117,7 @@ fn only_for_owner(file: File) -> io::Result<File> {
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    match (file.metadata(), fs::metadata(path)) {
+    match (file.metadata(), std::fs::metadata(path)) {
         (Ok(open), Ok(there)) => open.dev() == there.dev() && open.ino() == there.ino(),
         _ => false,
     }
