@@ -5,6 +5,7 @@ use crate::lock::LockedPackage;
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Asked;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::session::error::quoted;
 use crate::ops::session::locked::find_used;
 use crate::ops::solve::planning::in_use;
 use crate::ops::{Code, CommandError, Outcome, Session};
@@ -115,7 +116,7 @@ pub fn downgrade(
         {
             let message = format!("`{id}` is at {now}, and {pin} is newer");
             return Err(CommandError::new(Code::Usage, message)
-                .hint(format!("`mu update {reference}` moves there")));
+                .hint(format!("`mu update {}` moves there", quoted(&reference.to_string()))));
         }
     }
     run(session, &Requester::Downgrade, texts, dry_run)
