@@ -79,7 +79,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
     /// How many things to do at once
-    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", global = true, value_parser = jobs)]
     jobs: Option<u16>,
 }
 
@@ -222,4 +222,16 @@ fn color_choice(text: String) -> ColorChoice {
         "never" => ColorChoice::Never,
         _ => ColorChoice::Auto,
     }
+}
+
+/// Reads how many things to do at once.
+fn jobs(text: &str) -> Result<u16, String> {
+    let number = number(text)?;
+    let jobs = u16::try_from(number).ok().filter(|jobs| (1..=256).contains(jobs));
+    jobs.ok_or_else(|| "expected a number from 1 to 256".to_owned())
+}
+
+/// Reads a number of the command line.
+pub(crate) fn number(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a number, such as 8".to_owned())
 }

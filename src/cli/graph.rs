@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::cli::global::number;
 use crate::ops::graph::{Graph, Node, Vertex};
 use crate::ops::{Code, CommandError, Scope};
 use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};
@@ -26,7 +27,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     format: Format,
     /// Show at most N levels below the workspace's packages
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     depth: Option<usize>,
 }
 

@@ -59,6 +59,7 @@ use crate::cli::context::{Context, Ending, Stop};
 use crate::cli::global::Global;
 use crate::cli::shape::Globals;
 use crate::env::{Environment, EnvironmentError};
+use crate::ops::session::error::no_folder;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell};
 
@@ -268,8 +269,8 @@ fn start(
         None => environment,
     };
     if !environment.current.is_dir() {
-        let folder = environment.current.display();
-        return Err(CommandError::new(Code::Io, format!("there is no folder `{folder}`")).into());
+        let error = no_folder(&environment.current);
+        return Err(CommandError { code: Code::Io, ..error }.into());
     }
     let context = Context { environment, global: cli.global, shell: Arc::clone(shell) };
     match command {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::cli::global::number;
 use crate::ops::Scope;
 use crate::ops::tree::{Tree, tree};
 use crate::report::{FAINT, STRONG};
@@ -24,7 +25,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "PKG")]
     invert: Option<String>,
     /// Show at most N levels
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     depth: Option<usize>,
 }
 

@@ -67,9 +67,10 @@ pub fn nearest(id: &PackageId, known: impl IntoIterator<Item = PackageId>) -> Ve
     let mut near: Vec<(usize, PackageId)> = known
         .into_iter()
         .filter_map(|other| {
-            let distance = strsim::damerau_levenshtein(id.name_str(), other.name_str());
+            let [name, like] = [id, &other].map(|id| id.name_str().to_ascii_lowercase());
+            let distance = strsim::damerau_levenshtein(&name, &like);
             let close = distance <= 1 + id.name_str().len() / 5;
-            let same_leaf = other.name().leaf() == id.name().leaf();
+            let same_leaf = other.name().leaf().eq_ignore_ascii_case(id.name().leaf());
             (other != *id && (close || same_leaf)).then_some((distance, other))
         })
         .collect();

@@ -24,7 +24,7 @@ trait Field: Sized {
 impl Field for String {
     fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError> {
         let text = Option::read(table, key)?;
-        text.ok_or_else(|| table.value().error(format!("a locked package has `{key}`")))
+        text.ok_or_else(|| table.value().error(format!("a locked package must have `{key}`")))
     }
 
     fn read_line(value: &str) -> Option<Self> {
@@ -114,7 +114,7 @@ entry! {
     /// The version of what it packages.
     #[schemars(default)]
     "appVersion" app_version: Option<String>,
-    /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, or `pack+` and a place in a packs folder of this machine.
+    /// `hub+URL`, `git+URL`, `path+REL` or `workspace+REL`.
     "source" source: String,
     /// Git: the folder inside the repository.
     #[schemars(default)]

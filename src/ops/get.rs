@@ -11,6 +11,7 @@ use crate::ops::apply::plan::{self, Adding, Plan};
 use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{print_extra, without};
+use crate::ops::session::error::no_folder;
 use crate::ops::session::member;
 use crate::ops::session::source::relative;
 use crate::ops::solve::names;
@@ -214,8 +215,7 @@ fn seen_from(
     let is_anywhere = folder.starts_with('/') || session.environment.current == from;
     let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
     if !folder.is_dir() {
-        let message = format!("there is no folder `{}`", folder.display());
-        return Err(CommandError::new(Code::NotFound, message));
+        return Err(no_folder(&folder));
     }
     if is_anywhere {
         return Ok(reference.clone());

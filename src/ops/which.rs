@@ -1,7 +1,7 @@
 //! `which`: where a reference leads.
 
 use crate::ops::explain::own_packages::{self, misplaced};
-use crate::ops::session::error::quoted;
+use crate::ops::session::error::{no_folder, quoted};
 use crate::ops::session::installed_packs::search_path;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
@@ -81,8 +81,7 @@ fn missing(session: &Session, reference: &Reference, error: SearchError) -> Comm
     if let Some(folder) = reference.local() {
         let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
         if !folder.is_dir() {
-            let message = format!("there is no folder `{}`", folder.display());
-            return CommandError::new(Code::NotFound, message);
+            return no_folder(&folder);
         }
         let message = format!("`{reference}` is not installed here");
         return CommandError::new(Code::NotFound, message).hint(format!("{get} installs it"));

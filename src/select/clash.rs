@@ -40,12 +40,54 @@ pub(super) fn describe(
         similar: tried.iter().flat_map(|_| world.universe().similar(package.id())).collect(),
         tried,
         nearest: nearest(package, &available, &asked),
+        narrowed: narrowed(package, &available, &asked),
+        notes: Vec::new(),
         source: None,
         available: Versions::fold(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected,
         asked,
     }
+}
+
+/// More channels or app versions than this are not listed.
+const GROUPS: usize = 5;
+
+/// Which channels or app versions there are, where one is asked for alone; the newest ones.
+fn narrowed(
+    package: &Candidates,
+    available: &PositionSet,
+    asked: &[Vec<String>],
+) -> Vec<(String, Versions)> {
+    let [asked] = asked else { return Vec::new() };
+    let [asked] = &asked[..] else { return Vec::new() };
+    let Some(wish) = Requirement::parse(package.id().clone(), asked) else { return Vec::new() };
+    let mut groups: Vec<(String, Vec<Position>)> = Vec::new();
+    for position in available.iter() {
+        let mut words: Vec<String> = Vec::new();
+        if wish.channel.is_some() {
+            let channels = package.details(position).map(|details| &details.channels[..]);
+            words.extend(channels.into_iter().flatten().map(|name| format!("in channel {name}")));
+            if words.is_empty() {
+                words.push("in no channel".to_owned());
+            }
+        } else if wish.app_version.is_some() {
+            words.push(match package.app_version(position) {
+                Some(version) => format!("(app version {version})"),
+                None => "without an app version".to_owned(),
+            });
+        }
+        for word in words {
+            match groups.iter_mut().find(|(known, _)| *known == word) {
+                Some((_, positions)) => positions.push(position),
+                None => groups.push((word, vec![position])),
+            }
+        }
+    }
+    let older = groups.len().saturating_sub(GROUPS);
+    let newest = groups.into_iter().skip(older);
+    let fold = |positions: Vec<Position>| Versions::fold(package, &positions.into_iter().collect());
+    newest.map(|(word, positions)| (word, fold(positions))).collect()
 }
 
 /// The versions around the one that is asked for, where one thing is asked alone.

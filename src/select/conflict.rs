@@ -191,6 +191,10 @@ pub struct Clash {
     pub available: Versions,
     /// Whether all of those are prereleases.
     pub only_prereleases: bool,
+    /// Where a channel or an app version is asked for: which there are, and in which versions.
+    pub narrowed: Vec<(String, Versions)>,
     /// Versions that would have helped, and why they are no candidates.
     pub rejected: Vec<(Rejection, Versions)>,
+    /// More about those, if whoever tells of it knows: sentences.
+    pub notes: Vec<String>,
 }

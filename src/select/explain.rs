@@ -18,6 +18,8 @@ const REASONS: usize = 6;
 const LIST: usize = 8;
 /// What is asked where nothing is.
 const ANY: &str = "latest";
+/// The same, before what narrows it.
+const ANY_THAT: &str = "latest ";
 /// More alternatives than this are counted.
 const ALTERNATIVES: usize = 3;
 
@@ -76,7 +78,7 @@ impl Newer {
                 let is = if several { "are" } else { "is" };
                 let asked: Vec<String> = asked
                     .iter()
-                    .map(|(by, asked)| format!("{asked}, which {by} asks for"))
+                    .map(|(by, asked)| format!("{asked}, which {by} requires"))
                     .collect();
                 vec![format!("{versions} {is} not {}", asked.join(", and not "))]
             }
@@ -163,6 +165,9 @@ impl Names {
                 let name = self.name(id);
                 match (asked.as_slice(), is_root) {
                     ([one], _) if one == ANY => format!("{by} {requires} {name}"),
+                    ([one], _) if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
+                        format!("{by} {requires} {name} {narrowed}")
+                    }
                     // A version asks for one thing or another, roots for all that they ask.
                     (asked, true) => {
                         format!("{by} {requires} {name} {}", join(&telling(asked), "and"))
@@ -172,10 +177,10 @@ impl Names {
             }
             Fact::Overridden { id, by } => {
                 let (id, other) = (self.name(id), self.name(&by.id));
-                format!("the settings override {id} by {other} {}", by.spec)
+                format!("the settings override {id} with {other} {}", by.spec)
             }
             Fact::OnlyWhereNamed { id, revision } => {
-                format!("{} {revision} counts only where it is named", self.name(id))
+                format!("{} {revision} is chosen only if it is named exactly", self.name(id))
             }
             Fact::RequiresCapability { by, capability } => {
                 let (by, count) = self.requirer(by);
@@ -201,11 +206,13 @@ impl Names {
                 format!("{by} {conflicts} with whatever provides {capability}")
             }
             Fact::ReplacesWhereAsked { id } => {
-                format!("{} replaces others only where it is asked for itself", self.name(id))
+                format!("{} replaces other packages only if it is itself required", self.name(id))
             }
             Fact::OnlyWhereAsked { id } => {
                 let name = self.name(id);
-                format!("{name} is not listed as a provider, and counts only where it is asked for")
+                format!(
+                    "{name} is not listed as a provider, so it is used only if it is itself required"
+                )
             }
         }
     }
@@ -231,7 +238,7 @@ impl Names {
             }
             ReplacementClash::Ended { id, by, needed } => {
                 let (id, by) = (self.name(id), self.name(by));
-                format!("{by} {needed} is needed at least, and does not replace {id}")
+                format!("at least {by} {needed} is needed, which does not replace {id}")
             }
         }
     }
@@ -244,7 +251,7 @@ impl Names {
         let mut lines = vec![format!("nothing provides the capability {capability}")];
         let rejected = clash.rejected.iter().map(|(id, rejection, versions)| {
             let reason = reason(rejection, versions);
-            format!("  {} {versions}, which would, {reason}", self.name(id))
+            format!("  {} {versions} would, but {reason}", self.name(id))
         });
         lines.extend(few(rejected.collect()));
         lines
@@ -264,10 +271,10 @@ impl Names {
             .collect();
         if let Some(needed) = &clash.needed {
             if asked.is_empty() {
-                return format!("{name} {needed} is needed at least");
+                return format!("at least {name} {needed} is needed");
             }
             return format!(
-                "{name} {needed} is needed at least, and is not {}",
+                "at least {name} {needed} is needed, which is not {}",
                 join(&asked, "and")
             );
         }
@@ -277,6 +284,9 @@ impl Names {
             [one] if one == ANY => format!("no version of {name} can be used"),
             [one] if let Some(what) = revision(one, clash) => format!("{name} has no {what} {one}"),
             [] => format!("no version of {name} does all of that"),
+            [one] if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
+                format!("{name} has no version {narrowed}")
+            }
             [one] => format!("no version of {name} is {one}"),
             several => format!("no version of {name} is {} at once", join(several, "and")),
         }
@@ -290,7 +300,16 @@ impl Names {
             if !clash.similar.is_empty() {
                 let similar: Vec<String> =
                     clash.similar.iter().map(|id| self.name(id).to_owned()).collect();
-                lines.push(format!("  is {} meant?", join(&similar, "or")));
+                let is_case = |id: &PackageId| {
+                    id.as_str() != clash.id.as_str()
+                        && id.as_str().eq_ignore_ascii_case(clash.id.as_str())
+                };
+                let case = if clash.similar.iter().any(is_case) {
+                    "names are case-sensitive: "
+                } else {
+                    ""
+                };
+                lines.push(format!("  {case}did you mean {}?", join(&similar, "or")));
             }
             return lines;
         }
@@ -300,12 +319,20 @@ impl Names {
             format!("  {name} {versions} {}", reason(rejection, versions))
         });
         lines.extend(few(rejected.collect()));
+        lines.extend(clash.notes.iter().map(|note| format!("  {note}")));
         if clash.needed.is_some() {
             return lines;
         }
         if clash.available.is_empty() && clash.rejected.is_empty() {
             lines.push(format!("  {name} has no version that can be used"));
         } else if clash.asked.len() == 1 && !clash.available.is_empty() {
+            if !clash.narrowed.is_empty() {
+                let groups = clash.narrowed.iter();
+                let groups = groups.map(|(what, versions)| format!("{versions} {what}"));
+                lines.push(format!("  {name} has {}", join(&groups.collect::<Vec<_>>(), "and")));
+                lines.extend(clash.source.iter().map(|source| format!("  looked at {source}")));
+                return lines;
+            }
             let note = if clash.only_prereleases { ", all prereleases" } else { "" };
             // Two versions are near enough to each other.
             let nearest = match &clash.nearest[..] {
@@ -349,17 +376,18 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
         Rejection::ApiVersion(wanted) => format!("{needs} the manifest format {wanted}"),
         Rejection::MuVersion(wanted) => format!("{needs} mu {wanted}"),
         Rejection::Runtime { fact, wanted, actual } => {
-            format!("{needs} {fact} {wanted}, and it is {actual}")
+            format!("{needs} {fact} {wanted}, but it is {actual}")
         }
         Rejection::NoUpgrade { from, follows, .. } if follows.is_empty() => {
-            format!("cannot follow {from}, nor any other version")
+            format!("cannot be reached from {from}, or from any other version")
         }
         Rejection::NoUpgrade { from, follows, missing } => {
             let missing = missing.as_ref().map(|(step, rejection)| {
                 let one = Versions { runs: vec![Run::of(step)] };
                 format!("; the step {step} {}", reason(rejection, &one))
             });
-            format!("cannot follow {from}, only {follows}{}", missing.unwrap_or_default())
+            let missing = missing.unwrap_or_default();
+            format!("can be reached only from {follows}, not from {from}{missing}")
         }
         Rejection::Broken(reason) => format!("cannot be used: {reason}"),
     }
@@ -375,8 +403,16 @@ fn telling(words: &[String]) -> Vec<String> {
     words.iter().filter(is_telling).cloned().collect()
 }
 
-/// `a`, `a or b`, `a, b, c or 4 others`.
+/// `a`, `a or b`, `a, b, c or 4 others`; of several, `in channel fast` says enough.
 fn alternatives(words: &[String]) -> String {
+    if let [_, _, ..] = words {
+        let plain = |word: &String| word.strip_prefix(ANY_THAT).unwrap_or(word).to_owned();
+        return alternatives_of(&words.iter().map(plain).collect::<Vec<_>>());
+    }
+    alternatives_of(words)
+}
+
+fn alternatives_of(words: &[String]) -> String {
     if words.len() <= ALTERNATIVES + 1 {
         return join(words, "or");
     }

@@ -9,6 +9,10 @@ use crate::reference::PackageId;
 pub enum WayOut {
     /// Ask for something else; several of these together where one is not enough.
     Ask(Vec<Ask>),
+    /// Pin a version although it was withdrawn.
+    Withdrawn(Vec<Ask>),
+    /// Say that a fact of the runtime is another one: the fact, and what it should be.
+    Runtime(String, String),
     /// Ask no more for a package.
     GiveUp(PackageId),
     /// Take versions of a package out of what the settings exclude.

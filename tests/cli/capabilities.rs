@@ -136,7 +136,7 @@ fn of_two_providers_one_can_be_done_without() {
       net/cilium 1.0.0 provides net.mu.com/v1/Network
       only one package at a time can provide net.mu.com/v1/Network
 
-    hint: ask for net/calico ^2.0.0 instead of ^1: `mu add 'net/calico#^2.0.0'`
+    hint: in acme/shop, require net/calico ^2.0.0 instead of ^1: `mu add 'net/calico#^2.0.0'`
     hint: do without net/calico: `mu remove net/calico`
     hint: do without net/cilium: `mu remove net/cilium`
     [exit 1]
@@ -236,17 +236,17 @@ fn what_nothing_provides_is_told_with_who_would() {
         sandbox.write(".mu/workspace.yaml", "exclude: [net/calico, net/cilium]\n");
         sandbox
     };
-    insta::assert_snapshot!(told(excluded, &["get"]).shown(), @r"
+    insta::assert_snapshot!(told(excluded, &["get"]).shown(), @"
     $ mu get
     error: nothing provides what is required
       acme/shop requires acme/api
       acme/api 1.0.0 requires the capability net.mu.com/v1/Network
       nothing provides the capability net.mu.com/v1/Network
-        net/calico 1.0.0, which would, is excluded
-        net/cilium 1.0.0, which would, is excluded
+        net/calico 1.0.0 would, but is excluded
+        net/cilium 1.0.0 would, but is excluded
 
-    hint: take `net/calico` out of `exclude` in `.mu/workspace.yaml`
-    hint: take `net/cilium` out of `exclude` in `.mu/workspace.yaml`
+    hint: take `net/calico` out of `exclude` in `.mu/workspace.yaml:1`
+    hint: take `net/cilium` out of `exclude` in `.mu/workspace.yaml:1`
     hint: do without acme/api: `mu remove acme/api`
     [exit 1]
     ");
@@ -268,9 +268,9 @@ fn what_nothing_provides_is_told_with_who_would() {
     error: no versions fit together
       acme/shop requires acme/api
       acme/api 1.0.0 requires the capability net.mu.com/v1/Network
-      net/calico is not listed as a provider, and counts only where it is asked for
+      net/calico is not listed as a provider, so it is used only if it is itself required
 
-    hint: ask for net/calico ^1.0.0: `mu add 'net/calico#^1.0.0'`
+    hint: in acme/shop, require net/calico ^1.0.0: `mu add 'net/calico#^1.0.0'`
     hint: do without acme/api: `mu remove acme/api`
     [exit 1]
     ");

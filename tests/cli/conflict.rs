@@ -32,7 +32,7 @@ fn the_explanation_names_both_repositories_and_the_hub() {
       [WEB]/a 1.0.0 requires hub.mu.com/aws/vpc ^1
       no version of hub.mu.com/aws/vpc is both ^2 and ^1
 
-    hint: use aws/vpc 2.0.0 whatever is asked for, at your own risk: write `hub.mu.com/aws/vpc: hub.mu.com/aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
+    hint: use aws/vpc 2.0.0 against what packages require, at your own risk: write `hub.mu.com/aws/vpc: hub.mu.com/aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
     [exit 1]
     ");
     let error = sandbox.mu(&["get", "--json"]).fails_with("no-solution");

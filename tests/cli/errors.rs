@@ -114,7 +114,7 @@ fn not_found() {
     let run = sandbox.mu(&["get", "aws/ec3"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get aws/ec3
-    error: a package was not found
+    error: package not found: `aws/ec3`
       mu get requires aws/ec3
       there is no package aws/ec3
         looked at file://[DIR]/hub/hub.json
@@ -151,7 +151,7 @@ fn no_solution() {
       acme/web requires aws/vpc ^2
       no version of aws/vpc is both ^1 and ^2
 
-    hint: ask for aws/vpc ^1.0.0 instead of ^2: `mu add 'aws/vpc#^1.0.0'`
+    hint: in acme/web, require aws/vpc ^1.0.0 instead of ^2: `mu add 'aws/vpc#^1.0.0'`
     [exit 1]
     ");
 }
@@ -269,7 +269,7 @@ fn a_place_that_no_provider_serves_yet_is_named() {
     {
         let error = sandbox.mu(&["get", reference, "--json"]).fails_with("reference");
         let message = error["message"].as_str().expect("is text");
-        assert!(message.contains(&format!("no provider for `{provider}` yet")), "{message}");
+        assert!(message.contains(&format!("no protocol or provider `{provider}`")), "{message}");
     }
     for registry in ["{provider: svn}", "svn://acme.co/"] {
         sandbox.write(".mu/workspace.yaml", &format!("registries: {{acme.co/: {registry}}}\n"));

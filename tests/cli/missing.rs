@@ -19,12 +19,12 @@ fn a_misspelt_name_is_compared_with_the_catalog() {
     std::fs::write(sandbox.path("hub/catalog.jsonl"), catalog).expect("is ours");
     insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: a package was not found
+    error: package not found: `aws/vcp`
       acme/web requires aws/vcp ^1
       there is no package aws/vcp
         looked at file://[DIR]/hub/hub.json
         looked at file://[DIR]/hub/index/aws/vcp.jsonl
-        is aws/vpc meant?
+        did you mean aws/vpc?
     [exit 1]
     ");
     let details = &sandbox.mu(&["get", "--json"]).fails_with("not-found")["details"];
@@ -39,25 +39,25 @@ fn without_a_catalog_names_come_from_the_lock_and_the_workspace() {
     sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["get", "aws/vpcs"]).fails().shown(), @"
     $ mu get aws/vpcs
-    error: a package was not found
+    error: package not found: `aws/vpcs`
       mu get requires aws/vpcs
       there is no package aws/vpcs
         looked at file://[DIR]/hub/hub.json
         looked at file://[DIR]/hub/index/aws/vpcs.jsonl
-        is aws/vpc meant?
+        did you mean aws/vpc?
     [exit 1]
     ");
     // What was asked for in vain is no suggestion afterwards.
     let again = sandbox.mu(&["get", "aws/vpcss"]).fails();
-    again.says(&["is aws/vpc meant?"]).does_not_say(&["aws/vpcs "]);
+    again.says(&["did you mean aws/vpc?"]).does_not_say(&["aws/vpcs "]);
     insta::assert_snapshot!(sandbox.mu(&["get", "aws/databse"]).fails().shown(), @"
     $ mu get aws/databse
-    error: a package was not found
+    error: package not found: `aws/databse`
       mu get requires aws/databse
       there is no package aws/databse
         looked at file://[DIR]/hub/hub.json
         looked at file://[DIR]/hub/index/aws/databse.jsonl
-        is aws/database meant?
+        did you mean aws/database?
     [exit 1]
     ");
 }
@@ -67,37 +67,37 @@ fn the_nearest_versions_are_told() {
     let far = sandbox(&["aws/vpc#1.7.0"]);
     insta::assert_snapshot!(far.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no version was found that is what was asked for
+    error: no version of aws/vpc is what is required
       acme/web requires aws/vpc 1.7.0
       no version of aws/vpc is 1.7.0
         aws/vpc has 1.0.0 to 2.3.0 (5 versions); nearest: 1.4.0 and 1.9.3
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/vpc 1.9.3 instead of 1.7.0: `mu add 'aws/vpc#1.9.3'`
+    hint: in acme/web, require aws/vpc 1.9.3 instead of 1.7.0: `mu add 'aws/vpc#1.9.3'`
     [exit 1]
     ");
     let details = &far.mu(&["get", "--json"]).fails_with("not-found")["details"];
     assert_eq!(details["clashes"][0]["nearest"], json!(["1.4.0", "1.9.3"]));
     insta::assert_snapshot!(sandbox(&["aws/vpc#^3"]).mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no version was found that is what was asked for
+    error: no version of aws/vpc is what is required
       acme/web requires aws/vpc ^3
       no version of aws/vpc is ^3
         aws/vpc has 1.0.0 to 2.3.0 (5 versions); nearest: 2.3.0
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add 'aws/vpc#^2.3.0'`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of ^3: `mu add 'aws/vpc#^2.3.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(sandbox(&["aws/vpc#nightly"]).mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no version was found that is what was asked for
+    error: no version of aws/vpc is what is required
       acme/web requires aws/vpc nightly
       aws/vpc has no tag nightly
         aws/vpc has 1.0.0 to 2.3.0 (5 versions)
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/vpc >=2.3.0 instead of nightly: `mu add 'aws/vpc#>=2.3.0'`
+    hint: in acme/web, require aws/vpc >=2.3.0 instead of nightly: `mu add 'aws/vpc#>=2.3.0'`
     [exit 1]
     ");
 }
@@ -111,14 +111,14 @@ fn what_a_package_asks_for_and_is_not_there_is_told_with_its_way() {
     ]);
     insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: a package was not found
+    error: package not found: `aws/db`
       acme/web requires aws/app ^1
       aws/app 1.0.0 requires aws/db ^2
       there is no package aws/db
         looked at file://[DIR]/hub/hub.json
         looked at file://[DIR]/hub/index/aws/db.jsonl
 
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
+    hint: in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
 }

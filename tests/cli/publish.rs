@@ -110,12 +110,12 @@ fn what_would_not_work_for_others_is_refused() {
         sandbox.mu_in("author", &["publish", "--dry-run", "--json"]).fails_with(code);
         assert!(!sandbox.hub().index("acme/site").exists());
     }
-    insta::assert_snapshot!(sandbox.mu_in("author", &["publish"]).fails().shown(), @r"
+    insta::assert_snapshot!(sandbox.mu_in("author", &["publish"]).fails().shown(), @"
     $ mu publish
     warning: the manifest of `acme/site` has no `description`, `license`, `readme`
     warning: packed without the exact versions: `Mu.lock` does not say which `hub.mu.com/aws/vpc` `acme/site` was made with; run `mu get` first
     error: others could not install `acme/site`: its dependencies cannot be had
-      caused by: no version was found that is what was asked for
+      caused by: no version of aws/vpc is what is required
       acme/site requires aws/vpc ^2
       no version of aws/vpc is ^2
         aws/vpc has 1.0.0

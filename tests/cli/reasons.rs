@@ -46,7 +46,7 @@ fn what_stands_against_newer_versions_is_told() {
       ~1.0 by acme/web (at least this version)
       ^1 by hub.mu.com/aws/needy (at least this version)
     why no newer version:
-      1.1.0 and 1.2.0 are not ~1.0, which acme/web asks for
+      1.1.0 and 1.2.0 are not ~1.0, which acme/web requires
     ways that lead to it:
       acme/web → hub.mu.com/aws/asked ~1.0
       acme/web → hub.mu.com/aws/needy ^1 → hub.mu.com/aws/asked ^1
@@ -109,7 +109,7 @@ fn what_stands_against_newer_versions_is_told() {
     asked for:
       ^1 by acme/web
     why no newer version:
-      1.5.0 needs kubernetes >=1.25, and it is 1.24.0
+      1.5.0 needs kubernetes >=1.25, but it is 1.24.0
     ways that lead to it:
       acme/web → hub.mu.com/aws/needy ^1
     [exit 0]
@@ -165,7 +165,7 @@ fn outdated_tells_what_holds_each_back() {
     hub.mu.com/aws/conflict  1.0.0    1.0.0    2.0.0   aws/net ^1 by acme/web
     hub.mu.com/aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded
     hub.mu.com/aws/kept      1.0.0    1.1.0    1.1.0   only Mu.lock
-    hub.mu.com/aws/needy     1.0.1    1.0.1    1.5.0   1.5.0 needs kubernetes >=1.25, and it is 1.24.0
+    hub.mu.com/aws/needy     1.0.1    1.0.1    1.5.0   1.5.0 needs kubernetes >=1.25, but it is 1.24.0
     hub.mu.com/aws/net       1.0.0    1.0.0    2.0.0   ^1 by acme/web
     [exit 0]
     ");
@@ -196,13 +196,13 @@ fn a_version_that_needs_a_folder_of_its_author_is_passed_over() {
     sandbox.asks_for(&["aws/app#^1.2"]);
     insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no versions fit together
+    error: no version of aws/app can be used
       acme/web requires aws/app ^1.2
       no version of aws/app is ^1.2
         aws/app 1.2.0 cannot be used: it depends on the folder `/srv/lib`, which is on its author's machine
         aws/app has 1.1.0
 
-    hint: ask for aws/app ^1.1.0 instead of ^1.2: `mu add 'aws/app#^1.1.0'`
+    hint: in acme/web, require aws/app ^1.1.0 instead of ^1.2: `mu add 'aws/app#^1.1.0'`
     [exit 1]
     ");
     let minimal = sandbox.mu(&["get", "--resolution", "minimal"]).fails();

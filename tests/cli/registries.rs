@@ -143,5 +143,9 @@ fn a_registry_that_nothing_can_come_from_is_not_added() {
     // A file that was written by hand is named where it is wrong.
     sandbox.write(".mu/workspace.yaml", "registries:\n  a.example/: hhttps://x/\n");
     let run = sandbox.mu(&["info", "a.example/x"]).fails();
-    run.says(&["no provider for `hhttps`", "; `a.example/` is set in `", ".mu/workspace.yaml`"]);
+    run.says(&[
+        "no protocol or provider `hhttps`",
+        "; `a.example/` is set in `",
+        ".mu/workspace.yaml`",
+    ]);
 }

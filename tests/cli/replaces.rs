@@ -37,7 +37,7 @@ fn nothing_is_replaced_without_consent() {
     let sandbox = sandbox(&["app/web", "app/tool"]);
     insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: `hub.mu.com/contrib/family` would take the place of `hub.mu.com/upbound/family`, which hub.mu.com/app/web asks for, and nobody agreed to that
+    error: `hub.mu.com/contrib/family` would take the place of `hub.mu.com/upbound/family`, which hub.mu.com/app/web requires, and nobody agreed to that
       the manifest of `hub.mu.com/contrib/family` says that it replaces `hub.mu.com/upbound/family`
       the index of `hub.mu.com/upbound/family` does not say that it has moved there, and the two are not in one namespace
 
@@ -219,7 +219,7 @@ fn the_old_pack_stays_until_it_is_removed() {
     sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
     let refusal = sandbox.mu(&["remove", "upbound/family"]).fails();
     refusal.says(&[
-        "nothing here asks for `upbound/family`",
+        "nothing here requires `upbound/family`",
         "`hub.mu.com/contrib/family` is used for it",
     ]);
 

@@ -133,7 +133,7 @@ fn only_what_something_here_asks_for_can_be_left_out() {
     let sandbox = sandbox();
     sandbox.mu(&["get"]).ok();
     let transitive = sandbox.mu(&["resolve", "--without", "aws/vpc"]).fails();
-    transitive.says(&["nothing here asks for `aws/vpc`", "because `hub.mu.com/aws/ec2` needs it"]);
+    transitive.says(&["nothing here requires `aws/vpc`", "because `hub.mu.com/aws/ec2` needs it"]);
     let misspelled = sandbox.mu(&["resolve", "--without", "aws/ec3"]).fails();
     misspelled.says(&["did you mean `aws/ec2`?"]);
     assert!(chosen(&sandbox, &["--without", "aws/ec2"]).is_empty());

@@ -84,7 +84,7 @@ fn out_of_range_is_explained() {
       acme/web requires aws/ec2 ^1.0
       no version of aws/ec2 is both 2.0.0 and ^1.0
 
-    hint: ask for aws/ec2 ^2.0.0 instead of ^1.0: `mu add 'aws/ec2#^2.0.0' && mu update 'aws/ec2#2.0.0'`
+    hint: in acme/web, require aws/ec2 ^2.0.0 instead of ^1.0: `mu add 'aws/ec2#^2.0.0' && mu update 'aws/ec2#2.0.0'`
     [exit 1]
     ");
     assert!(sandbox.state() == before);

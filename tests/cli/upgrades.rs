@@ -61,14 +61,14 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
     sandbox.asks_for(&["ops/kafka#^1.2"]);
     insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no versions fit together
+    error: no version of ops/kafka can be used
       acme/web requires ops/kafka ^1.2
       no version of ops/kafka is ^1.2
-        ops/kafka 1.2.0 cannot follow 1.0.0, only 1.1.0; the step 1.1.0 is yanked: loses data
+        ops/kafka 1.2.0 can be reached only from 1.1.0, not from 1.0.0; the step 1.1.0 is yanked: loses data
         ops/kafka has 1.0.0 to 1.0.3 (3 versions); nearest: 1.0.3
 
-    hint: ask for ops/kafka ^1.0.0 instead of ^1.2: `mu add 'ops/kafka#^1.0.0'`
-    hint: install ops/kafka anew instead of upgrading it: `mu remove ops/kafka && mu add 'ops/kafka#^1.2'`
+    hint: in acme/web, require ops/kafka ^1.0.3 instead of ^1.2: `mu add 'ops/kafka#^1.0.3'`
+    hint: reinstall ops/kafka instead of upgrading it: `mu remove ops/kafka && mu add 'ops/kafka#^1.2'`
     [exit 1]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "ops/kafka"]).ok().shown(), @"
@@ -78,7 +78,7 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
     asked for:
       1.0.0 by acme/web (at least this version)
     why no newer version:
-      1.0.1 to 1.2.0 (4 versions) are not 1.0.0, which acme/web asks for
+      1.0.1 to 1.2.0 (4 versions) are not 1.0.0, which acme/web requires
     ways that lead to it:
       acme/web → hub.mu.com/ops/kafka ^1.2
     [exit 0]

@@ -74,10 +74,18 @@ fn edit(sandbox: &Sandbox, way: &Value) {
         Some("override") => {
             format!("overrides:\n  {}\n", way["line"].as_str().expect("is text"))
         }
+        Some("runtime") => format!("runtime:\n  {}\n", way["line"].as_str().expect("is text")),
         Some("include" | "no-override" | "together") => String::new(),
         other => panic!("{other:?} has no commands"),
     };
     sandbox.write(way["file"].as_str().unwrap_or(".mu/workspace.yaml"), &settings);
+}
+
+/// What was shown, without how long ago something was published, which is another age each day.
+fn ageless(run: &Run) -> String {
+    let (before, rest) = run.shown().split_once("was published ").expect("tells an age");
+    let (_, after) = rest.split_once(" ago").expect("tells an age");
+    format!("{before}was published [AGE] ago{after}")
 }
 
 /// `aws/app` 1 needs `aws/vpc` 2, an older one needed 1.
@@ -112,8 +120,8 @@ fn requirements_to_relax_come_newer_first() {
       acme/web requires aws/vpc ~1.4
       no version of aws/vpc is both ^2 and ~1.4
 
-    hint: ask for aws/vpc ~2.3.0 instead of ~1.4: `mu add 'aws/vpc#~2.3.0'`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
+    hint: in acme/web, require aws/vpc ~2.3.0 instead of ~1.4: `mu add 'aws/vpc#~2.3.0'`
+    hint: in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
     let sandbox = conflicting(&["aws/app#^1", "aws/vpc#^1"]);
@@ -122,7 +130,7 @@ fn requirements_to_relax_come_newer_first() {
         details["waysOut"][0],
         json!({
             "kind": "require",
-            "text": "ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0'`",
+            "text": "in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0'`",
             "commands": ["mu add 'aws/vpc#^2.3.0'"],
             "changes": [{
                 "by": "acme/web",
@@ -152,7 +160,7 @@ fn a_pin_is_taken_back() {
       acme/web requires aws/vpc 2.3.0
       no version of aws/vpc is both ^1 and 2.3.0
 
-    hint: take back the pin of aws/vpc: `mu unpin aws/vpc && mu add aws/old`
+    hint: unpin aws/vpc: `mu unpin aws/vpc && mu add aws/old`
     [exit 1]
     ");
 }
@@ -174,8 +182,8 @@ fn the_package_and_the_section_are_named() {
       acme/site requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add -p acme/site --dev 'aws/vpc#^2.3.0'`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add -p acme/api 'aws/app#^0.9.0'`
+    hint: in acme/site, require aws/vpc ^2.3.0 instead of ^1: `mu add -p acme/site --dev 'aws/vpc#^2.3.0'`
+    hint: in acme/api, require aws/app ^0.9.0 instead of ^1: `mu add -p acme/api 'aws/app#^0.9.0'`
     [exit 1]
     ");
 }
@@ -189,14 +197,14 @@ fn versions_that_rules_took_out_are_let_in() {
     };
     insta::assert_snapshot!(told(excluded, &["get"]).shown(), @"
     $ mu get
-    error: no versions fit together
+    error: no version of aws/vpc can be used
       acme/web requires aws/vpc ^2
       no version of aws/vpc is ^2
         aws/vpc 2.0.0 and 2.3.0 are excluded
         aws/vpc has 1.0.0 and 1.4.0
 
-    hint: take `aws/vpc#^2` out of `exclude` in `.mu/workspace.yaml`
-    hint: ask for aws/vpc ^1.4.0 instead of ^2: `mu add 'aws/vpc#^1.4.0'`
+    hint: take `aws/vpc#^2` out of `exclude` in `.mu/workspace.yaml:1`
+    hint: in acme/web, require aws/vpc ^1.4.0 instead of ^2: `mu add 'aws/vpc#^1.4.0'`
     [exit 1]
     ");
     let young = || {
@@ -206,14 +214,15 @@ fn versions_that_rules_took_out_are_let_in() {
         sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 20000 days\n");
         sandbox
     };
-    insta::assert_snapshot!(told(young, &["get"]).shown(), @"
+    insta::assert_snapshot!(ageless(&told(young, &["get"])), @"
     $ mu get
-    error: no versions fit together
+    error: no version of aws/new can be used
       acme/web requires aws/new ^1
       no version of aws/new is ^1
         aws/new 1.0.0 is too new
+        1.0.0 was published [AGE] ago; `minimumReleaseAge: 20000 days` (.mu/workspace.yaml:1) lets it in from 2081-08-23 on
 
-    hint: let versions in however young they are: `mu get --exclude-newer 0`
+    hint: allow versions of any age: `mu get --exclude-newer 0`
     [exit 1]
     ");
     let run = told(young, &["get", "aws/new"]);
@@ -226,12 +235,13 @@ fn versions_that_rules_took_out_are_let_in() {
     let run = told(late, &["get", "--exclude-newer", "2026-11-01"]);
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --exclude-newer 2026-11-01
-    error: no versions fit together
+    error: no version of aws/new can be used
       acme/web requires aws/new ^1
       no version of aws/new is ^1
         aws/new 1.0.0 is too new
+        1.0.0 was published 2 days ago; `--exclude-newer` leaves out what is newer than 2026-11-01
 
-    hint: let versions in however young they are: `mu get --exclude-newer 0`
+    hint: allow versions of any age: `mu get --exclude-newer 0`
     [exit 1]
     ");
     let early = || {
@@ -241,14 +251,14 @@ fn versions_that_rules_took_out_are_let_in() {
     };
     insta::assert_snapshot!(told(early, &["get"]).shown(), @"
     $ mu get
-    error: no version was found that is what was asked for
+    error: no version of aws/vpc is what is required
       acme/web requires aws/vpc ^3
       no version of aws/vpc is ^3
         aws/vpc has 1.0.0 to 3.0.0-rc.1 (5 versions); nearest: 3.0.0-rc.1
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/vpc ^3 with prereleases instead of ^3: `mu add 'aws/vpc#^3' --pre`
-    hint: ask for aws/vpc ^2.3.0 instead of ^3: `mu add 'aws/vpc#^2.3.0'`
+    hint: in acme/web, require aws/vpc ^3 with prereleases instead of ^3: `mu add 'aws/vpc#^3' --pre`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of ^3: `mu add 'aws/vpc#^2.3.0'`
     [exit 1]
     ");
     let channel = || {
@@ -265,14 +275,14 @@ fn versions_that_rules_took_out_are_let_in() {
     };
     insta::assert_snapshot!(told(channel, &["get"]).shown(), @"
     $ mu get
-    error: no version was found that is what was asked for
+    error: no version of ops/kafka is what is required
       acme/web requires ops/kafka ~3.1 in channel stable
       no version of ops/kafka is ~3.1 in channel stable
-        ops/kafka has 3.0.0 and 3.1.0
+        ops/kafka has 3.0.0 in channel stable and 3.0.0 and 3.1.0 in channel fast
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.1' --channel fast`
-    hint: ask for ops/kafka ~3.0.0 in channel stable instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.0.0' --channel stable`
+    hint: in acme/web, require ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.1' --channel fast`
+    hint: in acme/web, require ops/kafka ~3.0.0 in channel stable instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.0.0' --channel stable`
     [exit 1]
     ");
 }
@@ -287,15 +297,15 @@ fn settings_that_override_are_told() {
     };
     insta::assert_snapshot!(told(make, &["get"]).shown(), @"
     $ mu get
-    error: no version was found that is what was asked for
+    error: no version of aws/vpc is what is required
       acme/web requires aws/app ^1
       aws/app 1.0.0 requires aws/vpc ^2
-      the settings override aws/vpc by aws/vpc ^9
+      the settings override aws/vpc with aws/vpc ^9
       no version of aws/vpc is ^2
         aws/vpc has 1.0.0 to 2.3.0 (4 versions)
         looked at hub+file://[DIR]/hub/
 
-    hint: take `aws/vpc` out of `overrides` in `.mu/workspace.yaml`
+    hint: take `aws/vpc` out of `overrides` in `.mu/workspace.yaml:2`
     [exit 1]
     ");
     // What the packages of others disagree about is nobody's requirement here.
@@ -318,7 +328,7 @@ fn settings_that_override_are_told() {
       aws/two 1.0.0 requires aws/vpc ^2
       no version of aws/vpc is both ^1 and ^2
 
-    hint: use aws/vpc 2.0.0 whatever is asked for, at your own risk: write `hub.mu.com/aws/vpc: hub.mu.com/aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
+    hint: use aws/vpc 2.0.0 against what packages require, at your own risk: write `hub.mu.com/aws/vpc: hub.mu.com/aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -342,7 +352,7 @@ fn several_requirements_are_relaxed_together() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1, and aws/net ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/net#^2.0.0'`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1, and aws/net ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/net#^2.0.0'`
     [exit 1]
     ");
 }
@@ -358,8 +368,8 @@ fn what_a_command_asks_for_is_relaxed_too() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' && mu get 'aws/app#^1'`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu get 'aws/app#^0.9.0'`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' && mu get 'aws/app#^1'`
+    hint: ask `mu get` for aws/app ^0.9.0 instead of ^1: `mu get 'aws/app#^0.9.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["update", "aws/vpc#2.0.0"]).shown(), @"
@@ -369,7 +379,7 @@ fn what_a_command_asks_for_is_relaxed_too() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both 2.0.0 and ^1
 
-    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu update 'aws/vpc#2.0.0'`
+    hint: in acme/web, require aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu update 'aws/vpc#2.0.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["add", "aws/app#^1"]).shown(), @"
@@ -380,19 +390,19 @@ fn what_a_command_asks_for_is_relaxed_too() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`
+    hint: in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["add", "aws/app#^2"]).shown(), @"
     $ mu add aws/app#^2
-    error: no version was found that is what was asked for
+    error: no version of aws/app is what is required
       acme/web requires aws/app ^2
       no version of aws/app is ^2
         aws/app has 0.9.0 and 1.0.0
         looked at hub+file://[DIR]/hub/
 
-    hint: ask for aws/app ^0.9.0 instead of ^2: `mu add 'aws/app#^0.9.0'`
+    hint: in acme/web, require aws/app ^0.9.0 instead of ^2: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
 }
@@ -418,10 +428,10 @@ fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
       aws/log 1.0.0 requires aws/net >=2
       acme/web requires aws/app ^1
       aws/app 1.0.0 requires aws/net 1
-      aws/net 2.0.0 is needed at least, and is not 1
+      at least aws/net 2.0.0 is needed, which is not 1
 
-    hint: ask for aws/app ^1.5.0 instead of ^1: `mu add 'aws/app#^1.5.0'`
-    hint: choose newer versions, which fit together: `mu get --resolution highest`
+    hint: in acme/web, require aws/app ^1.5.0 instead of ^1: `mu add 'aws/app#^1.5.0'`
+    hint: versions fit together with the highest strategy: `mu get --resolution highest`
     [exit 1]
     ");
 }
@@ -436,7 +446,9 @@ fn a_yanked_pin_gives_way_to_another_one() {
         sandbox
     };
     let run = told(make, &["get", "aws/vpc#2.4.0"]);
-    run.says(&["hint: ask for aws/vpc 2.5.0 instead of 2.4.0: `mu get 'aws/vpc#2.5.0'`\n"]);
+    run.says(&[
+        "hint: ask `mu get` for aws/vpc 2.5.0 instead of 2.4.0: `mu get 'aws/vpc#2.5.0'`\n",
+    ]);
 }
 
 #[test]
@@ -450,8 +462,8 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.3.0'`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0'`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.3.0'`
+    hint: ask `mu resolve --with` for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0'`
     [exit 1]
     ");
     let arguments = ["resolve", "aws/app#^1", "aws/vpc#^1", "--exclude", "aws/app#0.9.0"];
@@ -463,20 +475,20 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       mu resolve requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu resolve 'aws/app#^1' 'aws/vpc#^2.3.0' --exclude 'aws/app#0.9.0'`
+    hint: ask `mu resolve` for aws/vpc ^2.3.0 instead of ^1: `mu resolve 'aws/app#^1' 'aws/vpc#^2.3.0' --exclude 'aws/app#0.9.0'`
     [exit 1]
     ");
     let arguments = ["resolve", "aws/app#1.0.0", "--exclude", "aws/app#>=1.0.0"];
     insta::assert_snapshot!(told(make, &arguments).shown(), @"
     $ mu resolve aws/app#1.0.0 --exclude aws/app#>=1.0.0
-    error: no versions fit together
+    error: no version of aws/app can be used
       mu resolve requires aws/app 1.0.0
       no version of aws/app is 1.0.0
         aws/app 1.0.0 is excluded
         aws/app has 0.9.0
 
-    hint: let aws/app in again: `mu resolve 'aws/app#1.0.0'`
-    hint: ask for aws/app 0.9.0 instead of 1.0.0: `mu resolve 'aws/app#0.9.0' --exclude 'aws/app#>=1.0.0'`
+    hint: stop excluding aws/app: `mu resolve 'aws/app#1.0.0'`
+    hint: ask `mu resolve` for aws/app 0.9.0 instead of 1.0.0: `mu resolve 'aws/app#0.9.0' --exclude 'aws/app#>=1.0.0'`
     [exit 1]
     ");
     let arguments = ["resolve", "--with", "aws/app#^1", "--resolution", "minimal"];
@@ -486,10 +498,10 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       mu resolve --with requires aws/app ^1
       aws/app 1.0.0 requires aws/vpc ^2
       acme/web requires aws/vpc ^1
-      aws/vpc 2.0.0 is needed at least, and is not ^1
+      at least aws/vpc 2.0.0 is needed, which is not ^1
 
-    hint: ask for aws/vpc ^2.0.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.0.0' --resolution minimal`
-    hint: ask for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0' --resolution minimal`
+    hint: in acme/web, require aws/vpc ^2.0.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.0.0' --resolution minimal`
+    hint: ask `mu resolve --with` for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0' --resolution minimal`
     [exit 1]
     ");
 }
@@ -517,25 +529,24 @@ fn what_the_command_asks_for_is_what_the_manifest_should_ask_for() {
         &["aws/vpc#^1"],
         &["get", "aws/vpc#^2"],
         &[
-            "ask for aws/vpc ^2 instead of ^1: `mu add 'aws/vpc#^2'`",
-            "ask for aws/vpc ^1 instead of ^2: `mu get 'aws/vpc#^1'`",
+            "in acme/web, require aws/vpc ^2 instead of ^1: `mu add 'aws/vpc#^2'`",
+            "ask `mu get` for aws/vpc ^1 instead of ^2: `mu get 'aws/vpc#^1'`",
         ],
-        &["ask for aws/vpc ^2 instead of ^1: `mu add 'aws/vpc#^2'`"],
+        &["in acme/web, require aws/vpc ^2 instead of ^1: `mu add 'aws/vpc#^2'`"],
     );
-    let pinned =
-        "ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu get 'aws/vpc#2.0.0'`";
-    let both = "ask for aws/vpc ^2.3.0 instead of ^1, and aws/vpc 2.3.0 instead of 2.0.0: \
+    let pinned = "in acme/web, require aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu get 'aws/vpc#2.0.0'`";
+    let both = "in acme/web, require aws/vpc ^2.3.0 instead of ^1, and ask `mu get` for aws/vpc 2.3.0 instead of 2.0.0: \
                 `mu add 'aws/vpc#^2.3.0' && mu get 'aws/vpc#2.3.0'`";
     hints(&["aws/vpc#^1"], &["get", "aws/vpc#2.0.0"], &[pinned, both], &[pinned, both]);
-    let updated = "ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu update 'aws/vpc#2.0.0'`";
+    let updated = "in acme/web, require aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' && mu update 'aws/vpc#2.0.0'`";
     hints(&["aws/vpc#^1"], &["update", "aws/vpc#2.0.0"], &[updated], &[updated]);
 }
 
 #[test]
 fn several_old_requirements_are_raised_where_one_is_not_enough() {
     let ways = [
-        "ask for aws/app ^0.9.0 instead of ^1: `mu get 'aws/app#^0.9.0'`",
-        "ask for aws/app ^1 instead of ^0.9.0, and aws/vpc ^2.3.0 instead of ^1: \
+        "ask `mu get` for aws/app ^0.9.0 instead of ^1: `mu get 'aws/app#^0.9.0'`",
+        "in acme/web, require aws/app ^1 instead of ^0.9.0, and aws/vpc ^2.3.0 instead of ^1: \
          `mu add 'aws/app#^1' 'aws/vpc#^2.3.0'`",
     ];
     hints(&["aws/app#^0.9.0", "aws/vpc#^1"], &["get", "aws/app#^1"], &ways, &ways);
@@ -544,11 +555,13 @@ fn several_old_requirements_are_raised_where_one_is_not_enough() {
 #[test]
 fn what_the_command_was_to_change_is_still_changed() {
     let ways = [
-        "ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`",
-        "ask for aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`",
+        "in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`",
+        "in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`",
     ];
-    let least =
-        ["ask for aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' 'aws/app#^1'`", ways[1]];
+    let least = [
+        "in acme/web, require aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' 'aws/app#^1'`",
+        ways[1],
+    ];
     hints(&["aws/app#^0.9.0", "aws/vpc#^1"], &["add", "aws/app#^1"], &ways, &least);
 }
 
@@ -569,8 +582,8 @@ fn workspace_packages_are_brought_to_ask_for_the_same() {
         sandbox
     };
     told(make, &["get"]).says(&[
-        "hint: ask for aws/vpc ^2 instead of ^1: `mu add -p acme/web 'aws/vpc#^2'`\n",
-        "hint: ask for aws/vpc ^1 instead of ^2: `mu add -p acme/api 'aws/vpc#^1'`\n",
+        "hint: in acme/web, require aws/vpc ^2 instead of ^1: `mu add -p acme/web 'aws/vpc#^2'`\n",
+        "hint: in acme/api, require aws/vpc ^1 instead of ^2: `mu add -p acme/api 'aws/vpc#^1'`\n",
     ]);
 }
 
@@ -648,7 +661,7 @@ fn what_is_asked_now_is_told_apart_from_what_is_listed() {
       acme/web requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: ask for aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' aws/app`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' aws/app`
     [exit 1]
     ");
     told(all, &["add", "aws/app", "--channel", "fast"])
@@ -678,12 +691,12 @@ fn two_rules_are_lifted_together_where_neither_is_enough() {
     };
     insta::assert_snapshot!(told(excluded, &["get"]).shown(), @"
     $ mu get
-    error: no versions fit together
+    error: no version of ops/kafka can be used
       acme/web requires ops/kafka ~3.1 in channel stable
       no version of ops/kafka is ~3.1 in channel stable
         ops/kafka 3.1.0 is excluded
 
-    hint: take `ops/kafka` out of `exclude` in `.mu/workspace.yaml`, and ask for ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.1' --channel fast`
+    hint: take `ops/kafka` out of `exclude` in `.mu/workspace.yaml:1`, and in acme/web, require ops/kafka ~3.1 in channel fast instead of ~3.1 in channel stable: `mu add 'ops/kafka#~3.1' --channel fast`
     [exit 1]
     ");
     let both = || {
@@ -694,12 +707,12 @@ fn two_rules_are_lifted_together_where_neither_is_enough() {
     };
     insta::assert_snapshot!(told(both, &["get"]).shown(), @"
     $ mu get
-    error: no versions fit together
+    error: no version of ops/zoo can be used
       acme/web requires ops/zoo
       no version of ops/zoo can be used
         ops/zoo 1.0.0 is excluded
 
-    hint: take `ops/zoo` out of `exclude` in `.mu/workspace.yaml`, and take `ops/base` out of `exclude` in `.mu/workspace.yaml`
+    hint: take `ops/zoo` out of `exclude` in `.mu/workspace.yaml:1`, and take `ops/base` out of `exclude` in `.mu/workspace.yaml:1`
     [exit 1]
     ");
     let young = || {
@@ -710,14 +723,15 @@ fn two_rules_are_lifted_together_where_neither_is_enough() {
         sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 20000 days\n");
         sandbox
     };
-    insta::assert_snapshot!(told(young, &["get"]).shown(), @"
+    insta::assert_snapshot!(ageless(&told(young, &["get"])), @"
     $ mu get
-    error: no versions fit together
+    error: no version of ops/young can be used
       acme/web requires ops/young ^1
       no version of ops/young is ^1
         ops/young 2.0.0 is too new
+        2.0.0 was published [AGE] ago; `minimumReleaseAge: 20000 days` (.mu/workspace.yaml:1) lets it in from 2081-08-23 on
 
-    hint: let versions in however young they are, and ask for ops/young ^2.0.0 instead of ^1: `mu add 'ops/young#^2.0.0' --exclude-newer 0`
+    hint: allow versions of any age, and in acme/web, require ops/young ^2.0.0 instead of ^1: `mu add 'ops/young#^2.0.0' --exclude-newer 0`
     [exit 1]
     ");
     told(both, &["get", "--resolution", "minimal"]).says(&["take `ops/base` out of `exclude`"]);

@@ -106,9 +106,6 @@ impl<'t> Node<'t> {
     }
 }
 
-/// A key and the bytes it stands in.
-pub(crate) type Key<'t> = (Cow<'t, str>, Range<usize>);
-
 /// Values as they come, one after the other.
 pub(crate) struct Reader<'t> {
     text: &'t str,
@@ -191,7 +188,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The next key of the map that is being read; `None` at its end.
-    pub(crate) fn key(&mut self) -> Result<Option<Key<'t>>, Fault> {
+    pub(crate) fn key(&mut self) -> Result<Option<(Cow<'t, str>, Range<usize>)>, Fault> {
         match self.next()? {
             (Event::MappingEnd, _) => Ok(None),
             (Event::Scalar(key, ..), span) => Ok(Some((key, span))),

@@ -141,6 +141,8 @@ fn read_text(path: &Path, file: File) -> Result<String, ManifestError> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
-        SourceError::new(path, &text, valid..valid + 1, "this is not UTF-8 text").into()
+        SourceError::new(path, &text, valid..valid + 1, "this is not UTF-8 text")
+            .help("save the file as UTF-8")
+            .into()
     })
 }

@@ -137,7 +137,11 @@ fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
 /// When the text is not a reference, or says more.
 pub fn unversioned(text: &str) -> Result<Reference, Problem> {
     let expected = "expected a name such as `acmecorp/elk`, or base and name";
-    let reference = Reference::parse(text).map_err(|error| Problem::from(error).help(expected))?;
+    let reference = Reference::parse(text).map_err(|error| {
+        let headline = error.headline().replace("valid reference", "valid package name");
+        let message = error.message().replace("`/`, `#` or", "`/` or");
+        Problem::new(format!("{headline}: {message}")).at(error.span()).help(expected)
+    })?;
     if let Some(at) = text.find('#') {
         return Err(Problem::new("no version belongs here").at(at..text.len()).help(expected));
     }
@@ -185,7 +189,16 @@ fn strict_version(text: &str) -> Result<Version, Problem> {
             .at(0..1)
             .help(format!("write `{rest}`")));
     }
-    Version::parse(text).map_err(Problem::from)
+    Version::parse(text).map_err(|error| {
+        // `1` and `1.0` only lack what is zero.
+        let whole = [".0", ".0.0"].iter().map(|rest| format!("{text}{rest}"));
+        let whole = whole.into_iter().find(|whole| Version::parse(whole).is_ok());
+        let problem = Problem::from(error);
+        match whole {
+            Some(whole) => problem.help(format!("write `{whole}`")),
+            None => problem,
+        }
+    })
 }
 
 fn authors(table: Table<'_>) -> Result<Vec<Person>, SourceError> {

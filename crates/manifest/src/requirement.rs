@@ -83,9 +83,12 @@ pub(super) fn read(
     } else if value.is_list() {
         value.list()?.map(|value| (None, value)).collect()
     } else {
+        let one = value
+            .word()
+            .map_or_else(|_| "aws/ec2#^1.0.6".to_owned(), |text| text.as_str().to_owned());
         return Err(value
             .error("dependencies must be a list or a map")
-            .help("write `- aws#^1.0.6` on a line of its own"));
+            .help(format!("write `- {one}` on a line of its own")));
     };
     let mut requirements = Vec::with_capacity(entries.len());
     let mut seen = HashMap::new();

@@ -261,6 +261,8 @@ error: `1.4` is not a valid version: expected `.`, as a version has three number
   |
 2 | version: 1.4
   |             ^
+  |
+  = help: write `1.4.0`
 ",
     );
     check_error(
@@ -314,7 +316,7 @@ error: dependencies must be a list or a map
 2 | dependencies: utils
   |               ^^^^^
   |
-  = help: write `- aws#^1.0.6` on a line of its own
+  = help: write `- utils` on a line of its own
 ",
     );
     check_error(
@@ -342,7 +344,7 @@ error: the version stands behind the colon, not in the key
     check_error(
         "dependencies: {a b: c/d}",
         r"
-error: `a b` is not a valid name: expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found ` `
+error: `a b` is not a valid package name: expected a letter, a digit, `_`, `.`, `-`, `/` or the end, found ` `
  --> Mu.yaml:2:17
   |
 2 | dependencies: {a b: c/d}
@@ -446,6 +448,8 @@ error: expected a list, found text
   |
 2 | keywords: logs
   |           ^^^^
+  |
+  = help: write `[logs]`
 ",
     );
     check_error(
@@ -508,7 +512,7 @@ fn names_are_names() {
     check("name: ./a\n", "Mu.yaml:1:7: a folder is not a name");
     check(
         "name: a b\n",
-        "Mu.yaml:1:8: `a b` is not a valid reference: expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found ` `",
+        "Mu.yaml:1:8: `a b` is not a valid package name: expected a letter, a digit, `_`, `.`, `-`, `/` or the end, found ` `",
     );
     check("name: [a]\n", "Mu.yaml:1:7: expected text, found a list");
     check("- a\n", "Mu.yaml:1:1: expected a map, found a list");

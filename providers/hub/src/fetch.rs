@@ -196,7 +196,9 @@ impl Tried {
         );
         let error = ProviderError::new(ErrorKind::NotFound, text);
         match self.urls.first().filter(|_| self.is_hidden.get()) {
-            None => error,
+            None => error.hint(
+                "its index lists that version, so the hub is incomplete: tell whoever runs it to try `mu hub check`",
+            ),
             Some(url) => {
                 let host = url.host_and_port();
                 let variable = or_variable(&host);

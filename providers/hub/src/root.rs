@@ -70,7 +70,14 @@ impl Root {
         };
         let Some(version) = version(&document.bytes) else {
             let text = format!("`{place}` is not the file of a hub");
-            return Err(ProviderError::new(ErrorKind::Protocol, text));
+            let error = ProviderError::new(ErrorKind::Protocol, text);
+            let start = document.bytes.trim_ascii_start();
+            return Err(match start.starts_with(b"<") {
+                true => error.because("the answer is a web page").hint(
+                    "a page to log in may stand before it, or the URL is that of another page",
+                ),
+                false => error,
+            });
         };
         if version != u64::from(HUB_VERSION) {
             let text = format!(

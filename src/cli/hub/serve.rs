@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Address and port; port 0 picks a free one
+    /// Address and port, or a port of this machine; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     listen: SocketAddr,
     /// The certificate and those that signed it, in PEM
@@ -58,7 +58,9 @@ pub(crate) struct Arguments {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let local = is_port.then(|| format!("127.0.0.1:{port}"));
     let expected = "expected an address and a port, such as 127.0.0.1:8080 or [::]:443";
     local.as_deref().unwrap_or(text).parse().map_err(|_| expected.to_owned())
 }

@@ -49,7 +49,7 @@ impl Providers {
 #[derive(Debug, thiserror::Error)]
 pub enum RouteError {
     /// No provider has that name.
-    #[error("this mu has no provider for `{name}` yet, only: {known}{set_in}")]
+    #[error("there is no protocol or provider `{name}`; the providers are: {known}{set_in}")]
     NoProvider {
         /// The name.
         name: String,

@@ -2,8 +2,7 @@
 //!
 //! What the new version is, the caller decides; how an entry is laid out stays as it was.
 
-use crate::formats;
-use crate::manifest::edit::Section;
+use crate::manifest::edit::{Editor, Section};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::solve::planning::rewrites;
@@ -83,8 +82,7 @@ fn listed(
 ) -> Result<Vec<Dependency>, CommandError> {
     let member = &session.workspace.members[index];
     let text = crate::fs::read_text(&member.manifest_path)?;
-    let (path, environment) = (&member.manifest_path, &session.environment);
-    let editor = formats::editor(path, text, &member.defaults(), environment);
+    let editor = Editor::new(&member.manifest_path, text, &member.defaults());
     let entries = match section {
         Section::Dependencies => &member.manifest.dependencies,
         Section::DevDependencies => &member.manifest.dev_dependencies,

@@ -1,8 +1,9 @@
 //! From a selection that failed to the error that the user sees.
 
 use crate::index::{Cause, Unavailable, cause, nearest};
+use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
-use crate::ops::explain::other_places::{installed, only_pack, stripped};
+use crate::ops::explain::other_places::{installed, stripped};
 use crate::ops::explain::own_packages::misplaced;
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::requirements::requester::Requester;
@@ -10,6 +11,7 @@ use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place};
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
+use crate::reference::{Defaults, PackageId};
 use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished};
 
 /// The error of a selection that failed, with what helps against it.
@@ -32,28 +34,19 @@ pub(crate) fn failed(
             tell_apart(requirements, &mut conflict);
             let missing = is_missing(&conflict);
             let code = if missing { Code::NotFound } else { Code::NoSolution };
-            let headline = match (missing, &conflict.clashes[..]) {
-                (true, [clash]) if clash.tried.is_some() => "a package was not found",
-                (true, _) => "no version was found that is what was asked for",
-                (false, []) if conflict.capabilities.iter().any(|clash| !clash.is_provided) => {
-                    "nothing provides what is required"
-                }
-                (false, _) => "no versions fit together",
-            };
+            let headline = headline(session, &conflict, missing);
             let text = conflict.to_string();
             let lines: Vec<&str> = text.lines().collect();
             let by: Vec<&str> = request.roots.iter().map(|root| root.by.as_str()).collect();
             let mut error = CommandError::new(code, format!("{headline}\n{}", indent(&lines)))
                 .with_details(ConflictDetails::new(&conflict, &lines, by.clone(), &remedies));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
+                error = browsed(&clash.id).into_iter().fold(error, CommandError::hint);
                 if let Some(member) = session.workspace.member(&clash.id) {
                     error = error.hint(misplaced(session, member));
                 }
                 error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
                 error = stripped(session, &clash.id).into_iter().fold(error, CommandError::hint);
-            }
-            for clash in &conflict.clashes {
-                error = only_pack(session, &clash.id).into_iter().fold(error, CommandError::hint);
             }
             if !missing
                 && by.iter().any(|by| Requester::called(by).is_move())
@@ -70,6 +63,27 @@ pub(crate) fn failed(
             }
             error
         }
+    }
+}
+
+/// What went wrong, in a few words, which are true of one package as of several.
+fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
+    match (missing, &conflict.clashes[..]) {
+        (true, [clash]) if clash.tried.is_some() => {
+            format!("package not found: `{}`", session.short_name(&clash.id))
+        }
+        (true, [clash]) => {
+            let name = session.short_name(&clash.id);
+            format!("no version of {name} is what is required")
+        }
+        (true, _) => "some packages or versions do not exist".to_owned(),
+        (false, []) if conflict.capabilities.iter().any(|clash| !clash.is_provided) => {
+            "nothing provides what is required".to_owned()
+        }
+        (false, [clash]) if clash.asked.len() == 1 && clash.needed.is_none() => {
+            format!("no version of {} can be used", session.short_name(&clash.id))
+        }
+        (false, _) => "no versions fit together".to_owned(),
     }
 }
 
@@ -111,6 +125,7 @@ fn too_hard(
 fn complete(session: &Session, conflict: &mut Conflict) {
     let is_missing = is_missing(conflict);
     for clash in &mut conflict.clashes {
+        clash.notes = age::notes(session, clash);
         if clash.tried.is_some() {
             let lock = session.lockfile().ok().flatten().unwrap_or_default();
             let locked = lock.packages.iter().map(|package| package.id.clone());
@@ -184,14 +199,24 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
         Cause::Package => (Code::Manifest, Vec::new()),
         Cause::Cache => (Code::Io, vec!["`mu cache clean` empties the cache".to_owned()]),
     };
+    hints.extend(browsed(&error.id));
     match code {
         Code::Network if !session.options.offline => {
             hints.extend(installed(session, &error.id));
-            hints.push("`--offline` uses only what is already on this machine".to_owned());
+            if is_nowhere(session, &error.id) {
+                hints.extend(elsewhere(session, &error.id));
+            }
+            if session.lockfile().ok().flatten().is_some() {
+                hints.push("`--offline` uses only what is already on this machine".to_owned());
+            }
         }
         Code::Offline => {
-            hints.push(format!("run once without --offline to learn of `{}`", error.id))
+            let what = session.short_name(&error.id);
+            let is_set = session.environment.variable("MU_OFFLINE").is_some();
+            let how = if is_set { "with MU_OFFLINE unset" } else { "without `--offline`" };
+            hints.push(format!("run the command once {how}, so that mu can look up `{what}`"));
         }
+        Code::Reference => hints.extend(misspelt_protocol(session, &error.id)),
         _ => {}
     }
     let mut command = CommandError::from_error(code, error);
@@ -200,4 +225,45 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
         command.details = place(source);
     }
     command
+}
+
+/// Whether a package is looked for at the default base only because nothing says where that is.
+fn is_nowhere(session: &Session, id: &PackageId) -> bool {
+    let settings = &session.workspace.settings;
+    id.base() == Defaults::default().base && settings.registries.is_empty()
+}
+
+/// What to do if packages are not at the default base.
+fn elsewhere(session: &Session, id: &PackageId) -> [String; 2] {
+    let (base, name) = (id.base(), session.short_name(id));
+    [
+        format!("a reference without a host, such as `{name}`, means `{base}{}`", id.name()),
+        format!(
+            "if your packages are elsewhere, run `mu registry add -g {base} URL`, or write `https://HOST/{}`",
+            id.name()
+        ),
+    ]
+}
+
+/// The protocol that was meant by one that no provider serves, and the setting that names it, if one does.
+fn misspelt_protocol(session: &Session, id: &PackageId) -> Option<String> {
+    let written = session.index().written(id)?;
+    let (scheme, _) = written.split_once("://")?;
+    let known = ["https", "http", "ssh", "git", "file", "oci", "git+https", "git+ssh", "git+file"];
+    let meant = crate::manifest::source::nearest(scheme, known)?;
+    Some(format!("did you mean `{meant}://`?"))
+}
+
+/// How to write the URL of a page that shows a folder of a repository: `…/org/repo/tree/main/folder`.
+fn browsed(id: &PackageId) -> Option<String> {
+    let name = id.name();
+    let segments: Vec<&str> = name.segments().filter(|segment| *segment != "-").collect();
+    let [organization, repository, "tree" | "blob", revision, folder @ ..] = &segments[..] else {
+        return None;
+    };
+    let folder: String = folder.iter().map(|segment| format!("/{segment}")).collect();
+    Some(format!(
+        "for a folder at a branch or tag, write `https://{}{organization}/{repository}.git{folder}#{revision}`",
+        id.base()
+    ))
 }

@@ -1,5 +1,6 @@
 //! Why something failed or was passed over, in words, and what helps against it.
 
+mod age;
 mod details;
 pub(crate) mod failure;
 pub(crate) mod not_asked_for;

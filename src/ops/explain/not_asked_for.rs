@@ -4,6 +4,9 @@ use crate::lock::LockedPackage;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 
+/// More requirements than this are not listed.
+const LISTED: usize = 8;
+
 /// Who still asks for a package, as a sentence.
 pub(crate) fn needed(package: &LockedPackage) -> Option<String> {
     let by: Vec<String> =
@@ -22,7 +25,7 @@ pub(crate) fn not_asked_for(
     id: &PackageId,
     extra: &[String],
 ) -> CommandError {
-    let error = CommandError::new(Code::NotFound, format!("nothing here asks for `{text}`"));
+    let error = CommandError::new(Code::NotFound, format!("nothing here requires `{text}`"));
     let locked = session.lockfile().ok().flatten().unwrap_or_default();
     if let Some(package) = locked.find(id).next() {
         return match needed(package) {
@@ -46,6 +49,12 @@ pub(crate) fn not_asked_for(
     let names = known.iter().map(|text| text.split('#').next().unwrap_or(text));
     match crate::manifest::source::nearest(text, names) {
         Some(name) => error.hint(format!("did you mean `{name}`?")),
-        None => error,
+        None if known.is_empty() => error,
+        None => {
+            let listed: Vec<String> =
+                known.iter().take(LISTED).map(|one| format!("`{one}`")).collect();
+            let more = if known.len() > LISTED { ", …" } else { "" };
+            error.hint(format!("this is required: {}{more}", listed.join(", ")))
+        }
     }
 }

@@ -186,11 +186,16 @@ pub(super) fn choose(
             return Ok(revision);
         }
     }
-    Err(missing(id, releases, wanted))
+    Err(missing(session, id, releases, wanted))
 }
 
 /// The error about a package that has no version of those that were asked for.
-fn missing(id: &PackageId, releases: &Releases, wanted: Option<&VersionSpec>) -> CommandError {
+fn missing(
+    session: &Session,
+    id: &PackageId,
+    releases: &Releases,
+    wanted: Option<&VersionSpec>,
+) -> CommandError {
     let message = match wanted {
         Some(wanted) if !releases.is_empty() => format!("`{id}` has no version {wanted}"),
         _ => format!("`{id}` has no versions"),
@@ -198,7 +203,9 @@ fn missing(id: &PackageId, releases: &Releases, wanted: Option<&VersionSpec>) ->
     let error = CommandError::new(Code::NotFound, message);
     match releases.is_empty() {
         true => error,
-        false => error.hint("`mu versions` shows which there are"),
+        false => {
+            error.hint(format!("`mu versions {}` shows which there are", session.short_name(id)))
+        }
     }
 }
 

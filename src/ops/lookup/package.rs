@@ -8,6 +8,7 @@ use crate::index::releases::Releases;
 use crate::ops::apply::element::find_package;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::explain::other_places;
+use crate::ops::session::error::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 
@@ -30,8 +31,7 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
         Some(folder) => {
             let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
             if !folder.is_dir() {
-                let message = format!("there is no folder `{}`", folder.display());
-                return Err(CommandError::new(Code::NotFound, message));
+                return Err(no_folder(&folder));
             }
             reference
         }

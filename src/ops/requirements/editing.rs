@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::formats;
 use crate::fs;
+use crate::manifest::Manifest;
 use crate::manifest::edit::{EditError, Editor};
 use crate::ops::{CommandError, Session};
 
@@ -42,13 +42,12 @@ impl Editing {
             Some(known) => self.edits[known].text.clone(),
             None => fs::read_text(&path)?,
         };
-        let environment = &session.environment;
-        let mut editor = formats::editor(&path, text, &defaults, environment);
+        let mut editor = Editor::new(&path, text, &defaults);
         if !change(&mut editor)? {
             return Ok(false);
         }
         let text = editor.into_text();
-        member.manifest = formats::parse_own(&path, &text, environment)?;
+        (member.manifest, _) = Manifest::parse(&path, &text)?;
         match known {
             Some(known) => self.edits[known].text = text,
             None => self.edits.push(Edit { path, text }),

@@ -8,7 +8,7 @@ pub(crate) mod credentials;
 pub mod error;
 pub mod events;
 pub mod installed_packs;
-pub(crate) mod installed_releases;
+mod installed_releases;
 pub(crate) mod json;
 pub mod locked;
 mod lockfile;
@@ -22,16 +22,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use mu_provider::SafeUrl;
 use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
-use crate::formats;
 use crate::fs::{FileError, Lock, Sharing, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
 use crate::ops::session::events::{Aside, Work};
-use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
@@ -149,10 +148,7 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let workspace = match scope {
-            Scope::Workspace => {
-                let aliases = || formats::helms_aliases(&environment);
-                Workspace::open_knowing(root, &environment.mu_home, &aliases)?
-            }
+            Scope::Workspace => Workspace::open(root, &environment.mu_home)?,
             Scope::Global => global(&environment)?,
         };
         Ok(Self::new(environment, options, scope, events, workspace))
@@ -349,8 +345,7 @@ impl Session {
                 (places.id_of(reference, &defaults, root, &self.workspace), id.clone())
             })
             .collect();
-        let packs = Arc::new(PacksHere::new(self));
-        let (others, placed) = (Arc::clone(&packs), Arc::clone(&packs));
+        let packs = self.places.clone();
         let events = Arc::clone(&self.events);
         let answered = Arc::clone(&self.events);
         Index::new(IndexOptions {
@@ -360,9 +355,7 @@ impl Session {
             defaults,
             instead_of,
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
-            installed: Box::new(move |id: &PackageId| packs.installed(id)),
-            elsewhere: Box::new(move |id: &PackageId| others.elsewhere(id)),
-            placed: Box::new(move |id: &PackageId| placed.placed(id)),
+            installed: Box::new(move |id: &PackageId| installed_releases::releases(&packs, id)),
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             allow_insecure: self.options.allow_insecure,
@@ -390,6 +383,7 @@ impl Session {
                 most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
                 credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
                 watch: Some(watch),
+                proxies: proxies(&self.environment),
                 ..HttpOptions::default()
             })
         }))
@@ -409,6 +403,27 @@ impl Session {
         let http = self.http();
         providers::all(&self.environment, self.options.offline, &http)
     }
+}
+
+/// The proxies that the environment names, as errors call them; none if it names hosts without one, which may be meant.
+fn proxies(environment: &Environment) -> Vec<(&'static str, String)> {
+    if ["NO_PROXY", "no_proxy"].iter().any(|name| environment.variable(name).is_some()) {
+        return Vec::new();
+    }
+    let names = [
+        ("https", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
+        ("http", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]),
+    ];
+    let named = names.into_iter().filter_map(|(scheme, names)| {
+        let name = names.into_iter().find(|name| environment.variable(name).is_some())?;
+        let value = environment.variable(name)?;
+        let shown = SafeUrl::parse(value).map_or_else(
+            |_| "that is no URL".to_owned(),
+            |url| format!("`{}://{}`", url.scheme(), url.host_and_port()),
+        );
+        Some((scheme, format!("{shown} ({name})")))
+    });
+    named.collect()
 }
 
 impl Drop for Session {

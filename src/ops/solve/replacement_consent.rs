@@ -31,7 +31,9 @@ pub(crate) fn check(
         }
         let is_answered = session.options.yes || {
             let who = asking(replaced);
-            session.events.confirm(&format!("{text}, which {who}. Is that right?"))
+            session
+                .events
+                .confirm(&format!("{text}, which {who}\n{}\nAllow it?", reasons(replaced)))
         };
         if !is_answered {
             return Err(refused(session, replaced, &text));
@@ -65,17 +67,25 @@ fn has_moved(session: &Session, id: &PackageId, by: &PackageId) -> bool {
     releases.all_details().any(|(_, details)| details.moved_to.as_ref() == Some(by))
 }
 
-/// `acme/shop and hub.mu.com/web ask for`.
+/// `acme/shop and hub.mu.com/web require`.
 fn asking(replaced: &ReplacedPackage) -> String {
     let mut names: Vec<&str> = replaced.requested.iter().map(|requested| &*requested.by).collect();
     names.sort_unstable();
     names.dedup();
     match names[..] {
-        [] => "nothing asks for".to_owned(),
-        [one] => format!("{one} asks for"),
-        [one, other] => format!("{one} and {other} ask for"),
-        [one, ..] => format!("{one} and {} others ask for", names.len() - 1),
+        [] => "nothing requires".to_owned(),
+        [one] => format!("{one} requires"),
+        [one, other] => format!("{one} and {other} require"),
+        [one, ..] => format!("{one} and {} others require", names.len() - 1),
     }
+}
+
+/// Why somebody has to agree.
+fn reasons(ReplacedPackage { id, by, .. }: &ReplacedPackage) -> String {
+    format!(
+        "  the manifest of `{by}` says that it replaces `{id}`\n  \
+         the index of `{id}` does not say that it has moved there, and the two are not in one namespace"
+    )
 }
 
 fn refused(session: &Session, replaced: &ReplacedPackage, text: &str) -> CommandError {
@@ -85,11 +95,7 @@ fn refused(session: &Session, replaced: &ReplacedPackage, text: &str) -> Command
         Scope::Global => "`~/.mu/config.yaml`",
     };
     let who = asking(replaced);
-    let message = format!(
-        "{text}, which {who}, and nobody agreed to that\n  \
-         the manifest of `{by}` says that it replaces `{id}`\n  \
-         the index of `{id}` does not say that it has moved there, and the two are not in one namespace"
-    );
+    let message = format!("{text}, which {who}, and nobody agreed to that\n{}", reasons(replaced));
     CommandError::new(Code::Untrusted, message)
         .hint(format!("to agree, put this into {file}: `allowReplaces: {{{id}: {by}}}`"))
         .hint("to agree this time, run the command again with `--yes`; Mu.lock remembers it")

@@ -138,7 +138,7 @@ fn choose(
         let held = LockedUniverse::new(session, &previous);
         if let Ok(selection) = select(session, strategy, &held, &mut request) {
             let nothing = Lockfile::default();
-            return record(session, requirements, previous, &nothing, &selection, false);
+            return record(session, requirements, previous, &nothing, &selection);
         }
     }
     let failure =
@@ -160,7 +160,7 @@ fn choose(
         ask_installed_too(session, &mut request, &failure, choose)?
     };
     tell_cost(session, &selection);
-    record(session, requirements, previous, &user, &selection, !stays)
+    record(session, requirements, previous, &user, &selection)
 }
 
 /// Asks selection; where only the network knows more, and nobody may ask it, what is installed is all there is besides the

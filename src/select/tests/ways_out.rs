@@ -32,7 +32,10 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
     let mut request = request.clone();
     let mut is_highest = false;
     match way_out {
-        WayOut::Ask(asks) => {
+        WayOut::Runtime(fact, value) => {
+            request.settings.runtime.insert(fact.clone(), value.clone());
+        }
+        WayOut::Ask(asks) | WayOut::Withdrawn(asks) => {
             for ask in asks {
                 let mut roots = request.roots.iter_mut();
                 let Some(root) = roots.find(|root| root.by == ask.by) else {

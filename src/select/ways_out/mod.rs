@@ -143,6 +143,7 @@ impl<'a> Finder<'a> {
             self.ask_together(wishes, false)?;
         }
         self.look_for_pairs()?;
+        self.take_withdrawn(wishes)?;
         if self.is_second_step { Ok(()) } else { self.force() }
     }
 
@@ -197,10 +198,17 @@ impl<'a> Finder<'a> {
 
     /// Tries newer versions than what is wished for accepts: those of the next major first.
     fn raise(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
-        let (place, above, _) = self.above(wish)?;
+        let (place, above, now) = self.above(wish)?;
         let (_, all, _) = self.open(wish)?;
-        let package = self.trial.world.package(place);
         let Some(next) = above.first() else { return Ok(false) };
+        // Of a version that is not there, the one behind it is meant rather than the newest.
+        if now.is_empty()
+            && matches!(wish.spec, VersionSpec::Pin(_))
+            && self.try_asking(wish, place, &PositionSet::singleton(next))?
+        {
+            return Ok(true);
+        }
+        let package = self.trial.world.package(place);
         let major = package.major(next);
         // A name is near no version.
         let is_far = above == all;
@@ -230,6 +238,12 @@ impl<'a> Finder<'a> {
         let (place, all, now) = self.open(wish)?;
         let end = end(self.trial.world.package(place), wish, &now);
         let below = all.without(&now).intersection(&PositionSet::between(0, end));
+        let nearest = below.last().filter(|_| now.is_empty()).map(PositionSet::singleton);
+        if let Some(nearest) = nearest
+            && self.try_asking(wish, place, &nearest)?
+        {
+            return Ok(true);
+        }
         Ok(!below.is_empty() && self.try_asking(wish, place, &below)?)
     }
 

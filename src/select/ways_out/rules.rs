@@ -5,7 +5,7 @@ use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
-use crate::select::way_out::WayOut;
+use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::asks::with;
 use crate::select::ways_out::{Finder, fewest_first};
 use crate::select::world::World;
@@ -57,6 +57,38 @@ impl Finder<'_> {
         let kept = pairs.clone().map(|(id, _)| (id, id));
         for (id, by) in disputed.chain(kept) {
             self.try_step(Some(WayOut::Replace(id.clone(), by.clone())))?;
+        }
+        Ok(())
+    }
+
+    /// Tries to pin what was withdrawn, where nothing else is left.
+    pub(super) fn take_withdrawn(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        for clash in &conflict.clashes {
+            if !self.ways.is_empty() {
+                return Ok(());
+            }
+            let yanked =
+                clash.rejected.iter().filter_map(|(rejection, versions)| match rejection {
+                    Rejection::Yanked(_) => versions.runs.last().map(|run| &run.last),
+                    _ => None,
+                });
+            let Some(newest) = yanked.last() else { continue };
+            let Ok(pin) = VersionSpec::parse(newest) else { continue };
+            let wishes = wishes.iter().filter(|wish| wish.id == clash.id && wish.spec != pin);
+            let ask = |wish: &Requirement| {
+                let root =
+                    self.request.roots.iter().find(|root| root.requirements.contains(wish))?;
+                let to = Requirement { spec: pin.clone(), ..wish.clone() };
+                let (by, from, version) = (root.by.clone(), Some(wish.clone()), newest.clone());
+                Some(Ask { by, from, to, version })
+            };
+            let asks: Vec<Ask> = wishes.filter_map(ask).collect();
+            let way_out = Some(WayOut::Withdrawn(asks)).filter(|way_out| match way_out {
+                WayOut::Withdrawn(asks) => !asks.is_empty(),
+                _ => false,
+            });
+            self.try_step(way_out)?;
         }
         Ok(())
     }
@@ -154,6 +186,12 @@ fn lifting(id: &PackageId, rejection: &Rejection) -> Option<WayOut> {
     match rejection {
         Rejection::Excluded => Some(WayOut::Include(id.clone())),
         Rejection::TooNew | Rejection::Undated => Some(WayOut::AnyAge),
+        Rejection::Runtime { fact, wanted, .. } => {
+            // The first version that it names, or the word; whether that is enough is tried.
+            let word = wanted.trim_start_matches(|c: char| !c.is_alphanumeric());
+            let word = word.split([' ', ',', '|']).next().filter(|word| !word.is_empty())?;
+            Some(WayOut::Runtime(fact.clone(), word.to_owned()))
+        }
         _ => None,
     }
 }
@@ -162,7 +200,10 @@ fn lifting(id: &PackageId, rejection: &Rejection) -> Option<WayOut> {
 pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
     let mut request = request.clone();
     match way_out {
-        WayOut::Ask(asks) => request.roots = with(&request, asks),
+        WayOut::Ask(asks) | WayOut::Withdrawn(asks) => request.roots = with(&request, asks),
+        WayOut::Runtime(fact, value) => {
+            request.settings.runtime.insert(fact.clone(), value.clone());
+        }
         WayOut::GiveUp(id) => {
             for root in &mut request.roots {
                 root.requirements.retain(|requirement| requirement.id != *id);

@@ -5,19 +5,17 @@
 
 mod chart;
 mod dependency;
-mod edit;
 mod index;
 
 use std::borrow::Cow;
 
 use mu_provider::Release;
 
-pub use self::edit::Charts;
 pub use self::index::{Index, index, is_index};
 pub use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Files;
-use crate::format::{Format, Package, Place, Reading};
+use crate::format::{Format, Package, Reading};
 use crate::node::{self, Node};
 
 /// The format of charts.
@@ -41,12 +39,12 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
     let root = node::read(&text).map_err(in_chart)?;
     let (mut release, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let line = |text: &str, node: &Node<'_>| mu_manifest::source::line_of(text, node.span.start);
-    let mut places = Vec::new();
+    let mut lines = Vec::new();
     let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
         let in_file = |fault| FormatError::new(file, text, fault);
-        for (index, node) in root.list("dependencies").map_err(in_file)?.iter().enumerate() {
+        for node in root.list("dependencies").map_err(in_file)? {
             if dependency::add(&mut release, node, around).map_err(in_file)? {
-                places.push(Place { line: line(text, node), index });
+                lines.push(line(text, node));
             }
         }
         Ok(())
@@ -59,7 +57,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
     release.dependencies.get_or_insert_default();
-    Ok(Package { release, places })
+    Ok(Package { release, lines })
 }
 
 /// Name and version of a chart, and nothing else of it: what a chart that cannot be used is still told by.

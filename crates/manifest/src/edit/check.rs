@@ -1,5 +1,7 @@
 //! Whether a changed manifest means what was intended.
 
+use std::path::Path;
+
 use super::Section;
 use crate::source::{Document, SourceError};
 use crate::{Requirement, requirement};
@@ -32,8 +34,15 @@ pub(super) fn says_the_same(left: &Requirement, right: &Requirement) -> bool {
         && left.indirect == right.indirect
 }
 
-/// Whether a section says what is expected.
-pub(super) fn are_the_same(found: &[Requirement], expected: &[Requirement]) -> bool {
+/// Whether the section says what is expected.
+pub(super) fn is_intended(
+    path: &Path,
+    text: &str,
+    section: Section,
+    expected: &[Requirement],
+) -> bool {
+    let Ok(document) = Document::read(path, text) else { return false };
+    let Ok(found) = requirements(&document, section) else { return false };
     found.len() == expected.len()
         && found.iter().zip(expected).all(|(found, expected)| says_the_same(found, expected))
 }

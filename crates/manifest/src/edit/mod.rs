@@ -5,20 +5,16 @@
 
 mod check;
 mod comment;
-mod dialect;
 mod entry;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::source::layout::{self, Collection, Patch};
 use super::source::{Document, SourceError};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
-
-pub use self::dialect::{Dialect, Placed};
 
 /// A manifest that could not be changed; its text is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -77,21 +73,13 @@ pub struct Editor {
     path: PathBuf,
     text: String,
     defaults: Defaults,
-    dialect: Option<Arc<dyn Dialect>>,
 }
 
 impl Editor {
     /// An editor for `text`, the content of the manifest at `path`. References to one package are told
     /// by `defaults`, however they are written.
     pub fn new(path: &Path, text: impl Into<String>, defaults: &Defaults) -> Self {
-        let (path, text) = (path.to_owned(), text.into());
-        Self { path, text, defaults: defaults.clone(), dialect: None }
-    }
-
-    /// The same for a manifest of another ecosystem, which writes dependencies as `dialect` says.
-    #[must_use]
-    pub fn in_dialect(self, dialect: Arc<dyn Dialect>) -> Self {
-        Self { dialect: Some(dialect), ..self }
+        Self { path: path.to_owned(), text: text.into(), defaults: defaults.clone() }
     }
 
     /// The manifest's text with the changes made so far.
@@ -110,9 +98,6 @@ impl Editor {
     ///
     /// When the section is wrong.
     pub fn requirements(&self, section: Section) -> Result<Vec<Requirement>, EditError> {
-        if let Some(dialect) = &self.dialect {
-            return Ok(dialect::requirements(&**dialect, &self.path, &self.text, section)?);
-        }
         let document = Document::read(&self.path, &self.text)?;
         Ok(check::requirements(&document, section)?)
     }
@@ -186,9 +171,8 @@ impl Editor {
         let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
         let mut expected = self.requirements(section)?;
         expected.remove(index);
-        let place = self.place(index)?;
         let text = step(&self.path, &self.text, section, |patch, collection| match collection {
-            Some(collection) => patch.take(collection, place),
+            Some(collection) => patch.take(collection, index),
             None => Ok(()),
         })?;
         self.accept(section, text, &expected)
@@ -214,9 +198,6 @@ impl Editor {
     }
 
     fn append(&mut self, section: Section, new: &Requirement) -> Result<bool, EditError> {
-        if let Some(dialect) = self.dialect.clone() {
-            return self.append_in(&*dialect, section, new);
-        }
         let mut expected = self.requirements(section)?;
         let mut key = None;
         let mut text = step(&self.path, &self.text, section, |patch, collection| {
@@ -249,9 +230,6 @@ impl Editor {
         if let Some(entry) = expected.get_mut(index) {
             entry.clone_from(wanted);
         }
-        if self.dialect.is_some() {
-            return self.rewrite_in_dialect(section, index, expected);
-        }
         let mut text = self.text.clone();
         let unmarked = Requirement { indirect: old.indirect, ..wanted.clone() };
         if !check::says_the_same(old, &unmarked) {
@@ -273,8 +251,7 @@ impl Editor {
         text: String,
         expected: &[Requirement],
     ) -> Result<bool, EditError> {
-        let found = Self { text: text.clone(), ..self.clone() }.requirements(section);
-        if !found.is_ok_and(|found| check::are_the_same(&found, expected)) {
+        if !check::is_intended(&self.path, &text, section, expected) {
             return Err(EditError::Unsafe { path: self.path.clone() });
         }
         let changed = text != self.text;

@@ -36,6 +36,11 @@ impl Fault {
         Self { at, expected }
     }
 
+    /// The same fault, where something else is expected instead of `one`.
+    pub(super) fn expecting(self, one: &'static str, other: &'static str) -> Self {
+        Self { expected: if self.expected == one { other } else { self.expected }, ..self }
+    }
+
     /// The same fault, seen from a text that has `bytes` more before it.
     pub(super) fn shifted(self, bytes: usize) -> Self {
         Self { at: self.at + bytes, ..self }

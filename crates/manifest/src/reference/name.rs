@@ -8,8 +8,10 @@ use super::error::{Fault, ReferenceError};
 
 const SEGMENT_START: &str = "a name that begins with a letter, a digit or `_`";
 const SEGMENT_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end";
+const NAME_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/` or the end";
 /// Other tools write `NAME@VERSION`.
 const VERSION_MARK: &str = "`#` before a version";
+const NO_SPACE: &str = "no space before `#` or at the end";
 const SEGMENT_LENGTH: &str = "a segment of at most 128 characters";
 const MAX_SEGMENT: usize = 128;
 /// The length of a byte that is written as `_7f`.
@@ -27,7 +29,11 @@ impl Name {
     ///
     /// When a segment holds a character that no name may hold.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
-        Self::from_path(text).map_err(|fault| ReferenceError::new("name", text, fault))
+        Self::from_path(text).map_err(|fault| {
+            // What may follow a name in a reference may not follow it here.
+            let fault = fault.expecting(SEGMENT_REST, NAME_REST);
+            ReferenceError::new("package name", text, fault)
+        })
     }
 
     /// The whole name.
@@ -118,6 +124,12 @@ fn check_segments(path: &str) -> Result<(), Fault> {
             let expected = match (at == start, byte) {
                 (true, _) => SEGMENT_START,
                 (false, b'@') => VERSION_MARK,
+                (false, b':')
+                    if start > 0 && path[at + 1..].starts_with(|c: char| c.is_ascii_digit()) =>
+                {
+                    VERSION_MARK
+                }
+                (false, b' ') if path[at..].trim_start().is_empty() => NO_SPACE,
                 (false, _) => SEGMENT_REST,
             };
             return Err(Fault::new(at, expected));

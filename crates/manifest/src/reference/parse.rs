@@ -53,6 +53,13 @@ fn place(text: &str) -> Result<Place, Fault> {
     if first_segment.ends_with(':') && text[first_segment.len()..].starts_with("//") {
         return with_protocol(text, first_segment.len() - 1);
     }
+    let is_scheme = first_segment.strip_suffix(':').is_some_and(|scheme| {
+        scheme.len() > 1
+            && matches!(Protocol::from_scheme(scheme), Protocol::Https | Protocol::Http)
+    });
+    if is_scheme && first_segment.len() < text.len() {
+        return Err(Fault::new(first_segment.len() + 1, "a second `/` after the protocol"));
+    }
     if first_segment.contains('@') {
         return scp_form(text);
     }

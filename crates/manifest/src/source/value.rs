@@ -144,6 +144,13 @@ impl<'d> Value<'d> {
             Kind::List { items, .. } => {
                 Ok(items.iter().map(move |node| Value { document: self.document, node }))
             }
+            Kind::Scalar { .. } => {
+                let error = self.expected("a list");
+                Err(match self.word() {
+                    Ok(text) => error.help(format!("write `[{}]`", text.as_str())),
+                    Err(_) => error,
+                })
+            }
             _ => Err(self.expected("a list")),
         }
     }

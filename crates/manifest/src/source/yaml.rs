@@ -233,6 +233,12 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
         return Fault::new(at..at + 1, format!("nested more than {MAX_DEPTH} levels deep"));
     }
     let rest = &text[at.min(text.len())..];
+    if let Some(quote) = open_quote(text, at).filter(|_| error.info().contains("quoted scalar")) {
+        return Fault::new(quote..quote + 1, "the quote that opens here is not closed");
+    }
+    if let Some(fault) = deeper(text, at).filter(|_| error.info().contains("mapping values")) {
+        return fault;
+    }
     let message = format!("this is not YAML: {}", error.info());
     let is_tab = error.info().contains("tab");
     if rest.starts_with('\t') || text[..at.min(text.len())].ends_with('\t') {
@@ -254,6 +260,49 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
             if is_cut_off && rest.starts_with(['[', '{']) { fault.help(COMMENT) } else { fault }
         }
     }
+}
+
+/// Where a quote opens before `end` that its own line does not close.
+fn open_quote(text: &str, end: usize) -> Option<usize> {
+    let mut start = 0;
+    for line in text[..end.min(text.len())].split_inclusive('\n') {
+        let mut open: Option<(usize, char)> = None;
+        for (at, character) in line.char_indices() {
+            let begins = line[..at].ends_with([' ', '[', '{', ',', ':']) || at == 0;
+            match open {
+                None if character == '#' && line[..at].ends_with(' ') => break,
+                None if begins && matches!(character, '"' | '\'') => open = Some((at, character)),
+                Some((_, quote)) if quote == character && !line[..at].ends_with('\\') => {
+                    open = None
+                }
+                _ => {}
+            }
+        }
+        if let Some((at, _)) = open {
+            return Some(start + at);
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// What is wrong if the line around `at` is indented deeper than the line before it, which has a value already.
+fn deeper(text: &str, at: usize) -> Option<Fault> {
+    let at = at.min(text.len());
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let line = text[start..].lines().next()?;
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let mut before = text[..start].lines().enumerate().collect::<Vec<_>>().into_iter().rev();
+    let (number, above) =
+        before.find(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'))?;
+    let has_value = above.split_once(": ").is_some_and(|(_, value)| !value.trim().is_empty());
+    (indent(line) > indent(above) && has_value).then(|| {
+        let number = number + 1;
+        let message =
+            format!("this line is indented deeper than line {number}, which has a value already");
+        Fault::new(start + indent(line)..start + indent(line) + 1, message)
+            .help("start it in the same column")
+    })
 }
 
 const COMMENT: &str = "a `#` behind a space begins a comment, in which nothing is closed";

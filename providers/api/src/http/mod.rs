@@ -72,6 +72,8 @@ pub struct HttpOptions {
     pub credentials: Arc<dyn Credentials>,
     /// Whoever wants to know what happens to requests.
     pub watch: Option<Watch>,
+    /// The proxies that the environment names, as errors call them, by the scheme that each is for.
+    pub proxies: Vec<(&'static str, String)>,
 }
 
 impl Default for HttpOptions {
@@ -92,6 +94,7 @@ impl Default for HttpOptions {
             sleep: Arc::new(std::thread::sleep),
             credentials: Arc::new(NoCredentials),
             watch: None,
+            proxies: Vec::new(),
         }
     }
 }
@@ -179,6 +182,12 @@ impl Http {
                 .hint("install the package `ca-certificates`, or name a file of trusted certificates in SSL_CERT_FILE")
         })?;
         Ok((exchange, client))
+    }
+
+    /// The proxy that requests to `url` go through, if the environment names one.
+    fn proxy_of(&self, url: &SafeUrl) -> Option<&str> {
+        let mut proxies = self.options.proxies.iter().filter(|_| !url.is_loopback());
+        proxies.find(|(scheme, _)| *scheme == url.scheme()).map(|(_, proxy)| proxy.as_str())
     }
 
     fn build(&self, local: bool) -> reqwest::Result<Client> {

@@ -201,7 +201,7 @@ impl<'http> Request<'http> {
         };
         match pending.wait() {
             Ok(answer) => Ok(Response::new(url.clone(), answer)),
-            Err(error) => Err(Failure::transport(error, url)),
+            Err(error) => Err(Failure::transport(error, url, self.http.proxy_of(url))),
         }
     }
 

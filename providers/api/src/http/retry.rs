@@ -32,7 +32,7 @@ impl Failure {
     }
 
     /// What went wrong between here and `url`.
-    pub(super) fn transport(error: ExchangeError, url: &SafeUrl) -> Self {
+    pub(super) fn transport(error: ExchangeError, url: &SafeUrl, proxy: Option<&str>) -> Self {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
         let unreachable = || network(format!("cannot reach `{url}`"));
         Self::may_pass(match error {
@@ -44,7 +44,7 @@ impl Failure {
                     "the identity of `{}` cannot be verified",
                     url.host_and_port()
                 ))
-                .because(root_cause(&error))
+                .because(in_words(&root_cause(&error)))
                 .hint("if it uses a certificate authority of your own, name its file in SSL_CERT_FILE")
                 .into();
             }
@@ -53,6 +53,13 @@ impl Failure {
                 return network(format!("`{host}` does not speak TLS"))
                     .hint(format!("if it is plain http, write `http://{host}/...`"))
                     .into();
+            }
+            ExchangeError::Transport(error)
+                if let Some(proxy) = proxy
+                    && error.is_connect() =>
+            {
+                network(format!("cannot reach `{url}` through the proxy {proxy}"))
+                    .because(root_cause(&error.without_url()))
             }
             ExchangeError::Transport(error) => {
                 unreachable().because(root_cause(&error.without_url()))
@@ -185,6 +192,23 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
         innermost = source;
     }
     innermost.to_string()
+}
+
+/// What is wrong with a certificate, where the library's name for it says little.
+fn in_words(cause: &str) -> String {
+    let known = [
+        ("UnknownIssuer", "no certificate authority that this machine knows has signed it"),
+        (
+            "CaUsedAsEndEntity",
+            "its certificate is that of a certificate authority, or signed by itself",
+        ),
+        ("NotValidForName", "its certificate is for another name"),
+        ("Expired", "its certificate has expired"),
+        ("NotValidYet", "its certificate is not valid yet; is the clock of this machine right?"),
+        ("Revoked", "its certificate is revoked"),
+    ];
+    let words = known.into_iter().find(|(name, _)| cause.contains(name));
+    words.map_or_else(|| cause.to_owned(), |(_, words)| words.to_owned())
 }
 
 /// Whether TLS failed because of whom the other side is, which no second attempt changes.

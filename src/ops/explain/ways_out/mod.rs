@@ -13,6 +13,7 @@ use crate::ops::Session;
 use crate::ops::explain::ways_out::command::repeated;
 pub(crate) use crate::ops::explain::ways_out::remedy::Remedy;
 use crate::ops::explain::ways_out::wording::Wording;
+pub(super) use crate::ops::explain::ways_out::wording::line_in;
 use crate::ops::requirements::Requirements;
 use crate::select::WayOut;
 

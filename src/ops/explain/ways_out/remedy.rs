@@ -8,7 +8,7 @@ use crate::reference::PackageId;
 use crate::select::{Ask, WayOut};
 
 /// What it means to look at no version's age.
-pub(super) const ANY_AGE: &str = "let versions in however young they are";
+pub(super) const ANY_AGE: &str = "allow versions of any age";
 
 /// A way out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -49,6 +49,10 @@ pub(super) enum Kind {
     /// Ask for something else.
     #[default]
     Require,
+    /// Pin a version that was withdrawn.
+    Withdrawn,
+    /// Say that a fact of the runtime is another one.
+    Runtime,
     /// Ask no more for a package.
     Remove,
     /// Ask the same question with other suppositions.
@@ -112,25 +116,76 @@ impl Change {
 pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
     let short = |id: &PackageId| session.short_name(id).to_owned();
     Some(match way_out {
-        WayOut::Ask(asks) => {
-            let change = |ask: &Ask| match &ask.from {
-                Some(from) => format!("{} {} instead of {from}", short(&ask.to.id), ask.to),
-                None => format!("{} {}", short(&ask.to.id), ask.to),
-            };
-            format!("ask for {}", asks.iter().map(change).collect::<Vec<_>>().join(", and "))
+        WayOut::Ask(asks) => requiring(session, asks),
+        WayOut::Withdrawn(asks) => {
+            format!("{}, although it is yanked", requiring(session, asks))
         }
+        WayOut::Runtime(fact, value) => format!("suppose that {fact} is {value}"),
         WayOut::GiveUp(id) => format!("do without {}", short(id)),
-        WayOut::Highest => "choose newer versions, which fit together".to_owned(),
-        WayOut::Minimal => {
-            "choose the oldest versions that are new enough, which fit together".to_owned()
-        }
+        WayOut::Highest => "versions fit together with the highest strategy".to_owned(),
+        WayOut::Minimal => "versions fit together with the minimal strategy".to_owned(),
         WayOut::AnyAge => ANY_AGE.to_owned(),
-        WayOut::Include(id) => format!("let {} in again", short(id)),
-        WayOut::Forget(id, _) => format!("install {} anew instead of upgrading it", short(id)),
+        WayOut::Include(id) => format!("stop excluding {}", short(id)),
+        WayOut::Forget(id, _) => format!("reinstall {} instead of upgrading it", short(id)),
         WayOut::Together(all) => {
             let all: Option<Vec<String>> = all.iter().map(|one| meaning(session, one)).collect();
             all?.join(", and ")
         }
         WayOut::NoOverride(_) | WayOut::Replace(..) | WayOut::Override(..) => return None,
     })
+}
+
+/// `in acme/web, require aws/vpc ^2 instead of ^1`; of a command: `` ask `mu get` for … ``.
+fn requiring(session: &Session, asks: &[Ask]) -> String {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for ask in asks {
+        let from = ask.from.as_ref();
+        let wider = [
+            (from.is_some_and(|from| from.channel.is_some()), &ask.to.channel, "in any channel"),
+            (
+                from.is_some_and(|from| from.app_version.is_some()),
+                &ask.to.app_version,
+                "of any app version",
+            ),
+        ];
+        let wider: String = wider
+            .into_iter()
+            .filter(|(was, is, _)| *was && is.is_none())
+            .map(|(.., words)| format!(" {words}"))
+            .collect();
+        let asked = ask.to.to_string();
+        let asked = match narrowed(&asked) {
+            "latest" if !wider.is_empty() => String::new(),
+            asked => format!(" {asked}"),
+        };
+        let to = format!("{}{asked}{wider}", session.short_name(&ask.to.id));
+        let change = match from.map(ToString::to_string) {
+            None => to,
+            Some(from) => {
+                // `instead of channel fast`.
+                let words = from.strip_prefix(ANY).map(|words| words.split_once(' '));
+                format!("{to} instead of {}", words.flatten().map_or(&*from, |(_, words)| words))
+            }
+        };
+        match groups.iter_mut().find(|(by, _)| *by == ask.by) {
+            Some((_, changes)) => changes.push(change),
+            None => groups.push((&ask.by, vec![change])),
+        }
+    }
+    let groups = groups.into_iter().map(|(by, changes)| {
+        let changes = changes.join(", and ");
+        // No package has a space in its name.
+        match by.starts_with("mu ") {
+            true => format!("ask `{by}` for {changes}"),
+            false => format!("in {by}, require {changes}"),
+        }
+    });
+    groups.collect::<Vec<_>>().join(", and ")
+}
+
+/// What a requirement says where it says no version, before what narrows it.
+const ANY: &str = "latest ";
+
+fn narrowed(asked: &str) -> &str {
+    asked.strip_prefix(ANY).unwrap_or(asked)
 }

@@ -38,7 +38,11 @@ impl Supposed<'_> {
         };
         let other = &mut self.question;
         match way_out {
-            WayOut::Ask(asks) => {
+            WayOut::Runtime(fact, value) => {
+                other.runtime.retain(|text| text.split('=').next() != Some(fact));
+                other.runtime.push(format!("{fact}={value}"));
+            }
+            WayOut::Ask(asks) | WayOut::Withdrawn(asks) => {
                 for ask in asks {
                     suppose(session, other, ask, &names)?;
                 }

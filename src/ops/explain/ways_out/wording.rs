@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::formats;
 use crate::fs;
 use crate::manifest;
-use crate::manifest::edit::Section;
+use crate::manifest::edit::{Editor, Section};
 use crate::ops::explain::ways_out::command::{Command, narrowing};
 use crate::ops::explain::ways_out::pending::as_before;
 use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
@@ -63,13 +62,18 @@ impl Wording<'_> {
                 let commands = self.commands_to_ask(asks)?;
                 let remedy = match &asks[..] {
                     [ask] if commands[0].starts_with(UNPIN) => {
-                        let what = format!("take back the pin of {}", self.short(&ask.to.id));
+                        let what = format!("unpin {}", self.short(&ask.to.id));
                         Remedy::run(Kind::Require, &what, commands)
                     }
                     _ => run(Kind::Require, commands)?,
                 };
                 Some(Remedy { changes: asks.iter().map(Change::new).collect(), ..remedy })
             }
+            WayOut::Withdrawn(asks) => {
+                let remedy = run(Kind::Withdrawn, self.commands_to_ask(asks)?)?;
+                Some(Remedy { changes: asks.iter().map(Change::new).collect(), ..remedy })
+            }
+            WayOut::Runtime(fact, value) => Some(self.runtime(fact, value)),
             WayOut::GiveUp(id) => {
                 let remedy = run(Kind::Remove, self.commands_to_give_up(id)?)?;
                 Some(Remedy { id: Some(id.clone()), ..remedy })
@@ -110,7 +114,9 @@ impl Wording<'_> {
             }
             WayOut::Override(id, version) => {
                 let short = self.short(id);
-                let what = format!("use {short} {version} whatever is asked for, at your own risk");
+                let what = format!(
+                    "use {short} {version} against what packages require, at your own risk"
+                );
                 let line = Some(format!("{id}: {id}#{version}"));
                 let remedy = self.edit(Kind::Override, id, &what, "overrides", line);
                 Some(Remedy { version: Some(version.clone()), ..remedy })
@@ -151,9 +157,32 @@ impl Wording<'_> {
         let file = self.settings_with(key);
         let text = match &line {
             Some(line) => format!("{what}: write `{line}` under `{key}` in `{file}`"),
-            None => format!("{what} `{key}` in `{file}`"),
+            None => format!("{what} `{key}` in `{}`", self.placed(&file, key, id.name_str())),
         };
         Remedy { kind, text, id: Some(id.clone()), file: Some(file), line, ..Remedy::default() }
+    }
+
+    /// An edit of a fact of the runtime, and the question what that would come to.
+    fn runtime(&self, fact: &str, value: &str) -> Remedy {
+        let file = self.settings_with("runtime");
+        let actual = self.requirements.runtime.get(fact).map_or("", String::as_str);
+        let place = self.placed(&file, "runtime", fact);
+        let line = format!("{fact}: {value}");
+        let shows = quoted(&format!("{fact}={value}"));
+        let text = format!(
+            "`{fact}: {actual}` is set in `{place}`; `mu resolve --runtime {shows}` shows what {value} \
+             would lead to"
+        );
+        let (file, line) = (Some(file), Some(line));
+        Remedy { kind: Kind::Runtime, text, file, line, ..Remedy::default() }
+    }
+
+    /// A file of settings with the line where `item` is written under `key`, if that is there: `FILE:3`.
+    fn placed(&self, file: &str, key: &str, item: &str) -> String {
+        match line_in(&self.session.workspace.root.join(file), key, item) {
+            Some(line) => format!("{file}:{line}"),
+            None => file.to_owned(),
+        }
     }
 
     fn commands_to_ask(&self, asks: &[Ask]) -> Option<Vec<String>> {
@@ -300,8 +329,7 @@ impl Wording<'_> {
         else {
             return false;
         };
-        let (defaults, environment) = (self.session.defaults(), &self.session.environment);
-        let editor = formats::editor(path, text, &defaults, environment);
+        let editor = Editor::new(path, text, &self.session.defaults());
         let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
         let before =
             if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };
@@ -346,4 +374,13 @@ impl Wording<'_> {
         }
         ".mu/workspace.yaml".to_owned()
     }
+}
+
+/// The line, counted from 1, where `item` is written under `key` of a file of settings.
+pub(crate) fn line_in(path: &Path, key: &str, item: &str) -> Option<usize> {
+    let text = fs::read_text_if_there(path).ok().flatten()?;
+    let mut lines = text.lines().enumerate();
+    let (start, _) = lines.find(|(_, line)| line.starts_with(&format!("{key}:")))?;
+    let mut below = text.lines().enumerate().skip(start);
+    below.find(|(_, line)| line.contains(item)).map(|(line, _)| line + 1)
 }

@@ -1,0 +1,78 @@
+//! Why versions are too young, in dates: when they were published, which rule leaves them out, and until when.
+
+use crate::index::Universe as _;
+use crate::ops::Session;
+use crate::ops::explain::ways_out::line_in;
+use crate::reference::Version;
+use crate::select::{Clash, Rejection};
+use crate::workspace::Cutoff;
+
+/// What there is to say of the versions of a package that are too young: a line, if there are any.
+pub(super) fn notes(session: &Session, clash: &Clash) -> Vec<String> {
+    let young = clash.rejected.iter().filter(|(rejection, _)| *rejection == Rejection::TooNew);
+    young.filter_map(|(_, versions)| note(session, clash, &versions.runs.first()?.first)).collect()
+}
+
+/// The same of `oldest`, the first of them that the rule will let in.
+fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
+    let releases = session.index().releases(&clash.id).ok()?;
+    let published = releases.published(releases.position(&Version::parse(oldest).ok()?)?)?;
+    let now = session.environment.now;
+    let mut text = format!("{oldest} was published {} ago", rounded(now - published));
+    let cutoff = session.workspace.settings.minimum_release_age;
+    match (session.options.published_before, cutoff) {
+        (Some(moment), _) => {
+            text.push_str(&format!(
+                "; `--exclude-newer` leaves out what is newer than {}",
+                date(moment)
+            ));
+        }
+        (None, Some(Cutoff::Age(age))) => {
+            let from = date(published + age);
+            let cutoff = Cutoff::Age(age);
+            text.push_str(&format!(
+                "; `minimumReleaseAge: {cutoff}` ({}) lets it in from {from} on",
+                file(session)
+            ));
+        }
+        (None, Some(moment)) => {
+            text.push_str(&format!(
+                "; `minimumReleaseAge: {moment}` ({}) leaves out what is newer",
+                file(session)
+            ));
+        }
+        (None, None) => {}
+    }
+    if let Some(newest) = clash.available.runs.last() {
+        text.push_str(&format!("; the newest that is old enough is {}", newest.last));
+    }
+    Some(text)
+}
+
+/// The file of settings that has the rule, with the line.
+fn file(session: &Session) -> String {
+    let key = "minimumReleaseAge";
+    let own = ".mu/workspace.yaml";
+    if let Some(line) = line_in(&session.workspace.root.join(own), key, key) {
+        return format!("{own}:{line}");
+    }
+    let user = session.environment.mu_home.join("config.yaml");
+    match line_in(&user, key, key) {
+        Some(line) => format!("{}:{line}", user.display()),
+        None => user.display().to_string(),
+    }
+}
+
+/// `12 minutes`: an age in the largest unit that it has one of.
+fn rounded(seconds: i64) -> String {
+    let seconds = seconds.max(1);
+    let unit = [86_400, 3_600, 60].into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
+    Cutoff::Age(seconds / unit * unit).to_string()
+}
+
+/// The day of a moment, and the time if it is not midnight.
+fn date(moment: i64) -> String {
+    let text = Cutoff::Moment(moment).to_string();
+    text.strip_suffix("T00:00:00Z")
+        .map_or_else(|| text.replace('T', " ").replace('Z', " UTC"), str::to_owned)
+}

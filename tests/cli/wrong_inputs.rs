@@ -1,0 +1,298 @@
+//! Wrong inputs, each with its whole message, as somebody sees it who meets mu for the first time: what was wrong, where,
+//! and what to do. `BLESS=1 cargo test --test cli wrong_inputs` writes the files in `snapshots`.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Package, Sandbox};
+
+/// One wrong input: what it is called, how the sandbox is changed first, and the arguments.
+type Input = (&'static str, fn(&mut Sandbox), &'static [&'static str]);
+
+/// A package of one's own, and a hub with `aws/ec2` and `aws/vpc`.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    for version in ["1.0.0", "1.1.0", "2.0.0"] {
+        sandbox.hub().release("aws/ec2", version);
+    }
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0").needs("aws/ec2#^1")]);
+    sandbox
+}
+
+/// Runs all inputs of a group, and compares what they print with the group's file.
+#[track_caller]
+fn check(group: &str, inputs: &[Input]) {
+    let mut found = String::new();
+    for (name, change, arguments) in inputs {
+        let mut sandbox = sandbox();
+        change(&mut sandbox);
+        let run = sandbox.mu(arguments);
+        assert_ne!(run.status, 0, "{name} should fail:\n{}", run.shown());
+        found.push_str(&format!("# {name}\n{}\n\n", timeless(run.shown())));
+    }
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cli/snapshots/{group}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        fs::create_dir_all(path.parent().expect("is in a folder")).expect("can be made");
+        fs::write(&path, &found).expect("can be written");
+    }
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    assert!(known == found, "BLESS=1 writes {}:\n{found}", path.display());
+}
+
+/// The text without how long something took.
+fn timeless(text: &str) -> String {
+    let line = |line: &str| match line.split_once(" times in ") {
+        Some((before, _)) => format!("{before} times in [TIME] s"),
+        None => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Writes the manifest of the workspace's package.
+macro_rules! manifest {
+    ($text:expr) => {
+        |sandbox| sandbox.write("Mu.yaml", $text)
+    };
+}
+
+#[test]
+fn references_that_are_wrong_are_pointed_at() {
+    let none: fn(&mut Sandbox) = |_| {};
+    check(
+        "references",
+        &[
+            ("nothing", none, &["add", ""]),
+            ("an empty segment", none, &["add", "aws//ec2"]),
+            ("no version behind the mark", none, &["add", "aws/ec2#"]),
+            ("another tool's mark", none, &["add", "aws/ec2@1.0"]),
+            ("a colon before the version", none, &["add", "aws/ec2:1.0"]),
+            ("a space before the version", none, &["add", "aws/ec2 #^1"]),
+            ("one slash after the protocol", none, &["add", "https:/hub.mu.com/aws/ec2"]),
+            ("a misspelt protocol", none, &["add", "htps://hub.mu.com/aws/ec2"]),
+            ("capitals", none, &["add", "AWS/EC2"]),
+            ("a misspelt name", none, &["add", "aws/ec3"]),
+            ("a name that is nowhere", none, &["add", "acme/nothing"]),
+            ("a range above all versions", none, &["add", "aws/ec2#^99"]),
+            ("a version with four numbers", none, &["add", "aws/ec2#1.0.0.0"]),
+            ("an empty range", none, &["add", "aws/ec2#>=2 <1"]),
+            ("a range that cannot be read", none, &["add", "aws/ec2#^1.0 <"]),
+            ("a password", none, &["add", "https://ada:secret@hub.mu.com/aws/ec2"]),
+            ("a folder that is not there", none, &["add", "./nothing"]),
+            ("a file", none, &["add", "./Mu.yaml"]),
+            (
+                "a folder in a bare repository",
+                |sandbox| {
+                    for file in ["HEAD", "objects/x"] {
+                        sandbox.write(&format!("infra.git/{file}"), "");
+                    }
+                },
+                &["add", "./infra.git/modules/vpc"],
+            ),
+            (
+                "a version that another package forbids",
+                manifest!("name: acme/web\ndependencies: [aws/vpc]\n"),
+                &["add", "aws/ec2#^2"],
+            ),
+            ("a question about a version that is not there", none, &["info", "aws/ec2#^9"]),
+            ("versions of what is not there", none, &["versions", "aws/ec3"]),
+        ],
+    );
+}
+
+#[test]
+fn manifests_that_are_wrong_are_pointed_at() {
+    check(
+        "manifests",
+        &[
+            ("a misspelt key", manifest!("name: acme/web\ndependecies: []\n"), &["get"]),
+            ("no name", manifest!("version: 1.0.0\n"), &["get"]),
+            ("a name with an umlaut", manifest!("name: größe/b\n"), &["get"]),
+            ("a name with a space", manifest!("name: a b\n"), &["get"]),
+            ("a version with two numbers", manifest!("name: acme/web\nversion: 1.0\n"), &["get"]),
+            (
+                "dependencies as text",
+                manifest!("name: acme/web\ndependencies: aws/ec2\n"),
+                &["get"],
+            ),
+            (
+                "a dependency without a version in a map",
+                manifest!("name: acme/web\ndependencies:\n  aws/ec2:\n"),
+                &["get"],
+            ),
+            (
+                "a dependency that is listed twice",
+                manifest!("name: acme/web\ndependencies:\n  - aws/ec2\n  - aws/ec2#^1\n"),
+                &["get"],
+            ),
+            ("a key that is there twice", manifest!("name: acme/web\nname: acme/api\n"), &["get"]),
+            ("keywords as text", manifest!("name: acme/web\nkeywords: logs\n"), &["get"]),
+            ("licences as a list", manifest!("name: acme/web\nlicense: [MIT]\n"), &["get"]),
+            (
+                "a quote that is not closed",
+                manifest!("name: \"acme/web\nversion: 1.0.0\n"),
+                &["get"],
+            ),
+            (
+                "a line that is indented too deep",
+                manifest!("name: acme/web\n dependencies:\n  - aws/ec2\n"),
+                &["get"],
+            ),
+            ("a tab", manifest!("name: acme/web\ndependencies:\n\t- aws/ec2\n"), &["get"]),
+            (
+                "a conflict of a merge",
+                manifest!(
+                    "name: acme/web\n<<<<<<< HEAD\nversion: 1.0.0\n=======\nversion: 2.0.0\n>>>>>>> other\n"
+                ),
+                &["get"],
+            ),
+            ("two documents", manifest!("name: acme/web\n---\nname: acme/api\n"), &["get"]),
+            (
+                "another encoding",
+                |sandbox| {
+                    let path = sandbox.path("work/Mu.yaml");
+                    fs::write(path, b"name: acme/web\ndescription: gr\xfcn\n")
+                        .expect("can be written");
+                },
+                &["get"],
+            ),
+            (
+                "both forms",
+                |sandbox| sandbox.write("Mu.json", "{\"name\": \"acme/web\"}"),
+                &["get"],
+            ),
+            (
+                "a name that two packages have",
+                |sandbox| sandbox.write("copy/Mu.yaml", "name: acme/web\n"),
+                &["get"],
+            ),
+            (
+                "an unknown channel",
+                manifest!("name: acme/web\ndependencies:\n  - {ref: aws/ec2, channel: fast}\n"),
+                &["get"],
+            ),
+            (
+                "an unknown key of a dependency",
+                manifest!("name: acme/web\ndependencies:\n  - {ref: aws/ec2, chanel: fast}\n"),
+                &["get"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn settings_and_locks_that_are_wrong_are_pointed_at() {
+    check(
+        "settings",
+        &[
+            (
+                "an unknown key",
+                |sandbox| sandbox.write(".mu/workspace.yaml", "registry: x\n"),
+                &["get"],
+            ),
+            (
+                "an unknown strategy",
+                |sandbox| sandbox.write(".mu/workspace.yaml", "resolution: newest\n"),
+                &["get"],
+            ),
+            (
+                "an age without a unit",
+                |sandbox| sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 3\n"),
+                &["get"],
+            ),
+            (
+                "a lock that is from a later mu",
+                |sandbox| sandbox.write("Mu.lock", "version: 99\n"),
+                &["get"],
+            ),
+            (
+                "a locked package without a source",
+                |sandbox| {
+                    sandbox.write(
+                        "Mu.lock",
+                        "version: 1\npackages:\n- id: hub.mu.com/aws/ec2\n  version: 1.0.0\n",
+                    );
+                },
+                &["get"],
+            ),
+            (
+                "a lock that is not YAML",
+                |sandbox| sandbox.write("Mu.lock", "version: [\n"),
+                &["get"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn command_lines_that_are_wrong_are_explained() {
+    let none: fn(&mut Sandbox) = |_| {};
+    check(
+        "command_lines",
+        &[
+            ("a word for a number of jobs", none, &["get", "--jobs", "abc"]),
+            ("no jobs", none, &["get", "--jobs", "0"]),
+            ("a word for a depth", none, &["tree", "--depth", "x"]),
+            ("an unknown strategy", none, &["get", "--resolution", "newest"]),
+            ("an age that cannot be read", none, &["get", "--exclude-newer", "soon"]),
+            ("a file for a folder", none, &["-C", "Mu.yaml", "get"]),
+            ("a folder that is not there", none, &["-C", "nowhere", "get"]),
+            ("nothing to add", none, &["add"]),
+            ("something that nothing requires", none, &["remove", "nope/x"]),
+            (
+                "something that nothing requires, where others are",
+                manifest!("name: acme/web\ndependencies: [aws/vpc]\n"),
+                &["remove", "nope/x"],
+            ),
+            ("why of what is not there", none, &["why", "nope/x"]),
+            ("a package that is not in the workspace", none, &["add", "aws/ec2", "-p", "acme/api"]),
+            (
+                "a name that cannot be one",
+                |sandbox| fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours"),
+                &["init", "bad name!"],
+            ),
+            ("a port that cannot be one", none, &["hub", "serve", ".", "--listen", "80800"]),
+            ("an unknown command", none, &["gte"]),
+            ("an unknown flag", none, &["get", "--lock"]),
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_be_reached_is_explained() {
+    let nowhere: fn(&mut Sandbox) = |sandbox| {
+        fs::remove_file(sandbox.path("home/.mu/config.yaml")).expect("is ours");
+        sandbox.set("HTTPS_PROXY", "http://127.0.0.1:1");
+    };
+    check(
+        "network",
+        &[
+            ("a server that is not there", |_| {}, &["add", "http://127.0.0.1:1/aws/ec2"]),
+            ("a proxy that is not there, and no registry", nowhere, &["add", "aws/ec2"]),
+            ("no network by a flag", nowhere, &["add", "aws/ec2", "--offline"]),
+            (
+                "no network by a variable",
+                |sandbox| {
+                    fs::remove_file(sandbox.path("home/.mu/config.yaml")).expect("is ours");
+                    sandbox.set("MU_OFFLINE", "1");
+                },
+                &["add", "aws/ec2"],
+            ),
+            (
+                "a page instead of a hub",
+                |sandbox| {
+                    let page = "<!doctype html><title>Log in</title>";
+                    fs::write(sandbox.path("hub/hub.json"), page).expect("can be written");
+                },
+                &["add", "aws/ec2"],
+            ),
+            (
+                "an archive that is not there",
+                |sandbox| {
+                    fs::remove_file(sandbox.hub().archive("aws/ec2", "2.0.0")).expect("is ours");
+                },
+                &["add", "aws/ec2"],
+            ),
+        ],
+    );
+}
