@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Also write the references into Mu.yaml
     #[arg(short, long, requires = "references")]
     save: bool,
+    /// The package of the workspace whose Mu.yaml is edited
+    #[arg(short, long, value_name = "PACKAGE", requires = "save")]
+    package: Option<String>,
     /// Also move everything to its newest version (see `mu update`)
     #[arg(short, long)]
     update: bool,
@@ -70,7 +73,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     let request = GetRequest {
         references: arguments.references.clone(),
-        save: arguments.save.then(Save::default),
+        save: arguments.save.then(|| Save { package: arguments.package.clone(), dev: false }),
         update: arguments.update,
         dry_run: arguments.dry_run,
         channel: arguments.narrowing.channel.clone(),

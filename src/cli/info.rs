@@ -71,6 +71,8 @@ pub(super) struct Answer<'a> {
     license: &'a Option<String>,
     /// Where to read more.
     website: &'a Option<String>,
+    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    repository: &'a Option<String>,
     /// Who looks after it, as `Name <email>`.
     maintainers: &'a [String],
     /// Words to find it by.
@@ -143,6 +145,7 @@ impl<'a> Answer<'a> {
             description: &about.description,
             license: &about.license,
             website: &about.website,
+            repository: &about.repository,
             maintainers: &about.maintainers,
             keywords: &about.keywords,
             app_version: &version.app_version,
@@ -220,6 +223,7 @@ fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("licence", one(&about.license)),
         ("website", one(&about.website)),
+        ("repository", one(&about.repository)),
         ("maintainers", about.maintainers.clone()),
         ("keywords", vec![about.keywords.join(", ")]),
         ("app version", one(&version.app_version)),

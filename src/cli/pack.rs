@@ -22,7 +22,7 @@ package depends on. Files that look like secrets (.env, *.pem, .npmrc, …) are 
 refused.
 
 Examples:
-  mu pack                              the package of this folder, into LEAF-VERSION.tgz
+  mu pack                              the package of this folder, into LEAF[-APPVERSION]-VERSION.tgz
   mu pack --list                       what would go in
   mu pack acme/web --output dist/      a package of this workspace, into a folder")]
 pub(crate) struct Arguments {
@@ -80,16 +80,21 @@ pub(super) fn files(packed: &Packed) -> String {
 /// What was packed, and what tells it from everything else.
 pub(super) fn summary(packed: &Packed) -> String {
     let archive = &packed.archive;
-    let version = packed.manifest.version.as_ref().map(ToString::to_string).unwrap_or_default();
     format!(
-        "{STRONG}{} {version}{STRONG:#}: {}, {}\ncontent  {}\narchive  {}, {}",
-        packed.manifest.name,
-        count(archive.tree.entries().len(), "file"),
-        size(archive.tree.size()),
+        "{}\ncontent  {}\narchive  {}, {}",
+        contents(packed),
         archive.tree.digest(),
         archive.archive,
         size(archive.size),
     )
+}
+
+/// How much was packed.
+pub(super) fn contents(packed: &Packed) -> String {
+    let tree = &packed.archive.tree;
+    let version = packed.manifest.version.as_ref().map(ToString::to_string).unwrap_or_default();
+    let (files, size) = (count(tree.entries().len(), "file"), size(tree.size()));
+    format!("{STRONG}{} {version}{STRONG:#}: {files}, {size}", packed.manifest.name)
 }
 
 /// What `mu pack` answers.

@@ -30,14 +30,14 @@ pub(crate) struct PinArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Restores what `mu pin` replaced, if its comment is still there; otherwise asks for versions that are compatible \
-with the pin: 1.2.0 becomes ^1.2.0.
+Restores what `mu pin` replaced, if its comment is still there. A pin without such a comment is changed only if PKG \
+names it: 1.2.0 becomes ^1.2.0.
 
 Examples:
   mu unpin
   mu unpin aws/ec2")]
 pub(crate) struct UnpinArguments {
-    /// The packages to unpin [default: all]
+    /// The packages to unpin [default: all that `mu pin` pinned]
     #[arg(value_name = "PKG")]
     packages: Vec<String>,
     /// Show what would change, and write nothing

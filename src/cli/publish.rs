@@ -17,6 +17,7 @@ Without --to, a package goes to the hub that its base leads to: see `mu registry
 bucket (s3://, gs:// or az://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server, which \
 wants a token: `mu login`. Before \
 anything is changed, the manifest is checked, and its dependencies are resolved as they will be for others. \
+What is published must be committed, if it is in a Git repository; the index line then names the commit. \
 A published version never changes: publishing the same content again is fine, other content is refused.
 
 Examples:
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
     /// Publish the locked versions of the dependencies instead of ranges
     #[arg(long)]
     pinned: bool,
+    /// Publish changes that are not committed in Git too
+    #[arg(long)]
+    allow_dirty: bool,
     /// Publish files that look like secrets too
     #[arg(long)]
     force: bool,
@@ -57,6 +61,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         all: arguments.all,
         force: arguments.force,
         pinned: arguments.pinned,
+        allow_dirty: arguments.allow_dirty,
         moved_to: arguments.moved_to.clone(),
     };
     let published = publish(&session, &request)?;
@@ -68,14 +73,14 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             if arguments.dry_run {
                 context.print(&pack::files(packed))?;
             }
-            context.line(&pack::summary(packed))?;
+            context.line(&pack::contents(packed))?;
         }
-        let (id, version) = (&publishing.id, &publishing.version);
+        let (id, version) = (session.short_name(&publishing.id), &publishing.version);
         let place = printable(&publishing.place);
         context.line(&match publishing.done {
-            Done::Published => format!("{GOOD}published{GOOD:#} {id} {version} in {place}"),
+            Done::Published => format!("{GOOD}published{GOOD:#} {id} {version} to {place}"),
             Done::Present => format!("{id} {version} is in {place} already"),
-            Done::Possible => format!("{id} {version} would be published in {place}"),
+            Done::Possible => format!("{id} {version} would be published to {place}"),
         })?;
         if let Some(to) = &publishing.moved_to {
             let would = if arguments.dry_run { "would say" } else { "says" };

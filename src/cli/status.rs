@@ -33,6 +33,11 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
             "{NOTICE}used from the workspace{NOTICE:#}: {id} {FAINT}{path}{FAINT:#}"
         ))?;
     }
+    for reference in &status.extra {
+        context.line(&format!(
+            "{NOTICE}installed by `mu get`{NOTICE:#}: {reference} {FAINT}kept in Mu.lock until `mu remove`{FAINT:#}"
+        ))?;
+    }
     if status.members.is_empty() && !status.lock.exists {
         context.line("there is no package here")?;
         context.shell.status("`mu init` begins one, and `mu get REF` installs one without");

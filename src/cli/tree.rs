@@ -53,6 +53,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     })
 }
 
+/// What asks for packages without being one.
+const COMMAND: &str = "mu get";
+
 /// Draws what is below a package, a line each.
 fn draw(trees: &[Tree], indent: &str, text: &mut String) {
     for (index, tree) in trees.iter().enumerate() {
@@ -77,6 +80,9 @@ fn draw(trees: &[Tree], indent: &str, text: &mut String) {
 fn name(tree: &Tree) -> String {
     let style = if tree.is_root { STRONG } else { Style::new() };
     match &tree.version {
+        None if tree.is_root && tree.name == COMMAND => {
+            format!("{style}installed by `{COMMAND}`{style:#}")
+        }
         Some(version) => format!("{style}{}{style:#} {version}", tree.name),
         None => format!("{style}{}{style:#}", tree.name),
     }

@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The same as `mu update PKG#VERSION`, for older versions only. With the minimal strategy, a package that needs \
+The same as `mu update PKG#VERSION`, for older versions only; a range in Mu.yaml that forbids the version is lowered: \
+~2.0.0 becomes ~1.0.6. With the minimal strategy, a package that needs \
 more than that version goes to its next lower version that does not, or is dropped; each is listed with its \
 reason.
 

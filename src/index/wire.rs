@@ -25,7 +25,7 @@ pub(super) fn fetched(found: &Found) -> Vec<Fetched> {
                 composite: is_composite(&release),
                 detailed: has_details(&release),
                 published: release.published.as_deref().and_then(seconds),
-                commit: release.commit.map(String::into_boxed_str),
+                commit: commit_of(&release).map(Box::from),
                 line: Line::fetched(range),
             };
             Some((version, Fetched { head, needs: needs(release.dependencies) }))
@@ -173,6 +173,11 @@ fn is_composite(release: &Release) -> bool {
     release.versioning.as_deref() == Some("composite")
 }
 
+/// The commit that a revision is. What was published as an archive is that archive; where it was made, its line only tells.
+fn commit_of(release: &Release) -> Option<&str> {
+    release.commit.as_deref().filter(|_| release.archive.is_none())
+}
+
 fn has_details(release: &Release) -> bool {
     !release.yanked.is_no()
         || release.unusable.is_some()
@@ -180,7 +185,7 @@ fn has_details(release: &Release) -> bool {
         || release.api_version.is_some()
         || release.mu_version.is_some()
         || !release.channels.is_empty()
-        || (!release.tags.is_empty() && release.commit.is_none())
+        || (!release.tags.is_empty() && commit_of(release).is_none())
         || !release.constraints.is_empty()
         || !release.provides.is_empty()
         || !release.requires.is_empty()
@@ -194,7 +199,7 @@ fn has_details(release: &Release) -> bool {
 /// The folder that a line of a registry depends on, which nobody else has. In a repository it may be beside.
 fn authors_folder(release: &Release) -> Option<&str> {
     let references = release.dependencies.iter().flatten().map(Dependency::reference);
-    let mut references = references.filter(|_| release.commit.is_none());
+    let mut references = references.filter(|_| commit_of(release).is_none());
     // Most references are seen not to be folders without being read.
     references.find(|reference| {
         let looks_so = reference.starts_with(['.', '/']) || reference.starts_with("file:");

@@ -175,6 +175,10 @@ fn get_noting(
             None => open.push(dependency),
         }
     }
+    let is_kept = request.save.is_none() && session.scope == Scope::Workspace;
+    let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
+    let kept: Vec<String> =
+        given.filter(|_| is_kept && !session.options.frozen && !request.dry_run).collect();
     match request.save.as_ref().zip(target) {
         None => extra.extend(ready.iter().chain(&open).map(print_extra)),
         Some((save, member)) => {
@@ -182,6 +186,8 @@ fn get_noting(
             for dependency in ready {
                 plan::add(session, &mut plan.editing, member, section, dependency)?;
             }
+            let ids = open.iter().map(|open| session.id_of(&open.reference));
+            plan.says_newer = Some(ids.collect());
             // Which version is written is known when one was chosen.
             plan.once = open.iter().map(|open| wish(session, open, &by)).collect();
             plan.adding = Some(Adding { member, section, dependencies: open });
@@ -190,11 +196,13 @@ fn get_noting(
     extra.sort();
     extra.dedup();
     plan.extra = extra;
-    if !request.update {
-        return plan.carry_out(session, Move::Tidy, request.dry_run);
-    }
-    plan.move_everything(session)?;
-    plan.conclude(session, Update::Everything, request.dry_run)
+    let outcome = if request.update {
+        plan.move_everything(session)?;
+        plan.conclude(session, Update::Everything, request.dry_run)?
+    } else {
+        plan.carry_out(session, Move::Tidy, request.dry_run)?
+    };
+    Ok(Outcome { kept, ..outcome })
 }
 
 /// How the manifest of the member `target` names the package of the workspace in `folder`, if its name leads there.

@@ -43,6 +43,7 @@ pub mod what_if;
 pub mod which;
 
 pub use self::apply::outcome::{Change, Outcome};
+pub use self::apply::written::Written;
 pub use self::graph::{tree, why};
 pub use self::lookup::{filter, info, readme, search, versions};
 #[cfg(feature = "hub")]

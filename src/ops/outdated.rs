@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::explain::failure::unavailable;
-use crate::ops::solve::ceiling::{asking, look};
+use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;
@@ -79,7 +79,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         let releases =
             session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
         let now = successor(&newest_lock, package);
-        let newest = newest(&releases);
+        let newest = newest(&releases).map(|version| version.to_string());
         let shown = |commit: &Option<String>, version: &str| match commit {
             Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
             _ => version.to_owned(),
@@ -123,13 +123,7 @@ fn obstacles(
     asking: &[Asking],
     newest: &str,
 ) -> Vec<String> {
-    let Some(version) = package.parsed_version() else { return Vec::new() };
-    let tries = session.strategy().follows_lock();
-    let newer =
-        look(session, request, |ceiling| ceiling.newer(&package.id, &version, asking, tries));
-    // What cannot be found out now was no obstacle a moment ago.
-    let newer = newer.ok().flatten().unwrap_or_default();
-    let Some(first) = newer.iter().find(|newer| newer.newest == newest).or(newer.first()) else {
+    let Some(first) = obstacle(session, request, package, asking, newest) else {
         return Vec::new();
     };
     match &first.obstacle {
@@ -151,18 +145,6 @@ fn successor<'lock>(
     let major = |package: &LockedPackage| package.parsed_version().map(|version| version.major());
     let same = lock.find(&package.id).find(|other| major(other) == major(package));
     same.or_else(|| lock.find(&package.id).last())
-}
-
-/// The newest release that is neither a prerelease nor withdrawn.
-fn newest(releases: &Releases) -> Option<String> {
-    (0..releases.len())
-        .rev()
-        .find(|position| {
-            let yanked =
-                releases.details(*position).is_some_and(|details| details.yanked.is_some());
-            !yanked && !releases.version(*position).is_prerelease()
-        })
-        .map(|position| releases.version(position).to_string())
 }
 
 /// Why the version that is locked was withdrawn.

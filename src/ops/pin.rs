@@ -4,6 +4,7 @@
 //! `- acme/utils#1.5.2 # pinned from ~1.5`. Where no comment can stand, `unpin` asks for what is
 //! compatible with the pin.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use crate::index::{Candidate, Revision, Universe as _};
@@ -86,7 +87,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
     Ok(following.map(|package| package.id.clone()).collect())
 }
 
-/// Takes pins back.
+/// Takes back what [`pin`] wrote; pins that it did not write only where they are named.
 ///
 /// # Errors
 ///
@@ -94,9 +95,15 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
 pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let strategy = session.strategy();
-    change(session, request, |dependency| {
+    let left = RefCell::new(BTreeSet::new());
+    let outcome = change(session, request, |dependency| {
         let spec = dependency.reference.spec();
         if !spec.is_pinned() {
+            return Ok(None);
+        }
+        if dependency.note.is_none() && !dependency.is_named {
+            // Whoever wrote it meant it.
+            left.borrow_mut().insert(dependency.reference.with_version(None).to_string());
             return Ok(None);
         }
         let mut version = match &dependency.note {
@@ -109,7 +116,17 @@ pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Com
             version = strategy.unpinned(version, &pinned);
         }
         Ok(Some(NewVersion { version, note: None }))
-    })
+    })?;
+    let left = left.into_inner();
+    if !left.is_empty() {
+        let names: Vec<&str> = left.iter().map(String::as_str).collect();
+        session.events.warning(&format!(
+            "these pins stay, since `mu pin` did not write them: `{}`; `mu unpin {}` makes ranges of them",
+            names.join("`, `"),
+            names.join(" ")
+        ));
+    }
+    Ok(outcome)
 }
 
 fn change(

@@ -8,37 +8,55 @@ use crate::ops::explain::not_asked_for::{needed, not_asked_for};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::without;
+use crate::ops::session::error::quoted;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::member;
-use crate::ops::{CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::Move;
 
-/// Removes what `texts` name: references, ids, or the local names of dependencies.
+/// What to remove, and from where.
+#[derive(Debug, Clone, Default)]
+pub struct RemoveRequest {
+    /// References, ids, or the local names of dependencies.
+    pub references: Vec<String>,
+    /// The package of the workspace whose manifest is edited; `None` means the one around the current folder.
+    pub package: Option<String>,
+    /// Whether all manifests of the workspace are edited.
+    pub all: bool,
+    /// Whether nothing is written.
+    pub dry_run: bool,
+}
+
+/// Removes packages.
 ///
-/// Looks in the manifest around the current folder, or in all of them where that is in none; and in
-/// what `mu get` was given.
+/// Looks in the manifest around the current folder, or in all of them if that is in none; and in what `mu get` was given.
+/// Several manifests are edited only if that was asked for.
 ///
 /// # Errors
 ///
-/// When nothing asks for one of them, and for all that [`crate::ops::apply::install::install`] fails for.
-pub fn remove(
-    session: &mut Session,
-    texts: &[String],
-    dry_run: bool,
-) -> Result<Outcome, CommandError> {
+/// When nothing asks for one of them, or several packages do and it is not clear which is meant, and for all that
+/// [`crate::ops::apply::install::install`] fails for.
+pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome, CommandError> {
+    let (texts, dry_run) = (&request.references, request.dry_run);
     let previous = session.lockfile()?.unwrap_or_default();
     let mut extra = previous.extra.clone();
     let mut editing = Editing::default();
     let mut discarded = BTreeSet::new();
-    let targets: Vec<usize> = match member::around(session)? {
-        Some(index) => vec![index],
-        None => (0..session.workspace.members.len()).collect(),
+    let everywhere: Vec<usize> = (0..session.workspace.members.len()).collect();
+    let named = request.package.as_deref();
+    let targets = match named {
+        Some(_) => vec![member::target(session, named, "mu remove REF -p PACKAGE")?],
+        None if request.all => everywhere,
+        None => member::around(session)?.map_or(everywhere, |index| vec![index]),
     };
     for text in texts {
         let reference = Reference::parse(text)?;
         let id = find_locked(session, &previous, &reference)
             .unwrap_or_else(|_| session.id_of(&reference));
+        if !request.all {
+            refuse_several(session, &targets, text, &id)?;
+        }
         let mut was_there = false;
         for &index in &targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
@@ -69,6 +87,33 @@ pub fn remove(
         }
     }
     Ok(outcome)
+}
+
+/// Refuses to edit several manifests where nobody asked for that.
+fn refuse_several(
+    session: &Session,
+    targets: &[usize],
+    text: &str,
+    id: &PackageId,
+) -> Result<(), CommandError> {
+    let mut dependents = Vec::new();
+    for &index in targets {
+        let sections = [Section::Dependencies, Section::DevDependencies];
+        let is_listed = sections.iter().try_fold(false, |listed, &section| {
+            let found = find(session, index, section, text, id)?;
+            Ok::<_, CommandError>(listed || found.is_some())
+        })?;
+        if is_listed {
+            dependents.push(session.workspace.members[index].manifest.name.as_str());
+        }
+    }
+    let [first, _, ..] = &dependents[..] else { return Ok(()) };
+    let message =
+        format!("`{text}` is a dependency of several packages: `{}`", dependents.join("`, `"));
+    let text = quoted(text);
+    Err(CommandError::new(Code::Usage, message)
+        .hint(format!("`mu remove {text} -p {}` removes it from one of them", quoted(first)))
+        .hint(format!("`mu remove {text} --all` removes it from all")))
 }
 
 /// The reference of the dependency that `text` means: by its local name, or by the package it names.

@@ -29,6 +29,8 @@ pub struct Status {
     pub missing: Vec<String>,
     /// Packages that are used from the workspace instead of a registry.
     pub placed: Vec<Placed>,
+    /// What `mu get` was given without `--save`, which Mu.lock keeps until `mu remove`.
+    pub extra: Vec<String>,
     /// Whether the lock is what the manifests ask for, and all of it is installed.
     pub up_to_date: bool,
 }
@@ -113,6 +115,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
         lock: LockStatus { exists, packages: lock.packages.len() - own, differences },
         missing,
         placed,
+        extra: lock.extra.clone(),
         up_to_date,
     })
 }

@@ -1,13 +1,17 @@
 //! `update`: moves versions, up or down, within what the manifests ask for.
 
+use std::collections::BTreeMap;
+
 use crate::index::Requirement;
-use crate::lock::LockedPackage;
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::dependencies::{self, Meant, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Asked;
+use crate::ops::requirements::pins::MARK;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::error::quoted;
-use crate::ops::session::locked::find_used;
-use crate::ops::solve::planning::in_use;
+use crate::ops::session::locked::{find_locked, find_used};
+use crate::ops::solve::planning::{in_use, rewrites};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
@@ -22,7 +26,7 @@ pub fn update(
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    run(session, &Requester::Update, texts, dry_run)
+    run(session, &Requester::Update, texts, dry_run, Plan::new(session)?)
 }
 
 /// Moves versions because `command` says so.
@@ -31,8 +35,8 @@ fn run(
     command: &Requester,
     texts: &[String],
     dry_run: bool,
+    mut plan: Plan,
 ) -> Result<Outcome, CommandError> {
-    let mut plan = Plan::new(session)?;
     if texts.is_empty() {
         plan.move_everything(session)?;
         return plan.conclude(session, Update::Everything, dry_run);
@@ -95,7 +99,40 @@ fn wish(session: &Session, command: &Requester, id: PackageId, reference: Refere
     }
 }
 
-/// Moves packages to older versions.
+/// Lowers what the workspace's manifests ask for, where that forbids the versions that `texts` name; a range keeps its form.
+fn lower(
+    session: &mut Session,
+    plan: &mut Plan,
+    known: &Lockfile,
+    texts: &[String],
+) -> Result<(), CommandError> {
+    let mut wanted: BTreeMap<PackageId, Version> = BTreeMap::new();
+    for text in texts {
+        let reference = Reference::parse(text)?;
+        if let Some(VersionSpec::Pin(pin)) = reference.version() {
+            let version = Version::parse(&pin.version().to_string())?;
+            let id = find_locked(session, known, &reference)?;
+            wanted.insert(known.used_for(&id).clone(), version);
+        }
+    }
+    let meant = Meant { names: &[], mark: MARK };
+    dependencies::change(session, &mut plan.editing, &meant, |dependency| {
+        let reference = &dependency.reference;
+        let is_ordered =
+            matches!(reference.version(), Some(VersionSpec::Range(_) | VersionSpec::Pin(_)));
+        let version = wanted.get(&dependency.id).filter(|_| is_ordered);
+        let (Some(version), Some(written)) = (version, reference.version_text()) else {
+            return Ok(None);
+        };
+        if reference.spec().accepts(version, true) {
+            return Ok(None);
+        }
+        let lowered = VersionSpec::parse(&beginning_with(written, &version.to_string()))?;
+        Ok(Some(NewVersion { version: Some(lowered), note: dependency.note.clone() }))
+    })
+}
+
+/// Moves packages to older versions, and lowers what the workspace's manifests ask for if that forbids them.
 ///
 /// # Errors
 ///
@@ -116,8 +153,12 @@ pub fn downgrade(
         {
             let message = format!("`{id}` is at {now}, and {pin} is newer");
             return Err(CommandError::new(Code::Usage, message)
-                .hint(format!("`mu update {}` moves there", quoted(&reference.to_string()))));
+                .hint(format!("`mu update {}` moves there", quoted(reference.as_str()))));
         }
     }
-    run(session, &Requester::Downgrade, texts, dry_run)
+    let mut plan = Plan::new(session)?;
+    if !rewrites(session, session.strategy()) {
+        lower(session, &mut plan, &known, texts)?;
+    }
+    run(session, &Requester::Downgrade, texts, dry_run, plan)
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
-use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
+use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::pins::MARK;
@@ -63,10 +63,15 @@ pub fn upgrade(
         let (Some(version), Some(written)) = (version, dependency.reference.version_text()) else {
             return Ok(None);
         };
-        let version = VersionSpec::parse(&raised(written, version))?;
+        let version = VersionSpec::parse(&beginning_with(written, version))?;
         Ok(Some(NewVersion { version: Some(version), note: dependency.note.clone() }))
     })?;
-    Plan { editing, extra, ..Plan::default() }.conclude(session, Update::Packages(open), dry_run)
+    let says_newer = Some(open.clone());
+    Plan { editing, extra, says_newer, ..Plan::default() }.conclude(
+        session,
+        Update::Packages(open),
+        dry_run,
+    )
 }
 
 /// Upgrades where moves rewrite requirements: each goes to its newest release, and what they need follows only as far as it must.
@@ -120,7 +125,7 @@ fn upgrade_by_plan(
             };
         }
     }
-    let mut plan = Plan::default();
+    let mut plan = Plan { says_newer: Some(open.clone()), ..Plan::default() };
     plan.take(session, &requirements, &change)?;
     plan.conclude(session, Update::Packages(open), dry_run)
 }
@@ -189,54 +194,4 @@ fn moves(dependency: &Dependency) -> bool {
 fn version_in<'lock>(lock: &'lock Lockfile, id: &PackageId) -> Option<&'lock str> {
     let package = lock.find(id).last()?;
     (!package.source.is_workspace()).then_some(&*package.version)
-}
-
-/// What was `written`, with `version` as its least and with as many numbers as before; what is no simple
-/// range becomes `^VERSION`.
-fn raised(written: &str, version: &str) -> String {
-    let written = written.trim();
-    let operator_end = written.find(|character: char| !"^~>=v ".contains(character));
-    let (operator, rest) = written.split_at(operator_end.unwrap_or(written.len()));
-    let is_simple = !rest.is_empty() && !rest.contains([' ', ',', '|', '<', '>']);
-    if !is_simple || version.contains(['-', '+']) {
-        return format!("^{version}");
-    }
-    if operator.trim_end_matches(['v', ' ']) == ">" {
-        // What is above `>2` is not in 2.
-        return format!(">={version}");
-    }
-    let given: Vec<&str> = rest.split('.').collect();
-    let numbers: Vec<&str> = version.split('.').collect();
-    let raised: Vec<&str> = given
-        .iter()
-        .zip(&numbers)
-        .map(|(given, number)| if matches!(*given, "x" | "X" | "*") { given } else { number })
-        .copied()
-        .collect();
-    format!("{operator}{}", raised.join("."))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_keeps_its_form() {
-        for (written, version, expected) in [
-            ("^1.0.6", "2.1.3", "^2.1.3"),
-            ("~1.5", "2.1.3", "~2.1"),
-            ("^1", "2.1.3", "^2"),
-            ("1.x", "2.1.3", "2.x"),
-            ("1.2.*", "2.1.3", "2.1.*"),
-            (">=1.2", "2.1.3", ">=2.1"),
-            ("1.2.3", "2.1.3", "2.1.3"),
-            (">1", "2.1.3", ">=2.1.3"),
-            ("> v1.2", "2.1.3", ">=2.1.3"),
-            (">=1 <2", "2.1.3", "^2.1.3"),
-            ("^1 || ^3", "4.0.0", "^4.0.0"),
-            ("~1.5", "2.0.0-rc.1", "^2.0.0-rc.1"),
-        ] {
-            assert_eq!(raised(written, version), expected, "{written}");
-        }
-    }
 }

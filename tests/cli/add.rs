@@ -49,8 +49,8 @@ fn a_list_keeps_its_layout() {
     + hub.mu.com/aws/ec2 1.3.0
     + hub.mu.com/aws/s3 2.1.0
     + hub.mu.com/aws/vpc 0.4.2
-    wrote Mu.yaml
-    3 packages in use (3 fetched, 0 already on this machine)
+    added aws/vpc ^0.4.2 to acme/web (Mu.yaml)
+    installed 3 packages (3 downloaded, 0 from cache)
     [exit 0]
     ");
     let expected = LIST.replace("2.x\"\n", "2.x\"\n  - \"aws/vpc#^0.4.2\"\n");

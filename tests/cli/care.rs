@@ -152,7 +152,7 @@ fn the_cache_is_measured_pruned_and_emptied() {
     sandbox.mu(&["verify"]).ok();
     // Everything in it can be fetched again.
     std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
-    sandbox.mu(&["get"]).ok().says(&["1 fetched"]);
+    sandbox.mu(&["get"]).ok().says(&["1 downloaded"]);
     let trees = sandbox.mu(&["verify", "--store", "--json"]).ok().json();
     assert_eq!(trees["checked"], 1);
 }
@@ -169,7 +169,7 @@ fn pruning_leaves_the_trees_that_packs_are_links_to() {
     assert_eq!(checked(), 1);
     // A workspace that was moved is known again once mu was used in it.
     std::fs::rename(sandbox.path("work"), sandbox.path("moved")).expect("can be moved");
-    sandbox.mu_in("moved", &["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu_in("moved", &["get"]).ok().says(&["up to date ("]);
     sandbox.mu_in("moved", &["cache", "prune"]).ok();
     sandbox.mu_in("moved", &["verify"]).ok();
     // One that is gone holds nothing back.

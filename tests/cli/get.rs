@@ -24,13 +24,13 @@ fn a_first_get_shows_what_it_did() {
     $ mu get
     + hub.mu.com/aws/ec2 1.2.0
     + hub.mu.com/aws/vpc 1.1.0
-    2 packages in use (2 fetched, 0 already on this machine)
+    installed 2 packages (2 downloaded, 0 from cache)
     [exit 0]
     ");
     let again = sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(again.shown(), @"
     $ mu get
-    2 packages in use, nothing to do
+    up to date (2 packages)
     [exit 0]
     ");
     let mut sandbox = sandbox;
@@ -92,7 +92,7 @@ fn a_dry_run_writes_nothing() {
     untouched(&["remove", "aws/ec2", "--dry-run"], &before);
     untouched(&["unpin", "--dry-run"], &before);
     untouched(&["update", "--dry-run"], &before);
-    sandbox.mu(&["unpin"]).ok();
+    sandbox.mu(&["unpin", "aws/ec2"]).ok();
     let before = sandbox.state();
     untouched(&["update", "--dry-run"], &before).says(&["1.0.6", "1.2.0"]);
     untouched(&["get", "-u", "--dry-run"], &before).says(&["1.2.0"]);
@@ -110,13 +110,13 @@ fn a_reference_stays_until_it_is_removed() {
     sandbox.mu(&["get", "aws/ec2#^1", "aws/s3"]).ok();
     assert_eq!(sandbox.lock()["extra"], json!(["aws/ec2#^1", "aws/s3"]));
     // A plain `get`, even without any manifest, keeps it.
-    sandbox.mu(&["get"]).ok().says(&["3 packages in use"]);
+    sandbox.mu(&["get"]).ok().says(&["3 packages"]);
     let run = sandbox.mu(&["remove", "aws/ec2"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu remove aws/ec2
     - hub.mu.com/aws/ec2 1.2.0
     - hub.mu.com/aws/vpc 1.1.0
-    1 package in use (0 fetched, 1 already on this machine)
+    up to date (1 package)
     [exit 0]
     ");
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/s3 2.0.0"]);
@@ -219,7 +219,7 @@ fn the_home_folder_is_no_workspace_for_the_global_packs() {
         sandbox.mu_in(folder, &["get", "aws/ec2", "--json"]).fails_with("usage");
     }
     assert!(sandbox.state() == before);
-    sandbox.mu_in("home", &["get", "--global", "aws/ec2"]).ok().says(&["nothing to do"]);
+    sandbox.mu_in("home", &["get", "--global", "aws/ec2"]).ok().says(&["up to date ("]);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn inside_a_pack_is_inside_the_workspace() {
     sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
     sandbox.mu(&["get", "aws/ec2"]).ok();
     let run = sandbox.mu_in("work/.mu/packs/hub.mu.com/aws/ec2", &["get"]).ok();
-    run.says(&["1 package in use, nothing to do"]);
+    run.says(&["up to date (1 package)"]);
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn archives_in_an_unusual_place_are_looked_for_in_the_usual_one_for_few_packages
         fs::remove_dir_all(sandbox.path(folder)).expect("can be removed");
     }
     let before = nginx.log().len();
-    sandbox.mu(&["get"]).ok().says(&["60 packages in use (60 fetched"]);
+    sandbox.mu(&["get"]).ok().says(&["installed 60 packages (60 downloaded"]);
     let asked = &nginx.log()[before..];
     let wrong = asked.iter().filter(|line| line.contains("/packs/")).count();
     assert!(wrong <= 16, "{wrong} of {}: {asked:?}", asked.len());

@@ -217,7 +217,7 @@ fn a_tag_is_a_pin_already() {
     let sandbox = Sandbox::with_dependencies(&[&tag]);
     sandbox.mu(&["get"]).ok();
     let manifest = sandbox.read("Mu.yaml");
-    sandbox.mu(&["pin"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["pin"]).ok().says(&["up to date ("]);
     assert_eq!(sandbox.read("Mu.yaml"), manifest);
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["commit"], *infra.beta);
@@ -290,7 +290,7 @@ fn a_folder_beside_is_a_package_of_the_same_commit() {
     let lock = sandbox.lock();
     assert_eq!(lock["packages"][0]["commit"], *second);
     assert_eq!(lock["packages"][0]["requested"][0], format!("{second} by {host}/g/mono/libs/b"));
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.lock(), lock);
 }

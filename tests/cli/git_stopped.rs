@@ -17,7 +17,7 @@ fn origin() -> Origin {
 /// Everything that works without asking, in a workspace that has all it needs.
 fn check_without_network(sandbox: &Sandbox) {
     let lock = sandbox.read("Mu.lock");
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     for question in ["list", "tree", "status", "verify"] {
         sandbox.mu(&[question]).ok();
     }

@@ -436,7 +436,7 @@ fn a_state_that_a_checkout_brings_is_ignored_and_removed() {
 fn vendored_packs_are_hashed_every_time() {
     let sandbox = checkout();
     sandbox.mu(&["vendor"]).ok();
-    sandbox.mu(&["get", "--locked"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date ("]);
     // The next pull brings another content; mu has seen the folder before.
     sandbox.write(".mu/packs/hub.mu.com/aws/ec2/run.sh", "EVIL");
     for arguments in
@@ -475,7 +475,7 @@ fn a_cache_that_was_cleaned_costs_one_verification() {
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["list"]).ok().does_not_say(&["not installed"]);
-    sandbox.mu(&["get", "--offline"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--offline"]).ok().says(&["up to date ("]);
     // What is in place is known again, so that it can be replaced and removed.
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["downgrade", "aws/ec2#1.0.0"]).ok();
@@ -487,7 +487,7 @@ fn a_cache_that_was_cleaned_costs_one_verification() {
     sandbox.publish(&[files]);
     sandbox.mu(&["add", "aws", "aws/vpc"]).ok();
     sandbox.mu(&["cache", "clean"]).ok();
-    sandbox.mu(&["get", "--offline"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--offline"]).ok().says(&["up to date ("]);
     sandbox.mu(&["remove", "aws", "aws/vpc"]).ok();
     assert!(!sandbox.has("work/.mu/packs/.mu/partial.json"));
     // A pack that changed meanwhile is not taken for what it was.

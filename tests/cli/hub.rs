@@ -51,16 +51,16 @@ fn count(log: &[String], part: &str, status: &str) -> usize {
 fn each_file_is_asked_for_once_and_then_no_more() {
     let World { sandbox, hub, nginx } = world();
     let run = sandbox.mu(&["get"]).ok();
-    run.says(&["60 packages in use (60 fetched"]);
+    run.says(&["installed 60 packages (60 downloaded"]);
     let cold = nginx.log();
     assert_eq!(count(&cold, "/index/", " 200"), 60);
     assert_eq!(count(&cold, "/packs/", " 200"), 60);
     assert_eq!(count(&cold, "/hub.json", " 200"), 1);
     assert_eq!(cold.len(), 121, "{cold:#?}");
     // With a lock, nothing is asked: not with the packs, nor without.
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
-    sandbox.mu(&["get"]).ok().says(&["0 fetched, 60 already"]);
+    sandbox.mu(&["get"]).ok().says(&["0 downloaded, 60 from cache"]);
     assert_eq!(nginx.log().len(), cold.len());
     // Without a lock, indexes are asked for only if they changed, and no archive is.
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
@@ -116,7 +116,7 @@ fn another_machine_gets_the_same_from_the_lock_alone() {
     let cache = sandbox.path("another-cache").display().to_string();
     sandbox.set("MU_CACHE_DIR", &cache);
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
-    sandbox.mu(&["get", "--locked"]).ok().says(&["60 fetched"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["60 downloaded"]);
     // The last lines of the first run may come late.
     let mut asked = nginx.log().split_off(before);
     asked.sort();
@@ -134,7 +134,7 @@ fn the_store_is_shared_by_workspaces() {
     fs::create_dir_all(sandbox.path("other/.mu")).expect("can be made");
     fs::copy(sandbox.path("work/Mu.yaml"), sandbox.path("other/Mu.yaml")).expect("is ours");
     let before = nginx.log().len();
-    sandbox.mu_in("other", &["get"]).ok().says(&["0 fetched, 60 already"]);
+    sandbox.mu_in("other", &["get"]).ok().says(&["0 downloaded, 60 from cache"]);
     assert_eq!(count(&nginx.log()[before..], "/packs/", ""), 0);
     let (one, other) = (sandbox.read("Mu.lock"), fs::read_to_string(sandbox.path("other/Mu.lock")));
     assert_eq!(one, other.expect("was written"));
@@ -163,6 +163,6 @@ fn slow_bodies_arrive_all_the_same() {
     ]);
     let nginx = Nginx::serve(&sandbox.path("hub"), "limit_rate 30k;");
     sandbox.hub_is_at(&nginx.url(""));
-    sandbox.mu(&["get"]).ok().says(&["2 fetched"]);
+    sandbox.mu(&["get"]).ok().says(&["2 downloaded"]);
     sandbox.mu(&["verify"]).ok();
 }

@@ -124,7 +124,7 @@ fn cut_connections_are_taken_up_again() {
         0 => reply.cut_after(20),
         _ => reply,
     });
-    sandbox.mu(&["get"]).ok().says(&["2 fetched"]);
+    sandbox.mu(&["get"]).ok().says(&["2 downloaded"]);
     sandbox.mu(&["verify"]).ok();
     let archives = server.requests().iter().filter(|line| line.contains("/packs/")).count();
     assert_eq!(archives, 4, "each broke off once");
@@ -140,7 +140,7 @@ fn a_server_that_cannot_answer_now_is_asked_again() {
         _ => reply,
     });
     let run = sandbox.mu(&["get"]).ok();
-    run.says(&["2 fetched", "503"]);
+    run.says(&["2 downloaded", "503"]);
     assert_eq!(server.requests().len(), 15, "{:?}", server.requests());
 }
 

@@ -13,7 +13,7 @@ const BUCKETS: [&str; 3] = ["s3://packages/hub", "az://packages/hub", "gs://pack
 /// Two packages at `author/`, of which one needs the other.
 fn author(sandbox: &Sandbox) {
     let folder = sandbox.path("author");
-    write(&folder, ".mu/workspace.yaml", "");
+    write(&folder, ".mu/workspace.yaml", "namespace: acme\n");
     write(&folder, "lib/Mu.yaml", "name: acme/lib\nversion: 1.2.0\ndescription: A library\n");
     write(&folder, "lib/bin/run*", "#!/bin/sh\n");
     let site = "name: acme/site\nversion: 1.0.0\ndependencies: [acme/lib#^1]\n";
@@ -55,7 +55,7 @@ fn an_app_version_without_quotes_stays_as_it_is_written() {
         [(&folder, format!("file://{folder}/")), (&served.url(), served.url())].iter().enumerate()
     {
         let run = sandbox.mu_in("author", &["publish", "--to", to]).ok();
-        run.says(&["published hub.mu.com/acme/elk 1.10-1.0.0"]);
+        run.says(&["published acme/elk 1.10-1.0.0"]);
         sandbox.hub_is_at(hub);
         sandbox
             .set("MU_CACHE_DIR", &sandbox.path(&format!("cache-{number}")).display().to_string());
@@ -75,7 +75,7 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
     author(&sandbox);
     let publish = |sandbox: &Sandbox, to: &str| {
         let run = sandbox.mu_in("author", &["publish", "--all", "--to", to]).ok();
-        run.says(&["published hub.mu.com/acme/lib 1.2.0", "published hub.mu.com/acme/site 1.0.0"]);
+        run.says(&["published acme/lib 1.2.0", "published acme/site 1.0.0"]);
     };
 
     sandbox.mu(&["hub", "init", "../folder"]).ok();

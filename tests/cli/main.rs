@@ -67,11 +67,13 @@ mod registries;
 mod replaces;
 mod resolve;
 mod robust;
+mod said;
 mod search;
 mod settings;
 mod stopped;
 #[path = "../support/mod.rs"]
 mod support;
+mod team;
 mod update;
 mod upgrades;
 mod vendor;

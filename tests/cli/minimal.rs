@@ -79,13 +79,13 @@ fn run(sandbox: &Sandbox, arguments: &[&str]) -> String {
 fn each_package_gets_the_highest_of_what_is_needed_at_least() {
     let sandbox = example();
     let shown = run(&sandbox, &["get"]);
-    insta::assert_snapshot!(shown, @r"
+    insta::assert_snapshot!(shown, @"
     $ mu get
     + hub.mu.com/x/b 1.2.0
     + hub.mu.com/x/c 1.2.0
     + hub.mu.com/x/d 1.4.0
     + hub.mu.com/x/e 1.2.0
-    4 packages in use (4 fetched, 0 already on this machine)
+    installed 4 packages (4 downloaded, 0 from cache)
     [exit 0]
     ");
     assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/b#^1.2", "x/c#^1.2"]);
@@ -119,13 +119,13 @@ fn one_package_moves_and_others_only_as_it_needs() {
     let sandbox = example();
     run(&sandbox, &["get"]);
     let shown = run(&sandbox, &["update", "x/c"]);
-    insta::assert_snapshot!(shown, @r"
+    insta::assert_snapshot!(shown, @"
     $ mu update x/c
     ~ hub.mu.com/x/c 1.2.0 → 1.3.0
     + hub.mu.com/x/f 1.1.0
     + hub.mu.com/x/g 1.1.0
-    wrote Mu.yaml
-    6 packages in use (3 fetched, 3 already on this machine)
+    x/c ^1.2 → ^1.3.0 in Mu.yaml
+    installed 3 packages (3 downloaded, 0 from cache), 6 in all
     [exit 0]
     ");
     assert_eq!(chosen(&sandbox), "b1.2 c1.3 d1.4 e1.2 f1.1 g1.1");
@@ -140,13 +140,14 @@ fn a_downgrade_lowers_what_needs_more_and_says_why() {
     let dry = sandbox.mu(&["downgrade", "x/d#1.2.0", "--dry-run"]).ok();
     assert!(sandbox.state() == before);
     let shown = run(&sandbox, &["downgrade", "x/d#1.2.0"]);
-    insta::assert_snapshot!(shown, @r"
+    insta::assert_snapshot!(shown, @"
     $ mu downgrade x/d#1.2.0
     ~ hub.mu.com/x/b 1.2.0 → 1.1.0 (1.2.0 needs hub.mu.com/x/d 1.3.0)
     ~ hub.mu.com/x/c 1.2.0 → 1.1.0 (1.2.0 needs hub.mu.com/x/d 1.4.0)
     ~ hub.mu.com/x/d 1.4.0 → 1.2.0
-    wrote Mu.yaml
-    4 packages in use (3 fetched, 1 already on this machine)
+    x/b ^1.2 → ^1.1.0 in Mu.yaml
+    x/c ^1.2 → ^1.1.0 in Mu.yaml
+    installed 3 packages (3 downloaded, 0 from cache), 4 in all
     [exit 0]
     ");
     for line in shown.lines().filter(|line| line.starts_with('~')) {
@@ -165,13 +166,13 @@ fn a_downgrade_goes_lower_until_every_bound_holds() {
          e 1.2:\nf 1.1:\nf 1.2:",
     );
     run(&sandbox, &["get"]);
-    insta::assert_snapshot!(run(&sandbox, &["update", "x/f#1.1.0"]), @r"
+    insta::assert_snapshot!(run(&sandbox, &["update", "x/f#1.1.0"]), @"
     $ mu update x/f#1.1.0
     ~ hub.mu.com/x/b 1.2.0 → 1.0.0 (1.2.0 needs hub.mu.com/x/d 1.3.0)
     ~ hub.mu.com/x/d 1.3.0 → 1.1.0 (1.3.0 needs hub.mu.com/x/f 1.2.0)
     ~ hub.mu.com/x/f 1.2.0 → 1.1.0
-    wrote Mu.yaml
-    4 packages in use (3 fetched, 1 already on this machine)
+    x/b ^1.2 → ^1.0.0 in Mu.yaml
+    installed 3 packages (3 downloaded, 0 from cache), 4 in all
     [exit 0]
     ");
     assert_eq!(chosen(&sandbox), "b1 d1.1 e1.2 f1.1");
@@ -270,11 +271,12 @@ fn an_upgrade_raises_what_the_manifest_asks_for() {
     publish(&sandbox, "b 2.0: d#^1.3\nc 2.0: d#^1.4\nd 1.9:\nd 2.0:");
     let before = sandbox.state();
     let dry = sandbox.mu(&["upgrade", "--dry-run"]).ok();
-    insta::assert_snapshot!(dry.shown(), @r"
+    insta::assert_snapshot!(dry.shown(), @"
     $ mu upgrade --dry-run
     ~ hub.mu.com/x/b 1.2.0 → 2.0.0
     ~ hub.mu.com/x/c 1.2.0 → 2.0.0
-    would write Mu.yaml
+    would write x/b ^1.2 → ^2.0.0 in Mu.yaml
+    would write x/c ^1.2 → ^2.0.0 in Mu.yaml
     4 packages would be in use; nothing was written
     [exit 0]
     ");

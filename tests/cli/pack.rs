@@ -199,14 +199,13 @@ fn an_archive_carries_the_versions_that_it_was_made_with() {
         Package::new("other/tool", "1.0.0"),
     ]);
     sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 1.0.0\ndependencies: [other/tool]\n");
-    sandbox.mu(&["pack", "acme/web"]).ok().says(&[
-        "warning",
-        "which `hub.mu.com/aws/ec2`",
-        "mu get",
-    ]);
-    assert!(!unpacked(&sandbox.path("work/web-0.1.0.tgz")).path().join("Mu.lock").exists());
+    // Without a lock, versions are chosen, and nothing but the archive is written.
+    sandbox.mu(&["pack", "acme/web"]).ok();
+    assert!(!sandbox.has("work/Mu.lock") && !sandbox.has("work/.mu/packs"));
+    let chosen = fs::read(sandbox.path("work/web-0.1.0.tgz")).expect("is there");
     sandbox.mu(&["get"]).ok();
-    sandbox.mu(&["pack", "acme/web"]).ok().does_not_say(&["warning: packed without"]);
+    sandbox.mu(&["pack", "acme/web"]).ok();
+    assert_eq!(fs::read(sandbox.path("work/web-0.1.0.tgz")).expect("is there"), chosen);
     let lock = |out: &tempfile::TempDir| -> serde_json::Value {
         let text = fs::read_to_string(out.path().join("Mu.lock")).expect("is there");
         serde_yaml::from_str(&text).expect("is YAML")
@@ -224,7 +223,13 @@ fn an_archive_carries_the_versions_that_it_was_made_with() {
     assert!(sandbox.read("Mu.yaml").contains("- aws/ec2#^1\n"));
     // What changed since is not passed off as what it was made with.
     sandbox.asks_for(&["aws/ec2#^1.0"]);
-    sandbox.mu(&["pack", "acme/web"]).ok().says(&["packed without the exact versions"]);
+    sandbox.mu(&["pack", "acme/web"]).ok();
+    let lock = lock(&unpacked(&sandbox.path("work/web-0.1.0.tgz")));
+    assert!(lock.to_string().contains("^1.0 by acme/web"), "{lock}");
+    fs::remove_dir_all(sandbox.hub().folder()).expect("was there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("was there");
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    sandbox.mu(&["pack", "acme/web"]).fails().says(&["does not say which `hub.mu.com/aws/ec2`"]);
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn packs_come_out_of_the_store_as_asked() {
             _ => {}
         }
         sandbox.mu(&["verify"]).ok();
-        sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+        sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     }
 }
 
@@ -104,7 +104,7 @@ fn packs_are_linked_anew_when_another_way_is_asked_for() {
     let lock = sandbox.read("Mu.lock");
     for link in ["symlink", "copy", "hardlink", "symlink", "hardlink", "auto"] {
         sandbox.write(".mu/workspace.yaml", &format!("link: {link}\n"));
-        sandbox.mu(&["get", "--offline", "--locked"]).ok().does_not_say(&["nothing to do"]);
+        sandbox.mu(&["get", "--offline", "--locked"]).ok().does_not_say(&["up to date ("]);
         for name in ["ec2", "vpc"] {
             let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws").join(name);
             let is_link = pack.symlink_metadata().expect("is there").file_type().is_symlink();
@@ -117,13 +117,13 @@ fn packs_are_linked_anew_when_another_way_is_asked_for() {
             }
         }
         sandbox.mu(&["verify"]).ok();
-        sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+        sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     }
     assert_eq!(sandbox.read("Mu.lock"), lock);
     // What is vendored are files, whatever is asked for.
     sandbox.mu(&["vendor"]).ok();
     sandbox.write(".mu/workspace.yaml", "link: symlink\n");
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
 }
 
 #[test]
@@ -134,10 +134,10 @@ fn links_to_a_store_that_was_emptied_lead_somewhere_again_and_it_is_said() {
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["cache", "clean"]).ok();
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));
-    sandbox.mu(&["get"]).ok().says(&["1 package in use (1 fetched, 0 already on this machine)"]);
+    sandbox.mu(&["get"]).ok().says(&["installed 1 package (1 downloaded, 0 from cache)"]);
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));
     sandbox.mu(&["verify"]).ok();
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn eight_runs_at_once_agree() {
     }
     for folder in ["work", "other"] {
         sandbox.mu_in(folder, &["verify"]).ok().says(&["12 packs verified"]);
-        sandbox.mu_in(folder, &["get", "--locked"]).ok().says(&["nothing to do"]);
+        sandbox.mu_in(folder, &["get", "--locked"]).ok().says(&["up to date ("]);
     }
     sandbox.mu(&["verify", "--store"]).ok().says(&["12 trees verified"]);
 }
@@ -243,7 +243,7 @@ fn a_folder_of_a_pack_makes_room_for_the_pack_that_belongs_there() {
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/own.txt"));
     sandbox.mu(&["verify"]).ok().says(&["2 packs verified"]);
     sandbox.mu(&["list"]).ok().does_not_say(&["not installed"]);
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.asks_for(&["aws"]);
     sandbox.mu(&["get"]).ok();
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/own.txt"));

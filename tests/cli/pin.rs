@@ -35,8 +35,10 @@ fn pins_are_taken_back_to_what_was_there() {
     let run = sandbox.mu(&["pin"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu pin
-    wrote Mu.yaml
-    4 packages in use
+    aws/ec2 ^1.0 → 1.3.0 in Mu.yaml
+    aws/s3 any version → 2.1.0 in Mu.yaml
+    test/kit >=1 <3 → 1.0.0 in Mu.yaml
+    up to date (4 packages)
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.read("Mu.yaml"), @"
@@ -50,11 +52,13 @@ fn pins_are_taken_back_to_what_was_there() {
     ");
     assert_eq!(sandbox.locked(), lock);
     sandbox.mu(&["get", "--locked"]).ok();
-    // A pin that a person wrote is no work of `pin`, and asks for what is compatible with it.
+    // A pin that a person wrote is not the work of `pin`: it is changed only if it is named, to what is compatible with it.
     sandbox.mu(&["unpin", "aws/ec2", "aws/s3", "test/kit"]).ok();
     assert_eq!(sandbox.read("Mu.yaml"), MANIFEST);
     assert_eq!(sandbox.locked(), lock);
     sandbox.mu(&["unpin"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), MANIFEST);
+    sandbox.mu(&["unpin", "aws/vpc"]).ok();
     assert_eq!(sandbox.read("Mu.yaml"), MANIFEST.replace("#2.0.0", "#^2.0.0"));
 }
 

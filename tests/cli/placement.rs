@@ -45,13 +45,13 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
     + hub.mu.com/aws/app 1.0.0
     + hub.mu.com/aws/ec2 2.0.0 (workspace)
     warning: `hub.mu.com/aws/ec2` is used from the workspace at version 2.0.0, though hub.mu.com/aws/app asks for ^1.0
-    1 package in use (1 fetched, 0 already on this machine)
+    installed 1 package (1 downloaded, 0 from cache)
     [exit 0]
     ");
     assert_eq!(sandbox.lock()["packages"][1]["version"], "2.0.0");
     // Nor is it forgotten once it is in the lock.
     let again = sandbox.mu(&["get"]).ok();
-    again.says(&["nothing to do", "version 2.0.0, though hub.mu.com/aws/app asks for ^1.0"]);
+    again.says(&["up to date (", "version 2.0.0, though hub.mu.com/aws/app asks for ^1.0"]);
     let status = sandbox.mu(&["status", "--json"]).ok().json();
     assert_eq!(status["placed"], json!([{"id": "hub.mu.com/aws/ec2", "path": "aws/ec2"}]));
 }
@@ -62,7 +62,7 @@ fn check_left_out(sandbox: &Sandbox, why: &str) {
     let warning = format!("`hub.mu.com/aws/ec2` is not taken from `[DIR]/work/aws/ec2`: {why}");
     let outcome = sandbox.mu(&["get"]).ok();
     outcome.says(&[&warning]);
-    sandbox.mu(&["get"]).ok().says(&["nothing to do", &warning]);
+    sandbox.mu(&["get"]).ok().says(&["up to date (", &warning]);
     sandbox.mu(&["status"]).ok().says(&[&warning]);
     let all = sandbox.mu(&["which", "aws/ec2", "--all", "--json"]).ok().json();
     assert_eq!(all["places"][1]["state"], "passed over", "{all}");
@@ -172,7 +172,7 @@ fn the_settings_may_override_too() {
     run.says(&["path+../elsewhere/ec2"]).does_not_say(&["not installed"]);
     // It goes by the name of what it stands for, also in the lock.
     assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/ec2 1.0.7");
-    sandbox.mu(&["get", "--locked"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date ("]);
     sandbox.mu(&["status"]).ok().says(&["up to date"]);
     sandbox.mu(&["verify"]).ok();
     sandbox.mu(&["why", "aws/ec2"]).ok().says(&["../elsewhere/ec2 by overrides"]);
@@ -189,7 +189,7 @@ fn an_override_may_name_a_version_alone() {
     sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/aws/utils: 1.5.0}\n");
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.0.0", "hub.mu.com/aws/utils 1.5.0"]);
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.write(".mu/workspace.yaml", "");
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/utils 2.0.0");

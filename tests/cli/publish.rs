@@ -3,8 +3,9 @@
 use std::fs;
 
 use mu_testing::http::{Reply, Seen, TestServer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::support::git::Origin;
 use crate::support::{Nginx, Package, Sandbox, digest_of, write};
 
 /// A workspace at `author/` that others' packages are published from; `hub.mu.com/` is the sandbox's hub.
@@ -70,7 +71,7 @@ fn what_is_published_is_what_others_get() {
 fn a_published_version_never_changes() {
     let sandbox = Sandbox::with_dependencies(&[]);
     author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
-    sandbox.mu_in("author", &["publish"]).ok().says(&["published hub.mu.com/acme/site 1.0.0"]);
+    sandbox.mu_in("author", &["publish"]).ok().says(&["published acme/site 1.0.0"]);
     let before = lines(&sandbox, "acme/site");
     sandbox.mu_in("author", &["publish"]).ok().says(&["already"]);
     write(&sandbox.path("author"), "new.txt", "");
@@ -112,8 +113,6 @@ fn what_would_not_work_for_others_is_refused() {
     }
     insta::assert_snapshot!(sandbox.mu_in("author", &["publish"]).fails().shown(), @"
     $ mu publish
-    warning: the manifest of `acme/site` has no `description`, `license`, `readme`
-    warning: packed without the exact versions: `Mu.lock` does not say which `hub.mu.com/aws/vpc` `acme/site` was made with; run `mu get` first
     error: others could not install `acme/site`: its dependencies cannot be had
       caused by: no version of aws/vpc is what is required
       acme/site requires aws/vpc ^2
@@ -217,8 +216,6 @@ fn pins_are_published_on_request() {
     let sandbox = Sandbox::with_dependencies(&[]);
     sandbox.publish(&[Package::new("aws/vpc", "1.3.0")]);
     author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies:\n  - aws/vpc#^1\n");
-    sandbox.mu_in("author", &["publish", "--pinned"]).fails().says(&["mu get"]);
-    sandbox.mu_in("author", &["get"]).ok();
     sandbox.mu_in("author", &["publish", "--pinned"]).ok();
     let line = &lines(&sandbox, "acme/site")[0];
     assert_eq!(line["dependencies"], serde_json::json!(["aws/vpc#1.3.0"]));
@@ -267,7 +264,7 @@ fn a_package_moves_to_what_its_author_names() {
     sandbox.mu_in("author", &["publish"]).ok();
     // Named as in a reference: what is left out is the workspace's.
     let run = sandbox.mu_in("author", &["publish", "--moved-to", "acme/pages", "--dry-run"]).ok();
-    run.says(&["would say of hub.mu.com/acme/site that it has moved to hub.mu.com/acme/pages"]);
+    run.says(&["would say of acme/site that it has moved to hub.mu.com/acme/pages"]);
     assert_eq!(moved(&sandbox), Value::Null);
     let run = sandbox.mu_in("author", &["publish", "--moved-to", "acme/pages"]).ok();
     run.says(&["is in", "already", "has moved to hub.mu.com/acme/pages"]);
@@ -324,7 +321,7 @@ fn a_server_is_sent_the_archive_and_its_own_token() {
     let publish = ["publish", "--to", &url];
     sandbox.mu_in("author", &publish).fails().says(&["mu login"]);
     sandbox.set_token(&server.host(), "hunter2");
-    sandbox.mu_in("author", &publish).ok().says(&["published hub.mu.com/acme/site 1.0.0"]);
+    sandbox.mu_in("author", &publish).ok().says(&["published acme/site 1.0.0"]);
     sandbox.mu_in("author", &["pack"]).ok();
     let archive = fs::read(sandbox.path("author/site-1.0.0.tgz")).expect("was written");
     let put = server.seen().into_iter().rfind(|seen| seen.method == "PUT").expect("was sent");
@@ -389,4 +386,74 @@ fn a_package_that_names_its_base_is_not_published_as_one_of_another() {
     sandbox.mu_in("author", &["publish", "--to", "../other"]).ok();
     author(&sandbox, "name: hub.mu.com/acme/site\nversion: 1.0.0\n");
     sandbox.mu_in("author", &["publish", "--to", "../hub"]).ok();
+}
+
+#[test]
+fn what_is_not_committed_is_not_published() {
+    let sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    let origin = Origin::new("monorepo");
+    let manifest =
+        "name: acme/site\nversion: 1.0.0\nrepository: https://github.com/acme/site#deploy\n";
+    let commit =
+        origin.commit(&[("deploy/Mu.yaml", manifest), ("deploy/a.txt", "a"), ("b.txt", "")]);
+    let checkout = sandbox.path("checkout");
+    origin.git(&["clone", "--quiet", ".", &checkout.display().to_string()]);
+    let folder = "checkout/deploy";
+    write(&checkout, "deploy/.mu/workspace.yaml", "");
+    write(&checkout, "deploy/a.txt", "changed");
+    write(&checkout, "deploy/new.txt", "");
+    write(&checkout, "b.txt", "of no concern");
+    let error = sandbox.mu_in(folder, &["publish", "--json"]).fails_with("conflict");
+    assert_eq!(error["details"]["files"], json!(["a.txt", "new.txt"]));
+    sandbox.mu_in(folder, &["publish"]).fails().says(&["`a.txt`, `new.txt`", "--allow-dirty"]);
+    sandbox.mu_in(folder, &["publish", "--allow-dirty", "--dry-run"]).ok();
+    write(&checkout, "deploy/a.txt", "a");
+    fs::remove_file(checkout.join("deploy/new.txt")).expect("was there");
+    sandbox.mu_in(folder, &["publish"]).ok().says(&["published acme/site 1.0.0 to"]);
+    let line = lines(&sandbox, "acme/site").remove(0);
+    assert_eq!(line["commit"], *commit);
+    assert_eq!(line["repository"], "https://github.com/acme/site#deploy");
+    // Where an archive was made is no commit of Git to get it from.
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], Value::Null);
+    sandbox.mu(&["info", "acme/site"]).ok().says(&["https://github.com/acme/site#deploy"]);
+    let hub = sandbox.hub().folder().display().to_string();
+    sandbox.mu(&["hub", "check", &hub]).ok();
+    // An older version than the newest is no mistake, and worth a word.
+    write(&checkout, "deploy/Mu.yaml", "name: acme/site\nversion: 0.9.0\n");
+    let told = "`acme/site` 0.9.0 is older than 1.0.0, which is published already";
+    sandbox.mu_in(folder, &["publish", "--allow-dirty"]).ok().says(&[told]);
+}
+
+#[test]
+fn packages_that_depend_on_each_other_are_told_so() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    write(&sandbox.path("author"), ".mu/workspace.yaml", "");
+    for (name, needs) in [("acme/a", "acme/b#^1"), ("acme/b", "acme/a#^1")] {
+        let text = format!("name: {name}\nversion: 1.0.0\ndependencies: [\"{needs}\"]\n");
+        write(&sandbox.path("author"), &format!("{name}/Mu.yaml"), text);
+    }
+    let run = sandbox.mu_in("author", &["publish", "--all"]).fails();
+    run.says(&["`acme/b` and `acme/a` depend on each other"])
+        .does_not_say(&["publish what is missing"]);
+}
+
+#[test]
+fn an_archive_is_named_by_its_app_version_too() {
+    let sandbox = Sandbox::with_dependencies(&["acme/elk"]);
+    author(&sandbox, "name: acme/elk\nversion: 1.4.0\nappVersion: \"8.11.1\"\n");
+    sandbox.mu_in("author", &["pack"]).ok().says(&["wrote elk-8.11.1-1.4.0.tgz"]);
+    sandbox.mu_in("author", &["publish"]).ok();
+    assert!(sandbox.has("hub/packs/acme/elk/elk-8.11.1-1.4.0.tgz"));
+    sandbox.mu(&["get"]).ok();
+    let hub = sandbox.hub().folder().display().to_string();
+    sandbox.mu(&["hub", "check", &hub]).ok();
+    // What hubs have by its version alone is found there.
+    let archive = |name: &str| sandbox.path("hub/packs/acme/elk").join(name);
+    fs::rename(archive("elk-8.11.1-1.4.0.tgz"), archive("elk-1.4.0.tgz")).expect("is there");
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("was there");
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["hub", "check", &hub]).ok();
 }

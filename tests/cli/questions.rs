@@ -188,11 +188,11 @@ fn outdated_tells_of_locked_versions_that_were_yanked_since() {
     ");
     let json = sandbox.mu(&["outdated", "--json"]).ok().json();
     assert_eq!(json["packages"][1]["yanked"], "loses data");
-    insta::assert_snapshot!(sandbox.mu(&["update", "aws/vpc"]).ok().shown(), @r"
+    insta::assert_snapshot!(sandbox.mu(&["update", "aws/vpc"]).ok().shown(), @"
     $ mu update aws/vpc
     ~ hub.mu.com/aws/vpc 1.1.0 → 1.0.0
     warning: `hub.mu.com/aws/s3` 1.0.0 was yanked; it stays because Mu.lock names it
-    2 packages in use (1 fetched, 1 already on this machine)
+    installed 1 package (1 downloaded, 0 from cache), 2 in all
     [exit 0]
     ");
 }

@@ -61,7 +61,7 @@ fn a_yes_is_consent_and_the_lock_remembers_it() {
     + hub.mu.com/app/web 1.0.0
     + hub.mu.com/contrib/family 1.2.0
     - hub.mu.com/upbound/family (replaced by hub.mu.com/contrib/family)
-    3 packages in use (3 fetched, 0 already on this machine)
+    installed 3 packages (3 downloaded, 0 from cache)
     [exit 0]
     ");
     let packages = sandbox.lock()["packages"].clone();
@@ -75,7 +75,7 @@ fn a_yes_is_consent_and_the_lock_remembers_it() {
     });
     assert_eq!(packages[3], old);
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/upbound"));
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
     std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("can be removed");
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
@@ -156,12 +156,12 @@ fn the_old_pack_stays_until_it_is_removed() {
     + hub.mu.com/app/tool 1.0.0
     + hub.mu.com/contrib/family 1.2.0
     - hub.mu.com/upbound/family 1.1.0 (replaced by hub.mu.com/contrib/family)
-    wrote Mu.yaml
-    3 packages in use (2 fetched, 1 already on this machine)
+    added app/tool ^1.0.0 to acme/web (Mu.yaml)
+    installed 2 packages (2 downloaded, 0 from cache), 3 in all
     [exit 0]
     ");
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/upbound/family"));
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["verify"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["list"]).ok().shown(), @"
     $ mu list
@@ -216,7 +216,7 @@ fn the_old_pack_stays_until_it_is_removed() {
     sandbox.mu(&["remove", "upbound/family"]).ok();
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/upbound"));
     assert!(sandbox.read("Mu.lock").contains("replacedBy"), "something still asks for it");
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     let refusal = sandbox.mu(&["remove", "upbound/family"]).fails();
     refusal.says(&[
         "nothing here requires `upbound/family`",
@@ -246,7 +246,7 @@ fn the_old_pack_stays_though_the_store_has_lost_its_content() {
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["add", "upbound/family/more"]).ok();
     assert!(sandbox.has(&format!("{old}/Mu.yaml")) && sandbox.has(&format!("{old}/more/Mu.yaml")));
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["remove", "upbound/family"]).ok();
     assert!(!sandbox.has(&format!("{old}/Mu.yaml")) && sandbox.has(&format!("{old}/more/Mu.yaml")));
 }
@@ -288,10 +288,10 @@ fn a_package_of_the_workspace_replaces_without_being_asked() {
     $ mu get
     + hub.mu.com/acme/own 1.3.0 (workspace)
     - hub.mu.com/upbound/family 1.1.0 (replaced by hub.mu.com/acme/own)
-    1 package in use (0 fetched, 1 already on this machine)
+    up to date (1 package)
     [exit 0]
     ");
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
     assert!(sandbox.read("Mu.lock").contains("replacedBy: hub.mu.com/acme/own\n"));
     sandbox.mu(&["which", "upbound/family"]).ok().says(&["[DIR]/work/own\n", "was replaced by"]);
@@ -309,12 +309,12 @@ fn the_minimal_strategy_replaces_too() {
     assert_eq!(ids(&answer), ["hub.mu.com/app/tool", "hub.mu.com/app/web", NEW]);
     assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
     assert!(sandbox.read("Mu.yaml").contains("upbound/family#^1.0"), "{manifest}");
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
     let replaces = json!(["upbound/family"]);
     sandbox.hub().publish(&Package::new("contrib/family", "1.3.0").key("replaces", replaces));
     sandbox.mu(&["update"]).ok().says(&["~ hub.mu.com/contrib/family 1.2.0 → 1.3.0"]);
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["downgrade", "contrib/family#1.2.0"]).ok();
     sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ hub.mu.com/upbound/family 1.0.0"]);
 }
@@ -387,7 +387,7 @@ fn a_package_of_a_repository_replaces_one_of_a_hub() {
     sandbox.mu(&["get", &reference]).fails().says(&["nobody agreed to that"]);
     let answer = sandbox.mu(&["get", &reference, "--yes", "--json"]).ok().json();
     assert_eq!(answer["replaced"][0]["id"], OLD);
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
     sandbox.mu(&["update"]).ok();
     assert!(sandbox.read("Mu.lock").contains("replacedBy"));
@@ -398,7 +398,7 @@ fn what_is_replaced_need_not_be_there_any_more() {
     let sandbox = sandbox(&["app/web", "app/tool"]);
     std::fs::remove_file(sandbox.hub().index("upbound/family")).expect("was there");
     sandbox.mu(&["get", "--yes"]).ok();
-    sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date ("]);
 }
 
 /// A workspace that asks for a package, and for the one that replaces it from its next version on.

@@ -61,7 +61,7 @@ fn get_global_installs_into_the_packs_of_the_user() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --global https://hub.mu.com/aws/ec2
     + hub.mu.com/aws/ec2 1.0.6
-    1 package in use (1 fetched, 0 already on this machine)
+    installed 1 package (1 downloaded, 0 from cache)
     [exit 0]
     ");
     assert!(sandbox.has("home/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));

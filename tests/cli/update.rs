@@ -32,7 +32,7 @@ fn everything_moves_within_what_is_asked_for() {
     $ mu update
     ~ hub.mu.com/aws/ec2 1.0.0 → 1.2.0
     ~ hub.mu.com/aws/s3 2.0.0 → 2.0.5
-    2 packages in use (2 fetched, 0 already on this machine)
+    installed 2 packages (2 downloaded, 0 from cache)
     [exit 0]
     ");
     assert_eq!(sandbox.read("Mu.yaml"), manifest);
@@ -61,7 +61,7 @@ fn a_package_moves_to_a_version_up_and_down() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu update aws/ec2#1.1.0
     ~ hub.mu.com/aws/ec2 1.2.0 → 1.1.0
-    2 packages in use (1 fetched, 1 already on this machine)
+    installed 1 package (1 downloaded, 0 from cache), 2 in all
     [exit 0]
     ");
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.1.0", "hub.mu.com/aws/s3 2.0.0"]);

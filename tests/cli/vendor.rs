@@ -54,8 +54,8 @@ fn a_checkout_needs_neither_network_nor_cache() {
     assert!(!sandbox.has("work/.mu/packs/.mu"), "what mu keeps for itself is not committed");
     sandbox.mu(&["verify"]).ok().says(&["2 packs verified"]);
     sandbox.mu(&["which", "aws/lib"]).ok().says(&["/work/.mu/packs/hub.mu.com/aws/lib"]);
-    sandbox.mu(&["get", "--offline", "--locked"]).ok().says(&["2 packages in use"]);
-    sandbox.mu(&["get", "--offline"]).ok().says(&["nothing to do"]);
+    sandbox.mu(&["get", "--offline", "--locked"]).ok().says(&["(2 packages)"]);
+    sandbox.mu(&["get", "--offline"]).ok().says(&["up to date ("]);
     assert_eq!(tree(&packs.join("hub.mu.com")), before);
     assert!(!sandbox.has("cache/store/trees"), "nothing was copied into a store");
     let status = ["-c", "core.autocrlf=true", "status", "--porcelain"];

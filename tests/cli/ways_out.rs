@@ -668,7 +668,7 @@ fn what_is_asked_now_is_told_apart_from_what_is_listed() {
         .says(&["  acme/web requires aws/app >=0.9 in channel fast\n"]);
     // Where a version is given, that takes the place of what is listed.
     let run = all().mu(&["add", "aws/vpc", "aws/app#0.9.0"]).ok();
-    run.says(&["wrote Mu.yaml"]);
+    run.says(&["→ 0.9.0 in Mu.yaml"]);
     told(all, &["add", "aws/vpc", "aws/app#^1"]).says(&["  acme/web requires aws/app ^1\n"]);
 }
 

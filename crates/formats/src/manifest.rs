@@ -36,6 +36,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         authors: Vec::new(),
         maintainers: release.maintainers.iter().map(person).collect(),
         website: release.website.clone(),
+        repository: release.repository.clone(),
         license: release.license.clone(),
         keywords: release.keywords.clone(),
         readme: None,

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use mu_manifest::reference::Version;
-use mu_provider::publishable;
+use mu_provider::publishable::{self, is_in_archive_name};
 use serde_json::{Map, Value};
 
 use crate::HubError;
@@ -170,8 +170,21 @@ impl Line {
 
     /// Where the archive is, if the line does not say, below the packs folder.
     pub(crate) fn usual_archive(&self) -> String {
+        let app = self.text("appVersion").filter(|app| is_in_archive_name(app));
+        match app.filter(|_| self.composite_app().is_none()) {
+            Some(app) => self.archive_called(&format!("{app}-{}", self.version())),
+            None => self.archive_by_version(),
+        }
+    }
+
+    /// Where hubs have the archive that name the app version only if it is part of the version.
+    pub(crate) fn archive_by_version(&self) -> String {
+        self.archive_called(&self.full_version())
+    }
+
+    fn archive_called(&self, version: &str) -> String {
         let leaf = self.name().rsplit('/').next().unwrap_or_default();
-        format!("{}/{leaf}-{}.tgz", self.name(), self.full_version())
+        format!("{}/{leaf}-{version}.tgz", self.name())
     }
 
     /// Whether the line breaks a rule of what can be published, or says more than a new version may.

@@ -27,7 +27,7 @@ use crate::log;
 use crate::root::{Progress, Root};
 
 /// Keys of an index line that are not needed to choose versions.
-const LEFT_OUT: [&str; 9] = [
+const LEFT_OUT: [&str; 10] = [
     "digest",
     "archive",
     "size",
@@ -37,6 +37,7 @@ const LEFT_OUT: [&str; 9] = [
     "license",
     "maintainers",
     "website",
+    "repository",
 ];
 
 /// How many changes there must be before it is written again, at least.

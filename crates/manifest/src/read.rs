@@ -55,6 +55,7 @@ pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning
         authors: authors(table)?,
         maintainers: people(table.get("maintainers"))?,
         website: table.string("website")?,
+        repository: table.string("repository")?,
         license: table.string("license")?,
         keywords: table.strings("keywords")?,
         readme: table.text("readme")?.map(|text| inner_path(&text)).transpose()?,

@@ -42,6 +42,7 @@ impl Manifest {
             license: self.license.clone(),
             maintainers: self.maintainers.iter().map(maintainer).collect(),
             website: self.website.clone(),
+            repository: self.repository.clone(),
             ..Release::default()
         }
     }

@@ -50,6 +50,8 @@ keys! {
         "maintainers" maintainers: Option<OneOrMore<Person>>,
         /// Where to read more.
         "website" website: Option<String>,
+        /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+        "repository" repository: Option<String>,
         /// The licence, usually an SPDX expression.
         "license" license: Option<String>,
         /// Words to find it by.

@@ -40,6 +40,8 @@ pub struct Manifest {
     pub maintainers: Vec<Person>,
     /// Where to read more.
     pub website: Option<String>,
+    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    pub repository: Option<String>,
     /// The licence, usually an SPDX expression.
     pub license: Option<String>,
     /// Words to find it by.

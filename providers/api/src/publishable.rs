@@ -18,10 +18,11 @@ pub const MOST_TAGS: usize = 100;
 pub const LONGEST_PUBLISHED_LINE: usize = 256 << 10;
 
 /// Keys that hold one text, and how many bytes that may be long.
-const TEXTS: [(&str, usize); 5] = [
+const TEXTS: [(&str, usize); 6] = [
     ("description", LONGEST_DESCRIPTION),
     ("license", 1 << 10),
     ("website", 2 << 10),
+    ("repository", 2 << 10),
     ("appVersion", 512),
     ("movedTo", 512),
 ];
@@ -42,6 +43,15 @@ const LISTS: [(&str, usize, usize); 10] = [
 
 /// Keys that a hub adds to what a manifest says.
 const ADDED: [&str; 5] = ["digest", "archive", "size", "urls", "published"];
+
+/// Whether an app version, which is free text, can be part of an archive's name.
+pub fn is_in_archive_name(app_version: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    (1..=64).contains(&app_version.len()) && app_version.chars().all(is_plain)
+}
+
+/// The header in which who publishes says what commit an archive was made of, 40 hex digits.
+pub const COMMIT_HEADER: &str = "mu-commit";
 
 /// A limit that an index line does not keep.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -114,6 +114,9 @@ pub struct Release {
     /// Where to read more.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
     pub website: Option<String>,
+    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
+    pub repository: Option<String>,
     /// Git: the commit, 40 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,

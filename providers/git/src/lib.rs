@@ -12,6 +12,7 @@
 //! | `listing`, `version` | the releases that refs are |
 //! | `commit`, `snapshot`, `manifest` | finding and reading one commit |
 //! | `export`, `gitmodules` | its files, submodules included |
+//! | `checkout` | what a checkout says of a folder that is published |
 //!
 //! Packs and objects are libgit2's business, the network is not: none of its transports is used.
 //! Nothing is ever checked out, and no code of a repository runs. What a release depends on is not
@@ -23,6 +24,7 @@
 )]
 #![deny(clippy::indexing_slicing)]
 
+mod checkout;
 mod commit;
 mod database;
 mod dates;
@@ -45,4 +47,5 @@ mod version;
 mod wire;
 mod words;
 
+pub use crate::checkout::Checkout;
 pub use crate::provider::{GitOptions, GitProvider};

@@ -137,9 +137,9 @@ impl Root {
         };
         let mut places = vec![place(release)?];
         if release.app_version.is_some() && release.versioning.as_deref() != Some("composite") {
-            // Some hubs name the app version also where it is no part of the version.
-            let composite = Release { versioning: Some("composite".to_owned()), ..release.clone() };
-            places.push(place(&composite)?);
+            // Some hubs name the app version only where it is part of the version.
+            let other = place(&Release { app_version: None, ..release.clone() })?;
+            places.extend(Some(other).filter(|other| *other != places[0]));
         }
         Ok(places)
     }

@@ -3,6 +3,7 @@
 //! An index line is [`mu_provider::Release`]. Keys that are not known here are ignored.
 
 use mu_provider::Release;
+use mu_provider::publishable::is_in_archive_name;
 use serde::{Deserialize, Serialize};
 
 /// The version of hubs that is read and written here.
@@ -95,14 +96,15 @@ pub fn index_path(name: &str) -> String {
     format!("{name}.jsonl")
 }
 
-/// The archive of a release, below the packs folder.
-///
-/// The version of a composite package is its app version and its revision.
+/// The archive of a release, below the packs folder: named by its app version, if a file's name can hold that, and its
+/// version. The version of a composite package is its app version and its revision.
 pub fn archive_path(name: &str, release: &Release) -> String {
     let leaf = name.rsplit('/').next().unwrap_or(name);
-    match (&release.app_version, release.versioning.as_deref()) {
-        (Some(app), Some("composite")) => format!("{name}/{leaf}-{app}-{}.tgz", release.version),
-        _ => format!("{name}/{leaf}-{}.tgz", release.version),
+    let is_composite = release.versioning.as_deref() == Some("composite");
+    let app = release.app_version.as_deref();
+    match app.filter(|app| is_composite || is_in_archive_name(app)) {
+        Some(app) => format!("{name}/{leaf}-{app}-{}.tgz", release.version),
+        None => format!("{name}/{leaf}-{}.tgz", release.version),
     }
 }
 
@@ -151,7 +153,10 @@ mod tests {
         let mut release = Release { version: "1.2.0".to_owned(), ..Release::default() };
         assert_eq!(archive_path("aws/ec2", &release), "aws/ec2/ec2-1.2.0.tgz");
         release.app_version = Some("8.11".to_owned());
+        assert_eq!(archive_path("elk", &release), "elk/elk-8.11-1.2.0.tgz");
+        release.app_version = Some("8.11 (../LTS)".to_owned());
         assert_eq!(archive_path("elk", &release), "elk/elk-1.2.0.tgz");
+        release.app_version = Some("8.11".to_owned());
         release.versioning = Some("composite".to_owned());
         assert_eq!(archive_path("elk", &release), "elk/elk-8.11-1.2.0.tgz");
     }

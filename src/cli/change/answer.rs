@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Requested, Source};
-use crate::ops::{Change, Outcome};
+use crate::ops::{Change, Outcome, Written};
 use crate::reference::PackageId;
 use crate::select::{Because, Lowered};
 use crate::workspace::Resolution;
@@ -22,6 +22,12 @@ pub(crate) struct Answer<'a> {
     changes: &'a [Change],
     /// The packages that something else is used for, by id.
     replaced: Vec<Replaced<'a>>,
+    /// What became of requirements in manifests.
+    #[serde(skip_serializing_if = "<[Written]>::is_empty")]
+    written: &'a [Written],
+    /// What `mu get` was given now: Mu.lock keeps these packages until `mu remove`.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    kept: &'a [String],
     /// Packages that were fetched.
     fetched: usize,
     /// Packages that were on this machine already.
@@ -138,6 +144,8 @@ impl<'a> Answer<'a> {
             requirements: &outcome.requirements,
             changes: &outcome.changes,
             replaced: replaced.map(|one| Replaced { id: &one.id, by: &one.by }).collect(),
+            written: &outcome.written,
+            kept: &outcome.kept,
             fetched: outcome.counts.fetched,
             reused: outcome.counts.reused,
             lowered: is_minimal.then(|| outcome.lowered.iter().map(Lowering::new).collect()),

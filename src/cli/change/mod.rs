@@ -1,6 +1,7 @@
 //! How a change of versions is printed: one line a package, and a summary. Programs get an [`Answer`].
 
 mod answer;
+mod written;
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -43,7 +44,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     let is_listed = |id: &PackageId| outcome.changes.iter().any(|change| change.id == *id);
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
-        let change = Change { id, from, to: lowered.to.clone(), via: Vec::new() };
+        let change = Change::new(id, from, lowered.to.clone());
         let change = Shown { change: &change, styles };
         let _ = writeln!(lines, "{change}{faint}{}{faint:#}", reason(lowered));
     }
@@ -51,9 +52,8 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         let _ = writeln!(lines, "{bad}-{bad:#} {id} {faint}(replaced by {by}){faint:#}");
     }
     context.print(&lines)?;
-    for path in &outcome.edited {
-        let wrote = if outcome.dry_run { "would write" } else { "wrote" };
-        context.shell.status(&format!("{wrote} {}", context.shown(path)));
+    for line in written::lines(context, outcome) {
+        context.shell.status(&line);
     }
     context.shell.status(&summary(outcome));
     Ok(0)
@@ -68,9 +68,9 @@ struct Shown<'c> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { change: Change { id, from, to, via }, styles: [faint, good, bad, notice] } =
-            self;
-        match (from, to) {
+        let Self { change, styles: [faint, good, bad, notice] } = self;
+        let Change { id, via, .. } = change;
+        match change.shown() {
             (None, Some(to)) => write!(out, "{good}+{good:#} {id} {to}"),
             (Some(from), None) => write!(out, "{bad}-{bad:#} {id} {faint}{from}{faint:#}"),
             (Some(from), Some(to)) => {
@@ -103,15 +103,18 @@ fn summary(outcome: &Outcome) -> String {
     if outcome.dry_run {
         return format!("{} would be in use; nothing was written", count(total, "package"));
     }
-    if outcome.changes.is_empty() && outcome.installed == 0 && outcome.counts.fetched == 0 {
-        let rest = if outcome.edited.is_empty() { ", nothing to do" } else { "" };
-        return format!("{} in use{rest}", count(total, "package"));
+    if outcome.frozen && !outcome.edited.is_empty() {
+        return "with --frozen, nothing was chosen or installed, and Mu.lock is as it was: run `mu get`"
+            .to_owned();
     }
-    let counts = outcome.counts;
+    if outcome.made == 0 {
+        return format!("up to date ({})", count(total, "package"));
+    }
+    let downloaded = outcome.counts.fetched.min(outcome.made);
+    let rest = if total > outcome.made { format!(", {total} in all") } else { String::new() };
     format!(
-        "{} in use ({} fetched, {} already on this machine)",
-        count(total, "package"),
-        counts.fetched,
-        counts.reused
+        "installed {} ({downloaded} downloaded, {} from cache){rest}",
+        count(outcome.made, "package"),
+        outcome.made - downloaded,
     )
 }

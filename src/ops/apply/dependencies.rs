@@ -2,6 +2,8 @@
 //!
 //! What the new version is, the caller decides; how an entry is laid out stays as it was.
 
+use std::collections::BTreeSet;
+
 use crate::manifest::edit::{Editor, Section};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
@@ -49,9 +51,10 @@ pub(crate) fn change(
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<(), CommandError> {
     let mut unseen: Vec<&str> = meant.names.iter().map(String::as_str).collect();
+    let named = named(session, meant.names)?;
     for index in 0..session.workspace.members.len() {
         for section in [Section::Dependencies, Section::DevDependencies] {
-            for dependency in listed(session, index, section, meant, &mut unseen)? {
+            for dependency in listed(session, index, section, meant, &named, &mut unseen)? {
                 let Some(new) = decide(&dependency)? else { continue };
                 editing.change(session, index, |editor| {
                     let changed =
@@ -72,12 +75,68 @@ pub(crate) fn change(
     }
 }
 
+/// The packages that `names` mean: by id or name, or by the end of a name that only one dependency has.
+fn named(session: &Session, names: &[String]) -> Result<Vec<PackageId>, CommandError> {
+    let mut known: BTreeSet<PackageId> = BTreeSet::new();
+    for member in session.workspace.members.iter().filter(|_| !names.is_empty()) {
+        let manifest = &member.manifest;
+        let entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        known.extend(entries.map(|entry| id_in(session, member, &entry.reference)));
+    }
+    let named = |name: &String| {
+        let reference = Reference::parse(name)?;
+        let id = session.id_of(&reference);
+        if known.contains(&id) || reference.base().is_some() || reference.local().is_some() {
+            return Ok(id);
+        }
+        let end = format!("/{}", reference.name());
+        let alike: Vec<&PackageId> =
+            known.iter().filter(|id| id.as_str().ends_with(&end)).collect();
+        match alike[..] {
+            [one] => Ok(one.clone()),
+            [] => Ok(id),
+            _ => {
+                let all: Vec<String> = alike.iter().map(|id| format!("`{id}`")).collect();
+                let message = format!("`{name}` could be {}", all.join(" or "));
+                Err(CommandError::new(Code::Usage, message))
+            }
+        }
+    };
+    names.iter().map(named).collect()
+}
+
+/// What was `written`, with `version` as its least and with as many numbers as before; what is no simple
+/// range becomes `^VERSION`.
+pub(crate) fn beginning_with(written: &str, version: &str) -> String {
+    let written = written.trim();
+    let operator_end = written.find(|character: char| !"^~>=v ".contains(character));
+    let (operator, rest) = written.split_at(operator_end.unwrap_or(written.len()));
+    let is_simple = !rest.is_empty() && !rest.contains([' ', ',', '|', '<', '>']);
+    if !is_simple || version.contains(['-', '+']) {
+        return format!("^{version}");
+    }
+    if operator.trim_end_matches(['v', ' ']) == ">" {
+        // What is above `>2` is not in 2.
+        return format!(">={version}");
+    }
+    let given: Vec<&str> = rest.split('.').collect();
+    let numbers: Vec<&str> = version.split('.').collect();
+    let raised: Vec<&str> = given
+        .iter()
+        .zip(&numbers)
+        .map(|(given, number)| if matches!(*given, "x" | "X" | "*") { given } else { number })
+        .copied()
+        .collect();
+    format!("{operator}{}", raised.join("."))
+}
+
 /// The entries of a section that are meant; takes their names out of `unseen`.
 fn listed(
     session: &Session,
     index: usize,
     section: Section,
     meant: &Meant<'_>,
+    named: &[PackageId],
     unseen: &mut Vec<&str>,
 ) -> Result<Vec<Dependency>, CommandError> {
     let member = &session.workspace.members[index];
@@ -92,9 +151,8 @@ fn listed(
         let reference = entry.reference.clone();
         let id = id_in(session, member, &reference);
         let mut is_named = false;
-        for name in meant.names {
-            let names_it =
-                entry.alias.as_ref() == Some(name) || session.id_of(&Reference::parse(name)?) == id;
+        for (name, wanted) in meant.names.iter().zip(named) {
+            let names_it = entry.alias.as_ref() == Some(name) || *wanted == id;
             if names_it {
                 is_named = true;
                 unseen.retain(|unseen| unseen != name);
@@ -108,4 +166,29 @@ fn listed(
         }
     }
     Ok(dependencies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_keeps_its_form() {
+        for (written, version, expected) in [
+            ("^1.0.6", "2.1.3", "^2.1.3"),
+            ("~1.5", "2.1.3", "~2.1"),
+            ("^1", "2.1.3", "^2"),
+            ("1.x", "2.1.3", "2.x"),
+            ("1.2.*", "2.1.3", "2.1.*"),
+            (">=1.2", "2.1.3", ">=2.1"),
+            ("1.2.3", "2.1.3", "2.1.3"),
+            (">1", "2.1.3", ">=2.1.3"),
+            ("> v1.2", "2.1.3", ">=2.1.3"),
+            (">=1 <2", "2.1.3", "^2.1.3"),
+            ("^1 || ^3", "4.0.0", "^4.0.0"),
+            ("~1.5", "2.0.0-rc.1", "^2.0.0-rc.1"),
+        ] {
+            assert_eq!(beginning_with(written, version), expected, "{written}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ pub fn install(
         let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
         return Ok(Outcome { dry_run, edited, ..outcome });
     }
-    let (counts, installed) = make_packs(session, requirements, &mut resolved)?;
+    let Made { counts, made, removed } = make_packs(session, requirements, &mut resolved)?;
     if session.options.locked && !resolved.is_unchanged() {
         return Err(CommandError::new(
             Code::LockOutdated,
@@ -71,7 +71,10 @@ pub fn install(
     let Resolved { lock, previous, ways, .. } = resolved;
     let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
     outcome.counts = counts;
-    outcome.installed = installed;
+    outcome.installed = made + removed;
+    outcome.made = made;
+    outcome.has_members = !session.workspace.members.is_empty();
+    outcome.frozen = session.options.frozen;
     outcome.edited = edited;
     let packs = session.packs();
     for (index, wanted) in wanted(&outcome.lock) {
@@ -120,12 +123,20 @@ fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
     Ok(changed)
 }
 
-/// Fetches and installs what `resolved` names; returns also how many packs were made.
+/// What was done to packs.
+#[derive(Default)]
+struct Made {
+    counts: Fetched,
+    made: usize,
+    removed: usize,
+}
+
+/// Fetches and installs what `resolved` names.
 fn make_packs(
     session: &Session,
     requirements: &Requirements,
     resolved: &mut Resolved,
-) -> Result<(Fetched, usize), CommandError> {
+) -> Result<Made, CommandError> {
     let packs = session.packs();
     let link = session.workspace.settings.link;
     let is_vendored = packs.is_vendored();
@@ -150,7 +161,8 @@ fn make_packs(
                 session.store.note_linked(packs.path())?;
             }
             let reused = resolved.lock.packages.iter().filter(|one| one.digest.is_some()).count();
-            return Ok((Fetched { fetched: 0, reused }, 0));
+            let counts = Fetched { fetched: 0, reused };
+            return Ok(Made { counts, ..Made::default() });
         }
     }
     requirements.declare(session);
@@ -171,7 +183,7 @@ fn make_packs(
             wanted.retain(|wanted| !lost.contains(&wanted.place));
             plan = Installation::plan(&packs, wanted, link)?;
         }
-        let made = plan.installs().len() + plan.removals().count();
+        let (made, removed) = (plan.installs().len(), plan.removals().count());
         let refused = Mutex::new(None);
         let check = |wanted: &Wanted, stored: &Stored| {
             fetch::check_stored(session, resolved, wanted, stored).map_err(|error| {
@@ -189,9 +201,9 @@ fn make_packs(
                 }
             }
         }
-        events.progress(Stage::Installing, 0, made);
+        events.progress(Stage::Installing, 0, made + removed);
         match building.finish(session.disk_jobs()) {
-            Ok(()) => return Ok((counts, made)),
+            Ok(()) => return Ok(Made { counts, made, removed }),
             Err(PacksError::Store(StoreError::Corrupt { path })) if attempt == 0 => {
                 // The store dropped the tree; it is fetched again, and checked again.
                 events.warning(&format!(

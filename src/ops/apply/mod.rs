@@ -10,3 +10,4 @@ pub mod install;
 pub(crate) mod outcome;
 pub(crate) mod plan;
 pub(crate) mod rewrite;
+pub(crate) mod written;

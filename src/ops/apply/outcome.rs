@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Lockfile, Requested, Source};
+use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
 use crate::reference::PackageId;
 use crate::select::Lowered;
@@ -49,6 +50,16 @@ pub struct Outcome {
     pub installed: usize,
     /// Manifests that were changed, or would be.
     pub edited: Vec<PathBuf>,
+    /// What became of requirements in manifests.
+    pub written: Vec<Written>,
+    /// Packages that `mu get` was given now, as it was given them, which the lock keeps.
+    pub kept: Vec<String>,
+    /// Whether there is a manifest that could hold them.
+    pub has_members: bool,
+    /// Packs that were made.
+    pub made: usize,
+    /// Whether the lock was used unchecked, so that nothing else was done.
+    pub frozen: bool,
     /// Whether anything was written at all.
     pub dry_run: bool,
     /// Packages that something else took the place of, and what that is.
@@ -69,6 +80,54 @@ pub struct Change {
     /// The versions in between, where its versions follow each other step by step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
+    /// Where it follows a branch, a tag or a commit, which versions say little of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<Moved>,
+}
+
+/// What a package in a Git repository came from, before and now.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Moved {
+    /// The branch or tag before; none for a version or a commit.
+    pub from_ref: Option<String>,
+    /// The commit before.
+    pub from_commit: Option<String>,
+    /// The branch or tag now; none for a version or a commit.
+    pub to_ref: Option<String>,
+    /// The commit now.
+    pub to_commit: Option<String>,
+}
+
+impl Change {
+    /// A package that goes from one version to another.
+    pub fn new(id: PackageId, from: Option<String>, to: Option<String>) -> Self {
+        Self { id, from, to, via: Vec::new(), git: None }
+    }
+
+    /// What it was and what it is, for people: `main 4446f1b` and `06c436d` for a branch that went on, else versions.
+    pub fn shown(&self) -> (Option<String>, Option<String>) {
+        let Some(git) = &self.git else { return (self.from.clone(), self.to.clone()) };
+        let label = |version: &Option<String>, name: &Option<String>, commit: &Option<String>| {
+            let version = version.as_ref()?;
+            let short = commit.as_ref().map(|commit| commit.get(..7).unwrap_or(commit));
+            Some(match (name, short) {
+                (Some(name), Some(short)) => format!("{name} {short}"),
+                (None, Some(short)) if version.starts_with("0.0.0") => short.to_owned(),
+                _ => version.clone(),
+            })
+        };
+        let from = label(&self.from, &git.from_ref, &git.from_commit);
+        let is_same = git.from_ref == git.to_ref;
+        let to_ref = if is_same && from.is_some() { &None } else { &git.to_ref };
+        let to = match (&git.to_commit, to_ref) {
+            (Some(commit), None) if is_same && git.to_ref.is_some() && from.is_some() => {
+                Some(commit.get(..7).unwrap_or(commit).to_owned())
+            }
+            _ => label(&self.to, to_ref, &git.to_commit),
+        };
+        (from, to)
+    }
 }
 
 impl Outcome {
@@ -158,10 +217,24 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
                 _ => package.version.clone(),
             };
             let (from, to) = (from.map(text), to.map(text));
-            changes.push(Change { id: id.clone(), from, to, via: Vec::new() });
+            let git = moved(gone.get(index).copied(), come.get(index).copied());
+            changes.push(Change { git, ..Change::new(id.clone(), from, to) });
         }
     }
     changes
+}
+
+/// What a package in a Git repository came from, where that is not told by its versions.
+fn moved(from: Option<&LockedPackage>, to: Option<&LockedPackage>) -> Option<Moved> {
+    let is_untold = |package: &LockedPackage| {
+        package.commit.is_some() && (package.reference.is_some() || package.version == "0.0.0")
+    };
+    from.into_iter().chain(to).any(is_untold).then(|| Moved {
+        from_ref: from.and_then(|from| from.reference.clone()),
+        from_commit: from.and_then(|from| from.commit.clone()),
+        to_ref: to.and_then(|to| to.reference.clone()),
+        to_commit: to.and_then(|to| to.commit.clone()),
+    })
 }
 
 /// Takes the packages with this id, if it is the first.

@@ -11,6 +11,7 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
 use crate::ops::apply::rewrite::{Lists, rewrite};
+use crate::ops::apply::written::{Written, differences, note_newer};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::{Asked, Requirements};
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) adding: Option<Adding>,
     /// Packages of which nothing stays behind, though something else took their place.
     pub(crate) discarded: BTreeSet<PackageId>,
+    /// Packages whose requirements the command chooses itself, where newer releases that are not taken are to be told.
+    pub(crate) says_newer: Option<BTreeSet<PackageId>>,
     /// What was lowered or dropped besides what was asked for.
     pub(crate) lowered: Vec<Lowered>,
 }
@@ -183,9 +186,16 @@ impl Plan {
             }
             requirements = written;
         }
+        let members = &session.workspace.members;
+        let before = self.editing.before().iter();
+        let mut written: Vec<Written> =
+            before.flat_map(|(&at, old)| differences(session, old, &members[at])).collect();
+        if let Some(open) = &self.says_newer {
+            note_newer(session, &requirements, &resolved.lock, open, &mut written);
+        }
         let edits = self.editing.into_edits();
         let outcome = install(session, &requirements, resolved, &edits, dry_run)?;
-        Ok(Outcome { lowered: self.lowered, ..outcome })
+        Ok(Outcome { lowered: self.lowered, written, ..outcome })
     }
 }
 

@@ -53,6 +53,8 @@ pub struct About {
     pub license: Option<String>,
     /// Where to read more.
     pub website: Option<String>,
+    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    pub repository: Option<String>,
     /// Who looks after it, as `Name <email>`.
     pub maintainers: Vec<String>,
     /// Words to find it by.
@@ -134,6 +136,7 @@ fn in_full(route: &Route, release: Release) -> Release {
     let says_something = release.description.is_some()
         || release.license.is_some()
         || release.website.is_some()
+        || release.repository.is_some()
         || !release.keywords.is_empty()
         || !release.maintainers.is_empty();
     if says_something || !route.provider.lines_are_complete() {
@@ -254,6 +257,7 @@ fn of_release(release: &Release) -> About {
         description: release.description.clone(),
         license: release.license.clone(),
         website: release.website.clone(),
+        repository: release.repository.clone(),
         maintainers: release.maintainers.iter().map(name).collect(),
         keywords: release.keywords.clone(),
         dependencies: dependencies.map(|one| one.reference().to_owned()).collect(),
@@ -274,6 +278,7 @@ fn about(manifest: &Manifest) -> About {
         description: manifest.description.clone(),
         license: manifest.license.clone(),
         website: manifest.website.clone(),
+        repository: manifest.repository.clone(),
         maintainers: manifest.maintainers.iter().map(ToString::to_string).collect(),
         keywords: manifest.keywords.clone(),
         dependencies: manifest.dependencies.iter().map(|one| one.reference.to_string()).collect(),

@@ -55,6 +55,11 @@ pub(super) fn manifest(
             return Err(unbounded(session, member, dependency));
         }
     }
+    if let Some(repository) = &manifest.repository
+        && without_secrets(repository) != *repository
+    {
+        return fail("`repository` holds a secret, which everybody would read".to_owned());
+    }
     if let Some(readme) = &manifest.readme
         && !member.folder.join(readme).is_file()
     {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::lock::Lockfile;
 use crate::ops::publication::check::{self, Siblings};
+use crate::ops::publication::checkout;
 use crate::ops::publication::lines::full_version;
 use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::target::{Target, Upload};
@@ -20,7 +21,8 @@ use crate::ops::session::error::quoted;
 use crate::ops::session::events::Work;
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
+use crate::workspace::Member;
 
 /// What is published, and where.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +39,8 @@ pub struct PublishRequest {
     pub force: bool,
     /// Whether dependencies are published as the versions that are locked.
     pub pinned: bool,
+    /// Whether changes that are not committed are published too.
+    pub allow_dirty: bool,
     /// The package that takes the place of this one.
     pub moved_to: Option<String>,
 }
@@ -120,22 +124,25 @@ fn one(
         let message = format!("`{id}` cannot have moved to itself");
         return Err(CommandError::new(Code::Usage, message));
     }
-    for warning in check::manifest(session, member, request.pinned)? {
-        session.events.warning(&warning);
-    }
+    let mut doubts = check::manifest(session, member, request.pinned)?;
     if let Some(to) = &request.to {
         check::base(session, member, to)?;
     }
     let version = member.manifest.version.as_ref().map(ToString::to_string).unwrap_or_default();
     let (target, name) = Target::find(session, request.to.as_deref(), &id)?;
     let place = target.name.clone();
-    let making = Making { force: request.force, pinned: request.pinned, not: None };
+    let (force, pinned) = (request.force, request.pinned);
+    let making = Making { force, pinned, not: None, may_lack_versions: true };
+    let published = target.line(&name, &version)?;
+    if published.is_none() {
+        check_dependencies(session, request, index, siblings)?;
+    }
     let packed = pack::make(session, index, lock, making)?;
     let answer = |done, packed| {
         let moved_to = moved_to.cloned();
         Publishing { packed, id, version: version.clone(), place, done, moved_to }
     };
-    if let Some(line) = target.line(&name, &version)? {
+    if let Some(line) = published {
         let is_same = is_same(&line, &packed);
         if !is_same && !request.all && request.dry_run {
             return Err(taken(&line, &packed));
@@ -151,21 +158,18 @@ fn one(
             }
             return Ok(answer(Done::Present, None));
         }
+        check_dependencies(session, request, index, siblings)?;
     }
-    check::dependencies(session, member, siblings).map_err(|error| match &request.to {
-        Some(to) if error.code == Code::Network => error.hint(format!(
-            "if they are in the hub that you publish to, say that packages of that base come from there: \
-             `mu registry add {} {}`",
-            member.id.base(),
-            quoted(to)
-        )),
-        _ => error,
-    })?;
+    let commit = checkout::commit(&member.folder, &packed, request.allow_dirty)?;
+    doubts.extend(older(&target, &name, member)?);
+    for doubt in doubts {
+        session.events.warning(&doubt);
+    }
     if request.dry_run {
         return Ok(answer(Done::Possible, Some(packed)));
     }
     let upload = Upload {
-        line: line(session, &packed, &name),
+        line: line(session, &packed, &name, commit),
         archive: packed.archive.bytes()?,
         name: name.clone(),
         version: version.clone(),
@@ -178,6 +182,75 @@ fn one(
         target.moved(&name, &version, Some(to.as_str()))?;
     }
     Ok(answer(done, Some(packed)))
+}
+
+/// Chooses versions of what the package at `index` depends on, as others will have to.
+fn check_dependencies(
+    session: &Session,
+    request: &PublishRequest,
+    index: usize,
+    siblings: &Siblings,
+) -> Result<(), CommandError> {
+    let member = &session.workspace.members[index];
+    let Err(error) = check::dependencies(session, member, siblings) else { return Ok(()) };
+    if let Some(circle) = circle(session, index) {
+        return Err(in_circle(session, &error, &circle));
+    }
+    Err(match &request.to {
+        Some(to) if error.code == Code::Network => error.hint(format!(
+            "if they are in the hub that you publish to, say that packages of that base come from there: \
+             `mu registry add {} {}`",
+            member.id.base(),
+            quoted(to)
+        )),
+        _ => error,
+    })
+}
+
+/// What there is to say if a newer version than that of `member` is published already.
+fn older(target: &Target, name: &str, member: &Member) -> Result<Option<String>, CommandError> {
+    let Some(version) = &member.manifest.version else { return Ok(None) };
+    let lines = target.lines(name)?;
+    let is_composite = version.app().is_some();
+    let read = if is_composite { Version::parse_composite } else { Version::parse };
+    let alike = lines.iter().filter(|line| line.contains_key("versioning") == is_composite);
+    let published = alike.filter_map(|line| read(&full_version(line)).ok());
+    let newest = published.filter(|published| !published.is_prerelease()).max();
+    Ok(newest.filter(|newest| newest > version).map(|newest| {
+        format!("`{name}` {version} is older than {newest}, which is published already")
+    }))
+}
+
+/// The packages of the workspace through which one depends on itself, if it does, itself first.
+fn circle(session: &Session, start: usize) -> Option<Vec<usize>> {
+    let mut ways = vec![vec![start]];
+    let mut seen = BTreeSet::new();
+    while let Some(way) = ways.pop() {
+        for next in own_dependencies(session, *way.last()?) {
+            if next == start {
+                return Some(way);
+            }
+            if seen.insert(next) {
+                ways.push([&way[..], &[next]].concat());
+            }
+        }
+    }
+    None
+}
+
+/// The error about packages that depend on each other, none of which can come first.
+fn in_circle(session: &Session, error: &CommandError, circle: &[usize]) -> CommandError {
+    let names: Vec<String> = circle
+        .iter()
+        .map(|&index| format!("`{}`", session.workspace.members[index].manifest.name))
+        .collect();
+    let message = format!(
+        "{} depend on each other, so that neither can be published before the other",
+        names.join(" and ")
+    );
+    let why =
+        "a package is published after what it depends on: move what both need into a third one";
+    CommandError::new(error.code, message).hint(why)
 }
 
 /// Whether a published version is what was packed.
@@ -201,13 +274,19 @@ fn taken(line: &Map<String, Value>, packed: &Packed) -> CommandError {
 }
 
 /// The index line of a package, which is called `name` at the hub.
-fn line(session: &Session, packed: &Packed, name: &str) -> Map<String, Value> {
+fn line(
+    session: &Session,
+    packed: &Packed,
+    name: &str,
+    commit: Option<String>,
+) -> Map<String, Value> {
     let archive = &packed.archive;
     let mut line = packed.manifest.index_line();
     line.insert("name".to_owned(), name.into());
     line.insert("digest".to_owned(), archive.tree.digest().to_string().into());
     line.insert("archive".to_owned(), archive.archive.to_string().into());
     line.insert("size".to_owned(), archive.size.into());
+    line.extend(commit.map(|commit| ("commit".to_owned(), commit.into())));
     if let Ok(now) = jiff::Timestamp::from_second(session.environment.now) {
         line.insert("published".to_owned(), now.to_string().into());
     }
@@ -228,14 +307,18 @@ fn visit(session: &Session, index: usize, seen: &mut BTreeSet<usize>, order: &mu
     if !seen.insert(index) {
         return;
     }
-    let member = &session.workspace.members[index];
-    for dependency in &member.manifest.dependencies {
-        let id = id_in(session, member, &dependency.reference);
-        if let Some(other) = session.workspace.members.iter().position(|other| other.id == id) {
-            visit(session, other, seen, order);
-        }
+    for other in own_dependencies(session, index) {
+        visit(session, other, seen, order);
     }
     order.push(index);
+}
+
+/// The packages of the workspace that one of them depends on, by their places in it.
+fn own_dependencies(session: &Session, index: usize) -> Vec<usize> {
+    let members = &session.workspace.members;
+    let dependencies = members[index].manifest.dependencies.iter();
+    let ids = dependencies.map(|one| id_in(session, &members[index], &one.reference));
+    ids.filter_map(|id| members.iter().position(|other| other.id == id)).collect()
 }
 
 /// A published version that a reference of the command line names: the hub, the name there, the version.

@@ -5,6 +5,7 @@
 
 use mu_hub::Published;
 use mu_provider::http::{Http, Method, Request, Response, check_lead};
+use mu_provider::publishable::COMMIT_HEADER;
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Map, Value, json};
@@ -86,7 +87,11 @@ impl Server {
     /// When the server refuses it, or has it with other content.
     pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
         let url = self.version(&upload.name, &upload.version)?;
-        let request = self.request(Method::PUT, &url).header("content-type", "application/gzip");
+        let mut request =
+            self.request(Method::PUT, &url).header("content-type", "application/gzip");
+        if let Some(commit) = upload.line.get("commit").and_then(Value::as_str) {
+            request = request.header(COMMIT_HEADER, commit);
+        }
         let response = request.body(upload.archive).send()?;
         let what = format!("{} {}", upload.name, upload.version);
         match response.status() {

@@ -1,5 +1,6 @@
 //! Edits of manifests that are carried out only when all else has worked.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::fs;
@@ -20,6 +21,8 @@ pub struct Edit {
 #[derive(Debug, Default)]
 pub(crate) struct Editing {
     edits: Vec<Edit>,
+    /// The manifests of changed members as they were, by the member's place in the workspace.
+    before: BTreeMap<usize, Manifest>,
 }
 
 impl Editing {
@@ -47,12 +50,19 @@ impl Editing {
             return Ok(false);
         }
         let text = editor.into_text();
-        (member.manifest, _) = Manifest::parse(&path, &text)?;
+        let (manifest, _) = Manifest::parse(&path, &text)?;
+        let before = std::mem::replace(&mut member.manifest, manifest);
+        self.before.entry(index).or_insert(before);
         match known {
             Some(known) => self.edits[known].text = text,
             None => self.edits.push(Edit { path, text }),
         }
         Ok(true)
+    }
+
+    /// The manifests of changed members as they were, by the member's place in the workspace.
+    pub(crate) fn before(&self) -> &BTreeMap<usize, Manifest> {
+        &self.before
     }
 
     /// The edits, for when all else has worked.

@@ -1,10 +1,12 @@
 //! What stands between a locked package and newer versions of it, asked of selection.
 
+use crate::index::releases::Releases;
 use crate::index::{Requirement, Unavailable};
 use crate::lock::LockedPackage;
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
-use crate::select::{Asking, Ceiling, Local, Request};
+use crate::reference::Version;
+use crate::select::{Asking, Ceiling, Local, Newer, Request};
 
 /// Who asks for a locked package, and how.
 pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
@@ -35,4 +37,32 @@ pub(crate) fn look<T>(
             return result;
         }
     }
+}
+
+/// What stands against `newest` as the version of a package: the first thing that does. Nothing if that cannot be found out.
+pub(crate) fn obstacle(
+    session: &Session,
+    request: &Request,
+    package: &LockedPackage,
+    asking: &[Asking],
+    newest: &str,
+) -> Option<Newer> {
+    let version = package.parsed_version()?;
+    let tries = session.strategy().follows_lock();
+    let newer =
+        look(session, request, |ceiling| ceiling.newer(&package.id, &version, asking, tries));
+    // What cannot be found out now was no obstacle a moment ago.
+    let mut newer = newer.ok().flatten().unwrap_or_default();
+    let first = newer.iter().position(|newer| newer.newest == newest).unwrap_or_default();
+    (first < newer.len()).then(|| newer.swap_remove(first))
+}
+
+/// The newest release that is neither a prerelease nor withdrawn.
+pub(crate) fn newest(releases: &Releases) -> Option<Version> {
+    let is_yanked =
+        |position| releases.details(position).is_some_and(|details| details.yanked.is_some());
+    let mut positions = (0..releases.len()).rev();
+    let newest = positions
+        .find(|&position| !is_yanked(position) && !releases.version(position).is_prerelease());
+    newest.map(|position| releases.version(position))
 }

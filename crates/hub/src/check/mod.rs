@@ -214,6 +214,8 @@ impl Check<'_> {
         let mut places: Vec<String> = line.texts("urls").map(str::to_owned).collect();
         if places.is_empty() {
             places.push(usual);
+            let by_version = format!("{}{}", self.root.packs_folder(), line.archive_by_version());
+            places.extend(Some(by_version).filter(|other| *other != places[0]));
         }
         let mut is_elsewhere = false;
         for place in places {

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use mu_provider::publishable::COMMIT_HEADER;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -120,6 +121,9 @@ async fn publish(
     let largest = server.serving.largest_archive;
     let length = announced(request.headers());
     too_large(length, largest)?;
+    let commit = request.headers().get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
+    let is_commit = |text: &&str| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let commit = commit.filter(is_commit).map(str::to_ascii_lowercase);
     // Archives are in memory, so only as many come in at the same time as there is room for.
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
     let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
@@ -132,6 +136,7 @@ async fn publish(
         if let Ok(published) = published {
             map.insert("published".to_owned(), published.to_string().into());
         }
+        map.extend(commit.map(|commit| ("commit".to_owned(), commit.into())));
         let line = Line::new(map);
         line.check_new()?;
         unpacked.check(&line)?;

@@ -2,16 +2,54 @@
 
 use std::collections::BTreeSet;
 
-use crate::lock::Lockfile;
+use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::edit::Section;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::names;
-use crate::ops::{CommandError, Session};
+use crate::ops::solve::resolve::resolve;
+use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
+use crate::select::Update;
 use crate::workspace::Member;
 
+/// What `lock` says of the dependencies of `member`; where it does not say all, versions are chosen as `mu get` would, and
+/// nothing is written. `None` if the package has no dependencies.
+///
+/// # Errors
+///
+/// When a reference in the lock cannot be read, or versions would have to be chosen, and cannot be.
+pub(super) fn cut_or_resolve(
+    session: &Session,
+    lock: &Lockfile,
+    member: &Member,
+) -> Result<Option<Lockfile>, CommandError> {
+    let lacking = match cut(session, lock, member)? {
+        Part::Nothing => return Ok(None),
+        Part::Whole(part) => return Ok(Some(part)),
+        Part::Lacks(id) => id,
+    };
+    let unknown = || {
+        format!(
+            "`{FILE_NAME}` does not say which `{lacking}` `{}` was made with",
+            member.manifest.name
+        )
+    };
+    let requirements = names::collect(session, lock.extra.clone())?;
+    let resolved = resolve(session, &requirements, Update::Nothing)
+        .map_err(|error| error.while_doing(unknown()))?;
+    session.save_index();
+    match cut(session, &resolved.lock, member)? {
+        Part::Nothing => Ok(None),
+        Part::Whole(part) => Ok(Some(part)),
+        Part::Lacks(_) => {
+            let error = CommandError::new(Code::LockOutdated, unknown());
+            Err(error.hint("run `mu get` first"))
+        }
+    }
+}
+
 /// What a lock says of a package's dependencies.
-pub(super) enum Part {
+enum Part {
     /// The package has none.
     Nothing,
     /// All that it depends on.
@@ -25,11 +63,7 @@ pub(super) enum Part {
 /// # Errors
 ///
 /// When a reference in the lock cannot be read.
-pub(super) fn cut(
-    session: &Session,
-    lock: &Lockfile,
-    member: &Member,
-) -> Result<Part, CommandError> {
+fn cut(session: &Session, lock: &Lockfile, member: &Member) -> Result<Part, CommandError> {
     if member.manifest.dependencies.is_empty() {
         return Ok(Part::Nothing);
     }

@@ -17,7 +17,6 @@ use mu_provider_hub::wire;
 pub use self::archive::Archive;
 use self::archive::{Content, Item};
 use self::files::Kind;
-use self::lock::Part;
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
@@ -53,6 +52,8 @@ pub(super) struct Making<'a> {
     pub(super) pinned: bool,
     /// A file that is left out.
     pub(super) not: Option<&'a Path>,
+    /// Whether it is only worth a warning that the versions it was made with cannot be chosen here.
+    pub(super) may_lack_versions: bool,
 }
 
 /// A package that was packed.
@@ -82,7 +83,8 @@ pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandE
     if !request.dry_run {
         replaces_nothing_else(&path)?;
     }
-    let making = Making { force: request.force, pinned: request.pinned, not: Some(&path) };
+    let (force, pinned, not) = (request.force, request.pinned, Some(&*path));
+    let making = Making { force, pinned, not, may_lack_versions: false };
     let mut packed = make(session, index, &lock, making)?;
     if !request.dry_run {
         packed.archive.save(&path)?;
@@ -124,25 +126,24 @@ pub(super) fn make(
         })
         .collect();
     let mut manifest = member.manifest.clone();
+    let part = match lock::cut_or_resolve(session, lock, member) {
+        Err(error) if making.may_lack_versions && !making.pinned => {
+            warnings.push(format!("packed without the exact versions: {}", error.error));
+            None
+        }
+        part => part?,
+    };
     if making.pinned {
-        let text = pinned(session, index, lock)?;
+        let text = pinned(session, index, part.as_ref().unwrap_or(lock))?;
         (manifest, _) = Manifest::parse(&member.manifest_path, &text)?;
         let name = member.manifest_path.file_name().and_then(|name| name.to_str());
         let own = items.iter_mut().find(|item| Some(item.path.as_str()) == name);
         own.expect("the manifest is always packed").content = Content::Text(text);
     }
-    match lock::cut(session, lock, member)? {
-        Part::Nothing => {}
-        Part::Whole(part) => {
-            let at = items.partition_point(|item| item.path.as_bytes() < FILE_NAME.as_bytes());
-            let content = Content::Text(part.print());
-            items.insert(at, Item { path: FILE_NAME.to_owned(), content });
-        }
-        Part::Lacks(id) => warnings.push(format!(
-            "packed without the exact versions: `{FILE_NAME}` does not say which `{id}` \
-             `{}` was made with; run `mu get` first",
-            member.manifest.name
-        )),
+    if let Some(part) = part {
+        let at = items.partition_point(|item| item.path.as_bytes() < FILE_NAME.as_bytes());
+        let content = Content::Text(part.print());
+        items.insert(at, Item { path: FILE_NAME.to_owned(), content });
     }
     check_limits(&manifest)?;
     let file_name = file_name(&manifest)?;

@@ -223,8 +223,15 @@ enum Fetched {
 }
 
 async fn fetch(files: &Files, root: &Root, line: &Line) -> Result<Fetched, HubError> {
-    let path = place(root, line);
-    let Some(meta) = files.head(&path).await? else { return Ok(Fetched::Absent) };
+    // Some hubs name the app version only where it is part of the version.
+    let by_version = format!("{}{}", root.packs_folder(), line.archive_by_version());
+    let mut path = place(root, line);
+    let mut meta = files.head(&path).await?;
+    if meta.is_none() && path != by_version {
+        meta = files.head(&by_version).await?;
+        path = by_version;
+    }
+    let Some(meta) = meta else { return Ok(Fetched::Absent) };
     if meta.size > LARGEST_ARCHIVE {
         return Ok(Fetched::TooLarge);
     }

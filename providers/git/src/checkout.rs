@@ -1,0 +1,50 @@
+//! What a checkout of a repository says of a folder in it: the commit, and what differs from that. For who publishes the folder.
+//!
+//! The repository is read with libgit2, which runs no program, whatever the checkout's configuration names.
+
+use std::path::Path;
+
+use git2::{ErrorCode, Repository, StatusOptions};
+
+/// A folder in a checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    /// The commit that is checked out, 40 hex digits; none before the first.
+    pub commit: Option<String>,
+    /// The files of the folder that the commit does not have as they are, relative to the folder.
+    pub changed: Vec<String>,
+}
+
+impl Checkout {
+    /// Looks at `folder`; `None` if it is in no checkout.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn around(folder: &Path) -> Result<Option<Self>, git2::Error> {
+        let repository = match Repository::discover(folder) {
+            Ok(repository) => repository,
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let inside = repository.workdir().and_then(|root| {
+            let (root, folder) = (root.canonicalize().ok()?, folder.canonicalize().ok()?);
+            folder.strip_prefix(root).ok()?.to_str().map(str::to_owned)
+        });
+        let Some(inside) = inside else { return Ok(None) };
+        let mut options = StatusOptions::new();
+        options.include_untracked(true).recurse_untracked_dirs(true).disable_pathspec_match(true);
+        let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
+        if !inside.is_empty() {
+            options.pathspec(&inside);
+        }
+        let statuses = repository.statuses(Some(&mut options))?;
+        let changed = statuses.iter().filter_map(|status| {
+            let path = status.path().ok()?;
+            path.strip_prefix(&prefix).map(str::to_owned)
+        });
+        let changed = changed.collect();
+        let head = repository.head().and_then(|head| head.peel_to_commit());
+        Ok(Some(Self { commit: head.ok().map(|commit| commit.id().to_string()), changed }))
+    }
+}

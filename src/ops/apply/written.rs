@@ -1,0 +1,157 @@
+//! What a command made of the requirements in manifests, for people and programs to read afterwards: what was written, and
+//! which newer release was not taken.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::lock::Lockfile;
+use crate::manifest::edit::Section;
+use crate::manifest::{Manifest, Requirement};
+use crate::ops::Session;
+use crate::ops::requirements::names::id_in;
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::session::json;
+use crate::ops::solve::ceiling::{asking, newest, obstacle};
+use crate::ops::solve::resolve::request;
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::{Obstacle, Update};
+use crate::workspace::Member;
+
+/// A requirement that was written into a manifest, changed there, or taken out.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    /// The package of the workspace that depends on it.
+    pub package: String,
+    /// The file.
+    #[serde(serialize_with = "json::path")]
+    #[schemars(with = "String")]
+    pub manifest: PathBuf,
+    /// Whether it is needed only to develop the package.
+    pub dev: bool,
+    /// The package that it asks for.
+    pub id: PackageId,
+    /// How the manifest names that package.
+    pub name: String,
+    /// What it asked for before; none if it is new.
+    pub from: Option<String>,
+    /// What it asks for now; none if it was taken out.
+    pub to: Option<String>,
+    /// The newest release of the package, if a newer one than what is used was not taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newer: Option<String>,
+    /// What keeps the package from being at that release, if that was found out: who asks for what.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_back_by: Vec<String>,
+}
+
+/// What differs between a manifest as it was and as `member` has it now. What is listed only because others need it is left out.
+pub(crate) fn differences(session: &Session, before: &Manifest, member: &Member) -> Vec<Written> {
+    let mut written = Vec::new();
+    for section in [Section::Dependencies, Section::DevDependencies] {
+        let id = |entry: &Requirement| id_in(session, member, &entry.reference);
+        let own = |manifest| -> Vec<Requirement> {
+            let entries: &[Requirement] = section.of(manifest);
+            entries.iter().filter(|entry| !entry.indirect).cloned().collect()
+        };
+        let (old, new) = (own(before), own(&member.manifest));
+        let one = |entry: &Requirement, from, to| Written {
+            package: member.manifest.name.to_string(),
+            manifest: member.manifest_path.clone(),
+            dev: section == Section::DevDependencies,
+            id: id(entry),
+            name: entry.reference.with_version(None).to_string(),
+            from,
+            to,
+            newer: None,
+            held_back_by: Vec::new(),
+        };
+        for entry in &new {
+            let known = old.iter().find(|known| id(known) == id(entry)).map(spec);
+            let to = spec(entry);
+            if known.as_ref() != Some(&to) {
+                written.push(one(entry, known, Some(to)));
+            }
+        }
+        for entry in &old {
+            if !new.iter().any(|kept| id(kept) == id(entry)) {
+                written.push(one(entry, Some(spec(entry)), None));
+            }
+        }
+    }
+    written
+}
+
+/// What an entry asks for, without the package.
+fn spec(entry: &Requirement) -> String {
+    let asked = crate::index::Requirement {
+        prerelease: entry.prerelease,
+        channel: entry.channel.clone(),
+        app_version: entry.app_version.clone(),
+        ..crate::index::Requirement::new(
+            PackageId::new(&crate::reference::Base::default(), entry.reference.name()),
+            entry.reference.spec(),
+        )
+    };
+    asked.to_string()
+}
+
+/// Notes the newer releases that were not taken. Of packages in `open`, whose requirements the command chose itself, also
+/// what holds them back.
+pub(crate) fn note_newer(
+    session: &Session,
+    requirements: &Requirements,
+    lock: &Lockfile,
+    open: &BTreeSet<PackageId>,
+    written: &mut [Written],
+) {
+    for one in written.iter_mut().filter(|one| one.to.is_some()) {
+        let Some(package) = lock.find(&one.id).last() else { continue };
+        let is_elsewhere = package.source.is_workspace() || package.source.is_folder();
+        let is_release = package.reference.is_none() && package.version != "0.0.0";
+        let Some(current) = package.parsed_version().filter(|_| is_release && !is_elsewhere) else {
+            continue;
+        };
+        // What cannot be found out now was known a moment ago, or it is no news.
+        let Ok(releases) = session.index().listed(&one.id) else { continue };
+        let Some(newest) = newest(&releases).filter(|newest| *newest > current) else { continue };
+        one.newer = Some(newest.to_string());
+        if !open.contains(&one.id) {
+            continue;
+        }
+        let opened = opened(requirements, &one.id, &one.package);
+        let request = request(session, &opened, lock, Update::Everything);
+        let others =
+            asking(package).into_iter().filter(|(by, _)| *by != one.package).collect::<Vec<_>>();
+        let obstacle = obstacle(session, &request, package, &others, &newest.to_string());
+        one.held_back_by = match obstacle.map(|newer| newer.obstacle) {
+            Some(Obstacle::Asked(asked)) => asked
+                .into_iter()
+                .map(|(by, asked)| format!("{} {asked}", short(session, &by)))
+                .collect(),
+            _ => Vec::new(),
+        };
+    }
+}
+
+/// Who asks, by the name that references here have for it.
+fn short(session: &Session, by: &str) -> String {
+    PackageId::parse(by).map_or_else(|_| by.to_owned(), |id| session.short_name(&id).to_owned())
+}
+
+/// The requirements, with what `by` asks of `id` left open.
+fn opened(requirements: &Requirements, id: &PackageId, by: &str) -> Requirements {
+    let mut opened = requirements.clone();
+    let is_open = |asked: &&mut Asked| {
+        let is_own = asked.by == Requester::called(by) || asked.by == Requester::CommandLine;
+        asked.requirement.id == *id && is_own
+    };
+    for asked in opened.asked.iter_mut().filter(is_open) {
+        asked.requirement.spec = VersionSpec::Latest;
+    }
+    opened
+}

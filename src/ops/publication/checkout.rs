@@ -1,0 +1,69 @@
+//! Whether what is published is what was committed, so that others can find the source of a version.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::ops::publication::pack::Packed;
+use crate::ops::session::error::quoted;
+use crate::ops::{Code, CommandError};
+
+/// So many files are named.
+const SHOWN: usize = 5;
+
+/// The commit that has all that was packed from `folder`, if the folder is in a checkout.
+///
+/// # Errors
+///
+/// When something that was packed is not committed as it is, unless `allow_dirty`, or the repository cannot be read.
+pub(super) fn commit(
+    folder: &Path,
+    packed: &Packed,
+    allow_dirty: bool,
+) -> Result<Option<String>, CommandError> {
+    let found = match around(folder) {
+        Err(_) if allow_dirty => None,
+        found => found?,
+    };
+    let Some((commit, changed)) = found else { return Ok(None) };
+    let entries: BTreeSet<&str> =
+        packed.archive.tree.entries().iter().map(|entry| entry.path.as_str()).collect();
+    let dirty: Vec<String> =
+        changed.into_iter().filter(|path| entries.contains(path.as_str())).collect();
+    if dirty.is_empty() {
+        return Ok(commit);
+    }
+    if allow_dirty {
+        return Ok(None);
+    }
+    let mut names: Vec<String> =
+        dirty.iter().take(SHOWN).map(|path| format!("`{}`", quoted(path))).collect();
+    if dirty.len() > SHOWN {
+        names.push(format!("{} more", dirty.len() - SHOWN));
+    }
+    let message = format!(
+        "`{}` would be published with changes that are not committed: {}",
+        packed.manifest.name,
+        names.join(", ")
+    );
+    Err(CommandError::new(Code::Conflict, message)
+        .hint("commit them first, or publish with `--allow-dirty`")
+        .with_details(serde_json::json!({ "files": dirty })))
+}
+
+/// The commit of the checkout around a folder, and the files of the folder that differ from it.
+#[cfg(feature = "git")]
+fn around(folder: &Path) -> Result<Option<(Option<String>, Vec<String>)>, CommandError> {
+    let checkout = mu_provider_git::Checkout::around(folder).map_err(|error| {
+        let what = format!("cannot see whether `{}` is committed", folder.display());
+        CommandError::from_error(Code::Io, error)
+            .while_doing(what)
+            .hint("`--allow-dirty` publishes without looking")
+    })?;
+    Ok(checkout.map(|checkout| (checkout.commit, checkout.changed)))
+}
+
+/// Without Git, nothing is known of checkouts.
+#[cfg(not(feature = "git"))]
+fn around(_folder: &Path) -> Result<Option<(Option<String>, Vec<String>)>, CommandError> {
+    Ok(None)
+}
