@@ -98,6 +98,7 @@ fn serving() -> Serving {
         largest_archive: 1 << 20,
         changes_per_minute: u32::MAX,
         requests_per_second: 0,
+        private: false,
         public_metrics: false,
         log: Arc::new(|line| {
             assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");

@@ -14,12 +14,14 @@ use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 With --lock, copies everything that Mu.lock names, at exactly those versions. With references, copies the versions that \
 would be chosen for them, and those of their dependencies. Archives are copied byte for byte, so locks hold for the \
 mirror too. What is already there is not fetched again. Packages that are not in a hub, such as those in Git \
-repositories, are not copied.
+repositories, are not copied. With --as, packages get another namespace: their index lines name where they come from, \
+and what they call each other means the new home.
 
 Examples:
   mu mirror --lock --to /srv/mirror
   mu mirror acme/web acme/api --to /srv/mirror
   mu mirror 'acme/web#^1.2' --to s3://acme-mirror/hub --all-versions
+  mu mirror contrib/web --to /srv/hub --as internal
   mu registry add hub.mu.com/ /srv/mirror")]
 pub(crate) struct Arguments {
     /// The packages
@@ -37,6 +39,9 @@ pub(crate) struct Arguments {
     /// Copy every version, not only the one that would be chosen
     #[arg(long)]
     all_versions: bool,
+    /// Copy packages of the namespace of REF into this one instead
+    #[arg(long = "as", value_name = "NAMESPACE", conflicts_with = "lock")]
+    namespace: Option<String>,
     /// Print what would be copied, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -54,6 +59,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         to: arguments.to.clone(),
         no_deps: arguments.no_deps,
         all_versions: arguments.all_versions,
+        namespace: arguments.namespace.clone(),
         dry_run: arguments.dry_run,
     };
     let mirrored = mirror(&session, &request)?;

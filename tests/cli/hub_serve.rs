@@ -243,7 +243,7 @@ fn changes_need_a_token_that_allows_them() {
 
     let other = token_for(&sandbox, "other", &["--namespace", "acm"]);
     let problem = served.put(&other, "acme/web/1.0.0", &bytes).is(403).json();
-    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the token `other` does not allow to publish `acme/web`");
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the token `other` is for `acm`, not `acme`; ask for: `mu hub token add PLACE NAME --namespace acme`");
     let yanks = token_for(&sandbox, "yanks", &["--namespace", "acme", "--can", "yank"]);
     served.put(&yanks, "acme/web/1.0.0", &bytes).is(403);
     let publishes = token_for(&sandbox, "ci", &["--namespace", "acme/web", "--can", "publish"]);
@@ -280,10 +280,11 @@ fn why_a_token_is_refused_is_told() {
     let only_yank = token_for(&sandbox, "ci", &["--namespace", "acme", "--can", "yank"]);
     for (token, expected) in [
         ("mu_unknown", "this hub does not know the token"),
-        (only_yank.as_str(), "the token `ci` does not allow to publish `acme/web`"),
+        (only_yank.as_str(), "the token `ci` may yank, and not publish `acme/web`"),
     ] {
         sandbox.set_token(&served.address.to_string(), token);
-        let run = sandbox.mu(&publish).fails().says(&[expected, "mu login"]);
+        let run =
+            sandbox.mu(&publish).fails().says(&[expected, "the token in `MU_TOKEN_127_0_0_1___"]);
         run.does_not_say(&[token]);
         sandbox.mu(&[&publish[..], &["--json"]].concat()).fails_with("auth");
     }

@@ -47,7 +47,7 @@ fn a_stored_token_opens_its_host() {
     sandbox.set(&variable, "wrong");
     fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
-    sandbox.mu(&["get"]).fails().says(&["was not accepted"]).does_not_say(&["wrong\n", "hunter2"]);
+    sandbox.mu(&["get"]).fails().says(&["was refused"]).does_not_say(&["wrong\n", "hunter2"]);
     sandbox.set(&variable, "");
     sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["removed the token"]);
     assert!(!file.exists());

@@ -34,6 +34,7 @@ mod hub_browser;
 mod hub_check;
 mod hub_faults;
 mod hub_page;
+mod hub_private;
 mod hub_round_trip;
 mod hub_serve;
 mod hub_tags;

@@ -263,3 +263,36 @@ fn what_would_be_changed_can_be_asked_first() {
     run.ok().says(&["~ aws/lib 1.1.0 (tags)", "0 versions would be copied"]);
     assert_eq!(tree(&sandbox.path("mirror")), mirror);
 }
+
+#[test]
+fn a_checkout_works_behind_an_air_gap() {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/app", "private.example/kit/tool#^1"]);
+    sandbox.offer("aws/app 1.0.0: aws/lib#^1\n aws/lib 1.0.0:");
+    let other = Hub::new(&sandbox.path("other"));
+    other.publish(&Package::new("kit/tool", "1.0.0").file("tool.txt", "one"));
+    sandbox.write(".mu/workspace.yaml", "registries:\n  private.example/: ../other\n");
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let packs = tree(&sandbox.path("work/.mu/packs"));
+    // What was published since is not what the checkout needs.
+    sandbox.offer("aws/app 1.1.0:\n aws/lib 1.1.0:");
+    Hub::new(&sandbox.path("mirror"));
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    for prefix in ["hub.mu.com/", "private.example/"] {
+        let add = format!("mu registry add {prefix} ../mirror");
+        assert!(run.stderr.contains(&format!("next: `{add}`")), "{}", run.shown());
+        let words: Vec<&str> = add.split(' ').skip(1).collect();
+        sandbox.mu(&words).ok();
+    }
+    // Another machine, where nothing is but the checkout and the mirror.
+    for gone in ["hub", "other", "cache", "work/.mu/packs", "home/.mu"] {
+        fs::remove_dir_all(sandbox.path(gone)).expect("is ours");
+    }
+    let cache = sandbox.path("fresh").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    let installed = tree(&sandbox.path("work/.mu/packs"));
+    assert_eq!(installed.keys().collect::<Vec<_>>(), packs.keys().collect::<Vec<_>>());
+    sandbox.mu(&["verify"]).ok();
+}

@@ -6,13 +6,14 @@
 //!
 //! What holds: dependencies never have to be edited, wherever a package is copied. Nothing at all has to be where a hub or
 //! a Git repository is a whole namespace (its packages' names have no namespace of their own), where only the base changes,
-//! and in Git in any case. In a hub of several namespaces a package must be called what references call it: one that is
-//! copied into another namespace there needs its `name` changed, and nothing else.
+//! and in Git in any case. In a hub of several namespaces a package must be called what references call it: `mu mirror --as`
+//! copies one into another namespace there byte for byte, with an index line that says where it comes from; without that, its
+//! `name` must be changed, and nothing else.
 
 use std::fs;
 
 use crate::support::git::Origin;
-use crate::support::{Hub, Package, Sandbox, tree};
+use crate::support::{Hub, Package, Sandbox, Served, tree};
 
 /// A machine where bases lead to places: `PREFIX PLACE`, places beside the workspace.
 fn sandbox(registries: &[(&str, &str)]) -> Sandbox {
@@ -214,4 +215,49 @@ fn what_is_not_beside_it_is_at_the_base() {
         "pkg.acme.example/internal/provider-b",
     ];
     assert_eq!(ids(&copied), expected);
+}
+
+#[test]
+fn into_another_namespace_of_a_hub_it_is_copied_byte_for_byte() {
+    let mut sandbox = sandbox(&[("xpkg.example/", "../home")]);
+    let home = Hub::new(&sandbox.path("home"));
+    packages("contrib/").iter().for_each(|package| drop(home.publish(package)));
+    let at_home = got(&sandbox, "xpkg.example/contrib/configuration");
+    sandbox.mu(&["hub", "init", "../served"]).ok();
+    let token = sandbox.mu(&["hub", "token", "add", "../served", "m", "--namespace", "*"]).ok();
+    let served = Served::start(&sandbox, "../served", &[]);
+    sandbox.set_token(&served.address.to_string(), token.stdout.trim());
+    let mirror = Hub::new(&sandbox.path("mirror"));
+    for place in ["../mirror", &served.url()] {
+        let mirror = ["mirror", "xpkg.example/contrib/configuration", "--to", place];
+        let wrong = sandbox.mu(&[&mirror[..], &["--as", "x.example/a", "--json"]].concat());
+        wrong.fails_with("usage");
+        let run = sandbox.mu(&[&mirror[..], &["--as", "internal/"]].concat()).ok();
+        run.says(&["+ internal/configuration 1.0.0", "4 versions copied"]);
+        let again = sandbox.mu(&[&mirror[..], &["--as", "internal", "--json"]].concat()).ok();
+        assert_eq!(again.json()["present"], 4);
+    }
+    let archive = fs::read(mirror.archive("internal/configuration", "1.0.0")).expect("is copied");
+    let original = home.archive("contrib/configuration", "1.0.0");
+    assert_eq!(archive, fs::read(original).expect("is there"));
+    fs::remove_dir_all(home.folder()).expect("is ours");
+    for (place, folder) in [("../mirror".to_owned(), "../mirror"), (served.url(), "../served")] {
+        sandbox.mu(&["hub", "check", folder]).ok();
+        let settings = format!("registries:\n  pkg.acme.example/: {place}\n");
+        sandbox.write(".mu/workspace.yaml", &settings);
+        let cache = sandbox.path(&format!("cache-{}", &folder[3..])).display().to_string();
+        sandbox.set("MU_CACHE_DIR", &cache);
+        let copied = got(&sandbox, "pkg.acme.example/internal/configuration");
+        let here = ["base", "configuration", "provider-a", "provider-b"];
+        assert_eq!(ids(&copied), here.map(|name| format!("pkg.acme.example/internal/{name}")));
+        assert_eq!(contents(&copied), contents(&at_home));
+        // With nothing but the lock, too; and with nothing but the cache.
+        for more in [&["--locked"][..], &["--locked", "--offline"]] {
+            fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
+            if more.len() == 1 {
+                fs::remove_dir_all(&cache).expect("is ours");
+            }
+            sandbox.mu(&[&["get"][..], more].concat()).ok();
+        }
+    }
 }

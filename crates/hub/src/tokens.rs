@@ -26,6 +26,8 @@ pub enum Can {
     Publish,
     /// Withdraw versions, and take that back.
     Yank,
+    /// Read a private hub, as every token may; a token with this alone may do nothing else.
+    Read,
 }
 
 impl Can {
@@ -34,6 +36,7 @@ impl Can {
         match self {
             Self::Publish => "publish",
             Self::Yank => "yank",
+            Self::Read => "read",
         }
     }
 }
@@ -86,13 +89,18 @@ impl Token {
 
     /// Whether it is for this package and this kind of change.
     pub fn allows(&self, name: &str, can: Can) -> bool {
+        self.can.contains(&can) && self.is_for(name)
+    }
+
+    /// Whether it is for this package, whatever for.
+    pub(crate) fn is_for(&self, name: &str) -> bool {
         let is_inside = |namespace: &String| {
             namespace == "*"
                 || name
                     .strip_prefix(namespace.as_str())
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.can.contains(&can) && self.namespaces.iter().any(is_inside)
+        self.namespaces.iter().any(is_inside)
     }
 }
 

@@ -11,6 +11,7 @@ use mu_provider::{Dependency, Release};
 use serde_json::{Map, Value};
 
 use crate::reference::{Base, Defaults, Name, PackageId, Reference};
+use crate::rename::Rename;
 use crate::{API_VERSION, Manifest, Versioning};
 
 /// How many things are shown that only one of them says.
@@ -53,8 +54,8 @@ pub fn differences(manifest: &Manifest, map: &Map<String, Value>) -> Vec<String>
         Err(error) => return vec![format!("its line cannot be read: {error}")],
     };
     // Which base leads to the hub, only its readers know.
-    let namespace = manifest.name.name().namespace();
-    let found = compare(&line, manifest, None, namespace.as_ref());
+    let name = Name::parse(&line.name).unwrap_or_else(|_| manifest.name.name().clone());
+    let found = compare(&line, manifest, None, &name);
     let text = "its line and the manifest in its archive differ in";
     found.map(|difference| format!("{text} {difference}")).collect()
 }
@@ -66,8 +67,7 @@ pub fn first_difference(id: &PackageId, line: &Release, manifest: &Manifest) -> 
     if are_alike(line, &manifest.to_release()) {
         return None;
     }
-    let (base, namespace) = (id.base(), id.name().namespace());
-    compare(line, manifest, Some(&base), namespace.as_ref()).next()
+    compare(line, manifest, Some(&id.base()), &id.name()).next()
 }
 
 /// Whether both say the same in the same words, as nearly all do.
@@ -90,13 +90,19 @@ fn compare(
     line: &Release,
     manifest: &Manifest,
     base: Option<&Base>,
-    namespace: Option<&Name>,
+    name: &Name,
 ) -> impl Iterator<Item = Difference> {
-    let here = Reader { base: base.cloned(), namespace: namespace.cloned(), moved_from: None };
+    let here = Reader { base: base.cloned(), namespace: name.namespace(), renamed: None };
     // A package that was copied under another name still calls its neighbours by their old ones.
-    let origin = line.origin.as_deref().map(|_| manifest.name.name().namespace());
-    let moved = |origin: Option<Name>| Reader { moved_from: origin, ..here.clone() };
-    let manifest = origin.map_or_else(|| here.clone(), moved).said(&manifest.to_release());
+    let there = match &line.origin {
+        None => here.clone(),
+        Some(_) => {
+            let origin = manifest.name.name();
+            let namespace = origin.namespace().or(here.namespace.clone());
+            Reader { namespace, renamed: Some(Rename::between(origin, name)), ..here.clone() }
+        }
+    };
+    let manifest = there.said(&manifest.to_release());
     let line = here.said(line);
     let pairs = line.into_iter().zip(manifest);
     pairs.filter_map(|((key, line), (_, manifest))| difference(key, &line, &manifest))
@@ -169,8 +175,8 @@ impl Said {
 struct Reader {
     base: Option<Base>,
     namespace: Option<Name>,
-    /// The namespace that the package was in before it was copied to this one.
-    moved_from: Option<Name>,
+    /// What was renamed when the package was copied; its namespace is then the old one.
+    renamed: Option<Rename>,
 }
 
 impl Reader {
@@ -213,8 +219,7 @@ impl Reader {
         if reference.local().is_some() {
             return (Said::text(text), None);
         }
-        let namespace = self.moved_from.as_ref().or(self.namespace.as_ref());
-        let defaults = Defaults { namespace: namespace.cloned(), ..Defaults::default() };
+        let defaults = Defaults { namespace: self.namespace.clone(), ..Defaults::default() };
         let written = reference.id(&Defaults::default());
         let name = reference.id(&defaults);
         let fallback = (name != written).then(|| written.name_str().to_owned());
@@ -226,17 +231,11 @@ impl Reader {
             _ => format!("{name}#{spec}"),
         };
         let former = name.name();
-        let (key, former) = match self.now(&former) {
+        let (key, former) = match self.renamed.as_ref().and_then(|renamed| renamed.now(&former)) {
             Some(now) => (key(&now), Some(key(&former))),
             None => (key(&former), None),
         };
         (Said { key, former, base, fallback: None, shown: text.to_owned() }, fallback)
-    }
-
-    /// What a package is called now, if it was copied together with this one.
-    fn now(&self, name: &Name) -> Option<Name> {
-        let rest = name.strip_prefix(self.moved_from.as_ref()?)?;
-        Some(self.namespace.as_ref().map_or(rest.clone(), |namespace| namespace.join(&rest)))
     }
 
     fn dependency(&self, dependency: &Dependency) -> Said {

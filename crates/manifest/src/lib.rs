@@ -20,6 +20,7 @@ mod place;
 mod read;
 pub mod reference;
 mod release;
+pub mod rename;
 mod requirement;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;

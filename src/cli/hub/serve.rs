@@ -13,7 +13,8 @@ use crate::reference::Base;
 /// Serve a hub over HTTP, and take what is published to it
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Everyone can read, in a browser too; changes need a token (`mu hub token add`). All state is in PLACE, so any \
+Everyone can read, in a browser too; changes need a token (`mu hub token add`). With --private, reading needs a token, \
+too: pages, search and counters as well. All state is in PLACE, so any \
 number of servers can share one, and any web server can serve the same files for reading.
 
 The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub \
@@ -52,6 +53,9 @@ pub(crate) struct Arguments {
     /// How many requests one client address may make in a second; 0 for any number
     #[arg(long, value_name = "N", default_value_t = 0)]
     requests_per_second: u32,
+    /// Let only those read who have a token
+    #[arg(long)]
+    private: bool,
     /// Show the counters at /metrics to everyone, not only to programs on this machine
     #[arg(long)]
     public_metrics: bool,
@@ -83,6 +87,7 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
         largest_archive: arguments.largest_archive << 20,
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,
+        private: arguments.private,
         public_metrics: arguments.public_metrics,
         // Serving goes on when nobody reads the log any more.
         log: Arc::new(move |line| drop(shell.line(line))),
@@ -98,7 +103,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
                 "other machines need https: `--tls-certificate` and `--tls-key`, or a server with TLS in front",
             );
         }
-        if has_none {
+        if has_none && arguments.private {
+            let add = format!("mu hub token add {} NAME --can read", arguments.place);
+            context.shell.status(&format!("nobody can read yet: `{add}` makes a token"));
+        } else if has_none {
             let add = format!("mu hub token add {} NAME --namespace NAMESPACE", arguments.place);
             context.shell.status(&format!("nobody can publish yet: `{add}` makes a token"));
         }

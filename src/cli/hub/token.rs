@@ -18,6 +18,7 @@ The hub keeps only a hash of each token, in PLACE/private/, which `mu hub serve`
 Examples:
   mu hub token add /srv/hub ada --namespace acme
   mu hub token add /srv/hub ci --namespace acme/web --can publish --expires \"90 days\"
+  mu hub token add /srv/hub team --can read
   mu hub token list /srv/hub
   mu hub token revoke /srv/hub ci")]
 pub(crate) enum Command {
@@ -51,9 +52,10 @@ pub(crate) struct AddArguments {
     /// A name for the token, such as its owner
     name: String,
     /// A namespace (or one package) that it is for, such as `acme`; repeat for more, `*` for all
-    #[arg(long, value_name = "NAMESPACE", required = true)]
+    #[arg(long, value_name = "NAMESPACE")]
     namespace: Vec<String>,
-    /// What it allows: publish (also tag and move), yank (also undo) [default: both]
+    /// What it allows: publish (also tag and move), yank (also undo) [default: both]; read alone, for a private hub,
+    /// where every token reads everything
     #[arg(long, value_delimiter = ',')]
     can: Vec<What>,
     /// When it expires: an age such as `90 days`, or a date
@@ -81,6 +83,7 @@ pub(crate) struct RevokeArguments {
 enum What {
     Publish,
     Yank,
+    Read,
 }
 
 /// What `mu hub token add` answers.
@@ -106,7 +109,7 @@ struct Token {
     name: String,
     /// The namespaces (or packages) that it is for; `*` for all.
     namespaces: Vec<String>,
-    /// What it is for: `publish`, `yank`.
+    /// What it is for: `publish`, `yank`, `read`.
     can: Vec<&'static str>,
     /// When it was made, RFC 3339.
     created: String,
@@ -136,23 +139,34 @@ fn add(context: &Context, arguments: &AddArguments) -> Ending {
         .map(|what| match what {
             What::Publish => Can::Publish,
             What::Yank => Can::Yank,
+            What::Read => Can::Read,
         })
         .collect();
     if can.is_empty() {
         can = vec![Can::Publish, Can::Yank];
     }
+    let reads_alone = can.iter().all(|can| *can == Can::Read);
+    let namespaces = match (&arguments.namespace[..], reads_alone) {
+        ([], true) => vec!["*".to_owned()],
+        ([], false) => {
+            let error = CommandError::new(Code::Usage, "nothing says what the token is for");
+            return Err(error.hint("`--namespace acme`; `--namespace '*'` for everything").into());
+        }
+        (namespaces, true) if namespaces != ["*"] => {
+            let message = "a token reads all of a private hub, and no namespace narrows that";
+            return Err(CommandError::new(Code::Usage, message)
+                .hint("leave `--namespace` out; what only some may read belongs into a hub of its own")
+                .into());
+        }
+        (namespaces, _) => namespaces.to_vec(),
+    };
     let expires = arguments.expires.as_deref().map(Cutoff::parse).transpose();
     let expires = expires.map_err(|problem| {
         let message = format!("--expires: {}", problem.message);
         CommandError::new(Code::Usage, message)
             .hint("write `90 days`, or a date such as `2027-11-01`")
     })?;
-    let new = NewToken {
-        name: arguments.name.clone(),
-        namespaces: arguments.namespace.clone(),
-        can,
-        expires,
-    };
+    let new = NewToken { name: arguments.name.clone(), namespaces, can, expires };
     let token = add_token(&context.environment, &arguments.place, new)?;
     context.answer(&Added { name: &arguments.name, token }, |added| {
         context.line(&added.token)?;

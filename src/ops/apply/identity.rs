@@ -5,6 +5,7 @@
 //! read themselves when they were chosen, and their names are theirs; of a lock's commit the version is compared.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use mu_formats::Reading;
 use mu_provider::threads::at_once;
@@ -12,7 +13,7 @@ use mu_provider::{Listing, Release, Silent};
 
 use crate::formats;
 use crate::fs;
-use crate::index::Route;
+use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::agreement::first_difference;
 use crate::manifest::{Head, Manifest, ManifestError, YAML_NAME};
@@ -156,7 +157,7 @@ impl Content<'_> {
         let is_right = name == route.location.path
             || match self.line {
                 Some(line) => is_origin(line),
-                None => self.listed(session, &route).is_some_and(|line| is_origin(&line)),
+                None => self.listed(session).is_some_and(|line| is_origin(&line)),
             };
         if is_right {
             return Ok(());
@@ -250,16 +251,16 @@ impl Content<'_> {
     }
 
     /// What the index says of the version now, of which the lock says only what content it has.
-    fn listed(&self, session: &Session, route: &Route) -> Option<Release> {
-        if session.options.offline {
-            return None;
-        }
-        let listing = route.provider.list(&route.location, None, &Silent).ok()?;
-        let Listing::Found(found) = listing else { return None };
+    fn listed(&self, session: &Session) -> Option<Arc<Release>> {
+        let index = session.index();
+        let releases = index.published(&self.package.id).ok()?;
         let digest = self.package.digest?.to_string();
-        let lines = found.lines.split(|byte| *byte == b'\n');
-        let mut releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
-        releases.find(|line| line.digest.as_ref() == Some(&digest))
+        let mut positions = (0..releases.len())
+            .filter(|position| releases.version(*position).to_string() == self.package.version);
+        positions.find_map(|position| {
+            let (_, line) = index.release(&self.package.id, Candidate::Release(position)).ok()?;
+            line.digest.as_ref().is_none_or(|listed| *listed == digest).then_some(line)
+        })
     }
 
     fn refuse(&self, what: &str, text: &str, mut details: serde_json::Value) -> CommandError {

@@ -33,6 +33,8 @@ pub struct ServeRequest {
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.
     pub requests_per_second: u32,
+    /// Whether reading needs a token, too.
+    pub private: bool,
     /// Whether everybody may read the counters.
     pub public_metrics: bool,
     /// Where the access log goes.
@@ -114,6 +116,7 @@ pub fn serve(
         largest_archive: request.largest_archive,
         changes_per_minute: request.changes_per_minute,
         requests_per_second: request.requests_per_second,
+        private: request.private,
         public_metrics: request.public_metrics,
         log: request.log,
     };

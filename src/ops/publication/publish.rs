@@ -171,6 +171,7 @@ fn one(
     let upload = Upload {
         line: line(session, &packed, &name, commit),
         archive: packed.archive.bytes()?,
+        renamed: None,
         name: name.clone(),
         version: version.clone(),
     };

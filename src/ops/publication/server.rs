@@ -86,7 +86,13 @@ impl Server {
     ///
     /// When the server refuses it, or has it with other content.
     pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
-        let url = self.version(&upload.name, &upload.version)?;
+        let mut url = self.version(&upload.name, &upload.version)?;
+        if let Some(origin) = upload.line.get("origin").and_then(Value::as_str) {
+            let from = upload.renamed.and_then(|renamed| renamed.from);
+            let from = from.map(|from| format!("&from={from}")).unwrap_or_default();
+            let path = url.as_url().path().to_owned();
+            url = join(&url, &format!("{path}?origin={origin}{from}"))?;
+        }
         let mut request =
             self.request(Method::PUT, &url).header("content-type", "application/gzip");
         if let Some(commit) = upload.line.get("commit").and_then(Value::as_str) {

@@ -4,6 +4,7 @@ use mu_hub::{Hub, HubError, Publication, Published, Tags};
 use mu_provider::{SafeUrl, without_secrets};
 use serde_json::{Map, Value};
 
+use crate::manifest::rename::Rename;
 use crate::ops::publication::hub;
 use crate::ops::publication::lines::{full_version, tags, yanked};
 use crate::ops::publication::server::Server;
@@ -34,6 +35,8 @@ pub(crate) struct Upload {
     pub(crate) line: Map<String, Value>,
     /// Its archive.
     pub(crate) archive: Vec<u8>,
+    /// What its namespace was, and is in this hub, where it is copied under another name.
+    pub(crate) renamed: Option<Rename>,
 }
 
 impl Target {

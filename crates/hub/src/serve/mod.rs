@@ -2,7 +2,7 @@
 //!
 //! It keeps nothing between requests that matters: all state is in the place, so any number of servers can
 //! stand in front of one. `connection.rs` has sockets, TLS and their limits, `patience.rs` clients that dawdle,
-//! `host.rs` which host they ask for, `routes.rs` which request goes where and the access log, `server.rs` what requests share, `answers.rs` answers that several of them give, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
+//! `host.rs` which host they ask for, `routes.rs` which request goes where and the access log, `server.rs` what requests share, `answers.rs` answers that several of them give, `readers.rs` who may read, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
 //! what people see in a browser, `unbound.rs` the server without a socket, `uploads.rs` the room for archives, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
 
 mod answers;
@@ -14,6 +14,7 @@ mod metrics;
 mod page;
 mod patience;
 mod problem;
+mod readers;
 mod reading;
 mod routes;
 mod search;

@@ -18,7 +18,7 @@ use super::connection::Peer;
 use super::metrics::count;
 use super::problem::{Cause, Problem};
 use super::server::Server;
-use super::{host, page, search, writing};
+use super::{host, page, readers, search, writing};
 
 /// The longest part of a client's text that is logged, in characters.
 const LOGGED: usize = 300;
@@ -85,13 +85,21 @@ async fn observe(
     let agent = request.headers().get(header::USER_AGENT).cloned();
     let person = page::Asked::of_person(&server, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
+    let shown = readers::Shown::of(&server, &request);
     let refused = host::check(&request).err().or_else(|| limited(&server, peer.address));
     let mut response = match refused {
         Some(problem) => problem.into_response(),
-        None => next.run(request).await,
+        None => match readers::check(&server, shown).await {
+            Ok(None) => next.run(request).await,
+            Ok(Some(reader)) => readers::kept_apart(reader, next.run(request).await),
+            Err(problem) => {
+                count(&server.metrics.unauthorized);
+                problem.into_response()
+            }
+        },
     };
     if let Some(asked) = person {
-        response = page::for_people(&asked, response);
+        response = readers::ask_people(&server, page::for_people(&asked, response));
     }
     server.metrics.open.fetch_sub(1, Ordering::Relaxed);
     let took = begin.elapsed();

@@ -9,6 +9,7 @@ use super::catalog::Catalog;
 use super::limits::Buckets;
 use super::metrics::Metrics;
 use super::page::Pages;
+use super::readers::Readers;
 use super::uploads::Uploads;
 use crate::files::Files;
 use crate::root::Root;
@@ -34,6 +35,8 @@ pub struct Serving {
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.
     pub requests_per_second: u32,
+    /// Whether reading needs a token, too.
+    pub private: bool,
     /// Whether everybody may read the counters; without it only programs of this machine may.
     pub public_metrics: bool,
     /// Where the access log goes.
@@ -58,6 +61,7 @@ pub(super) struct Server {
     pub(super) changes: Buckets,
     pub(super) requests: Option<Buckets>,
     pub(super) metrics: Metrics,
+    pub(super) readers: Readers,
     pub(super) serving: Serving,
 }
 
@@ -77,6 +81,7 @@ impl Server {
             requests: (serving.requests_per_second > 0)
                 .then(|| Buckets::per_second(serving.requests_per_second)),
             metrics: Metrics::default(),
+            readers: Readers::default(),
             serving,
         })
     }

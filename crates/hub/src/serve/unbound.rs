@@ -97,6 +97,7 @@ mod tests {
             largest_archive: 10,
             changes_per_minute: 1,
             requests_per_second: 0,
+            private: false,
             public_metrics: false,
             log: Arc::new(move |line| lines.lock().expect("is whole").push(line.to_owned())),
         };

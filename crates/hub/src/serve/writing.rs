@@ -12,9 +12,11 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use mu_manifest::reference::Name;
+use mu_manifest::rename::Rename;
 use mu_provider::publishable::COMMIT_HEADER;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
 use super::answers::{Asker, decoded, json, too_many};
@@ -107,7 +109,22 @@ fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Pro
         return Ok(());
     }
     count(&server.metrics.unauthorized);
-    let detail = format!("the token `{}` does not allow to {} `{name}`", token.name, can.as_str());
+    let detail = if token.is_for(name) {
+        let words: Vec<&str> = token.can.iter().map(|can| can.as_str()).collect();
+        format!(
+            "the token `{}` may {}, and not {} `{name}`",
+            token.name,
+            words.join(" and "),
+            can.as_str()
+        )
+    } else {
+        let namespace = name.rsplit_once('/').map_or(name, |(namespace, _)| namespace);
+        format!(
+            "the token `{}` is for `{}`, not `{namespace}`; ask for: `mu hub token add PLACE NAME --namespace {namespace}`",
+            token.name,
+            token.namespaces.join("`, `"),
+        )
+    };
     Err(Problem::new(StatusCode::FORBIDDEN, detail))
 }
 
@@ -118,6 +135,7 @@ async fn publish(
     version: &str,
     request: Request,
 ) -> Result<Response, Problem> {
+    let query = request.uri().query().map(str::to_owned);
     let largest = server.serving.largest_archive;
     let length = announced(request.headers());
     too_large(length, largest)?;
@@ -128,6 +146,7 @@ async fn publish(
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
     let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
     let described = format!("{} {}", names::printable(name), names::printable(version));
+    let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
     let (staging, archive, what) = (server.files.staging(), bytes.clone(), described.clone());
     let unpacking = tokio::task::spawn_blocking(move || -> Result<(Line, Unpacked), HubError> {
         let unpacked = archive::unpack(&staging, &archive, &what)?;
@@ -137,9 +156,13 @@ async fn publish(
             map.insert("published".to_owned(), published.to_string().into());
         }
         map.extend(commit.map(|commit| ("commit".to_owned(), commit.into())));
+        if let Some(copied) = copied {
+            copied.apply(&mut map);
+        }
         let line = Line::new(map);
         line.check_new()?;
         unpacked.check(&line)?;
+        unpacked.agrees(&line)?;
         Ok((line, unpacked))
     });
     let (line, unpacked) = match unpacking.await {
@@ -171,6 +194,43 @@ async fn publish(
         Published::Same => StatusCode::OK,
     };
     Ok(json(status, &answer))
+}
+
+/// What a copy of a package is called that is published under another name, as `?origin=OLD/NAME&from=OLD` says.
+struct Copied {
+    name: String,
+    origin: Name,
+    renamed: Rename,
+}
+
+impl Copied {
+    /// Reads a query; `None` if it says nothing of that.
+    fn read(query: &str, name: &str) -> Result<Option<Self>, Problem> {
+        let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
+        let value = |key: &str| pairs().find(|(other, _)| *other == key).map(|(_, value)| value);
+        let Some(origin) = value("origin") else { return Ok(None) };
+        let parsed = |text: &str| {
+            names::check_name(text)?;
+            let wrong = |_| names::refused(&names::printable(text), "it is no name");
+            Name::parse(text).map_err(wrong)
+        };
+        let (origin, now) = (parsed(origin)?, parsed(name)?);
+        let mut renamed = Rename::between(&origin, &now);
+        // More may have been renamed than what differs at least.
+        if let Some(from) = value("from").map(parsed).transpose()?
+            && let Some(rest) = origin.strip_prefix(&from)
+            && let Some(to) = name.strip_suffix(&format!("/{rest}"))
+        {
+            renamed = Rename { from: Some(from), to: Some(parsed(to)?) };
+        }
+        Ok(Some(Self { name: name.to_owned(), origin, renamed }))
+    }
+
+    fn apply(&self, line: &mut Map<String, Value>) {
+        line.insert("name".to_owned(), self.name.as_str().into());
+        line.insert("origin".to_owned(), self.origin.as_str().into());
+        self.renamed.apply(line);
+    }
 }
 
 /// What `PATCH` changes. A key that is not there changes nothing.

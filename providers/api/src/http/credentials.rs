@@ -73,6 +73,11 @@ pub trait Credentials: Send + Sync {
     /// The token for the host of `url`, if one was stored for it; one for this very port counts before one
     /// for the whole host.
     fn token(&self, url: &SafeUrl) -> Option<Secret>;
+
+    /// The variable that the token comes from, if it comes from one.
+    fn variable(&self, _url: &SafeUrl) -> Option<String> {
+        None
+    }
 }
 
 /// Credentials of somebody who has none.

@@ -18,7 +18,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicUsize;
@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use reqwest::Client;
+use url::Origin;
 
 pub use self::credentials::{
     Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, or_variable, token_variable,
@@ -120,6 +121,8 @@ pub struct Http {
     ahead: Mutex<HashMap<SafeUrl, Pending>>,
     /// How many requests were sent.
     sent: AtomicUsize,
+    /// The servers that asked for a token: readers show it to no others.
+    asked: Mutex<HashSet<Origin>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
     exchange: OnceLock<io::Result<Exchange>>,
@@ -136,6 +139,7 @@ impl Http {
             options,
             ahead: Mutex::default(),
             sent: AtomicUsize::new(0),
+            asked: Mutex::default(),
             waits: Mutex::default(),
             exchange: OnceLock::new(),
             network: OnceLock::new(),

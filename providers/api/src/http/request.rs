@@ -9,6 +9,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use super::event::Watched;
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
 use super::{Authorization, Failure, Http, Response, Secret, or_variable, rules};
+use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
 /// How many redirects are followed.
@@ -138,7 +139,10 @@ impl<'http> Request<'http> {
         self.check()?;
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTS {
-            let response = self.send_to(&url)?;
+            let mut response = self.send_to(&url)?;
+            if self.is_asked_for_token(&url, &response) {
+                response = self.send_to(&url)?;
+            }
             let Some(location) = self.redirect(&response)? else { return self.judge(response) };
             url = rules::redirected(&url, location, self.insecure)?;
         }
@@ -230,7 +234,8 @@ impl<'http> Request<'http> {
             request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
         }
         if let Some(value) = self.token_for(url) {
-            let mut value = header_value("authorization", value.expose())?;
+            let mut value =
+                HeaderValue::from_str(value.expose()).map_err(|_| self.no_header(url))?;
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
@@ -248,12 +253,54 @@ impl<'http> Request<'http> {
         Ok(send(exchange, Outgoing { client: client.clone(), request, patience, watched }))
     }
 
-    /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere.
+    /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere. Whoever only reads shows
+    /// a stored token where the server has asked for one.
     fn token_for(&self, url: &SafeUrl) -> Option<Secret> {
+        let reads = matches!(self.method, Method::GET | Method::HEAD);
+        let is_lazy = reads && self.authorization == Authorization::Stored;
+        if is_lazy && !lock(&self.http.asked).contains(&url.as_url().origin()) {
+            return None;
+        }
+        self.may_be_shown(url)
+    }
+
+    /// What may be shown at `url`, whether or not it is.
+    fn may_be_shown(&self, url: &SafeUrl) -> Option<Secret> {
         if !rules::is_confidential(url) || !rules::same_origin(url, &self.url) {
             return None;
         }
         self.authorization.value(&self.url, self.http.options.credentials.as_ref())
+    }
+
+    /// Whether a server that was shown nothing wants to see a token, and there is one: from now on it is shown there.
+    ///
+    /// Some say 403 where they mean 401.
+    fn is_asked_for_token(&self, url: &SafeUrl, response: &Response) -> bool {
+        if !matches!(response.status(), 401 | 403) || self.token_for(url).is_some() {
+            return false;
+        }
+        let has_token = self.may_be_shown(url).is_some();
+        if has_token {
+            lock(&self.http.asked).insert(url.as_url().origin());
+        }
+        has_token
+    }
+
+    /// The error about a token that no header can hold.
+    fn no_header(&self, url: &SafeUrl) -> ProviderError {
+        let host = url.host_and_port();
+        let (token, hint) = match self.variable() {
+            Some(name) => {
+                (format!("the token in `{name}`"), "set it to the token alone".to_owned())
+            }
+            None => {
+                (format!("the token for `{host}`"), format!("`mu login {host}` stores another"))
+            }
+        };
+        let text = format!(
+            "`{url}` is not asked: {token} holds a line break or another character that no token has"
+        );
+        ProviderError::new(ErrorKind::Auth, text).hint(hint)
     }
 
     /// An answer, or the error that its status stands for.
@@ -267,7 +314,7 @@ impl<'http> Request<'http> {
         Err(match status {
             401 | 403 => {
                 let url = url.clone();
-                let error = self.unauthorized(&url, text);
+                let error = self.unauthorized(&url, text, status);
                 match self.said(&url, response) {
                     Some(reason) => error.because(reason),
                     None => error,
@@ -301,7 +348,7 @@ impl<'http> Request<'http> {
         Some(words.join(" ").chars().take(LONGEST_REASON).collect())
     }
 
-    fn unauthorized(&self, url: &SafeUrl, text: String) -> ProviderError {
+    fn unauthorized(&self, url: &SafeUrl, text: String, status: u16) -> ProviderError {
         let host = url.host_and_port();
         let error = ProviderError::new(ErrorKind::Auth, text);
         if !rules::is_confidential(url) {
@@ -315,12 +362,28 @@ impl<'http> Request<'http> {
             ));
         }
         let variable = or_variable(&host);
-        match self.token_for(url) {
-            None => error.hint(format!("`mu login {host}` stores a token for it{variable}")),
-            Some(_) => error.hint(format!(
+        if self.token_for(url).is_none() {
+            return error.hint(format!("`mu login {host}` stores a token for it{variable}"));
+        }
+        match (self.variable(), status) {
+            (Some(name), 401) => error.hint(format!(
+                "the token in `{name}` was refused; set another, or unset it to use what `mu login {host}` stored"
+            )),
+            (None, 401) => error.hint(format!(
                 "the token for `{host}` was not accepted; `mu login {host}` stores another{variable}"
             )),
+            // It was accepted, and does not allow this.
+            (Some(name), _) => error.hint(format!("the token in `{name}` does not allow this")),
+            (None, _) => error.hint(format!(
+                "the token for `{host}` does not allow this; `mu login {host}` stores another{variable}"
+            )),
         }
+    }
+
+    /// The variable that the stored token comes from, if it comes from one.
+    fn variable(&self) -> Option<String> {
+        let is_stored = self.authorization == Authorization::Stored;
+        is_stored.then(|| self.http.options.credentials.variable(&self.url)).flatten()
     }
 }
 

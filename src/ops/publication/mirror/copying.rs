@@ -6,9 +6,11 @@ use std::sync::Arc;
 use mu_provider::{Digest, Listing, Provider as _, Release, Silent};
 use mu_provider_hub::{HubOptions, HubProvider};
 
+use super::renaming::Renaming;
 use super::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, Versions};
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
+use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::publication::lines::{Line, copy_of, full_version, tags, tidied, yanked};
 use crate::ops::publication::target::{Target, Upload};
@@ -24,6 +26,8 @@ pub(super) struct Copying<'a> {
     provider: HubProvider,
     /// Which package is copied under a name.
     names: BTreeMap<String, PackageId>,
+    /// Which namespaces have another name in the mirror.
+    renaming: Option<Renaming>,
     mirrored: Mirrored,
 }
 
@@ -37,7 +41,13 @@ impl<'a> Copying<'a> {
         let provider = HubProvider::new(HubOptions::new(session.http(), downloads));
         let place = target.name.clone();
         let mirrored = Mirrored { place, dry_run: request.dry_run, ..Mirrored::default() };
-        Self { session, target, request, provider, names: BTreeMap::new(), mirrored }
+        let names = BTreeMap::new();
+        Self { session, target, request, provider, names, renaming: None, mirrored }
+    }
+
+    /// Copies packages under other names.
+    pub(super) fn rename(&mut self, renaming: Renaming) {
+        self.renaming = Some(renaming);
     }
 
     /// Says of a package that it is in no hub.
@@ -141,7 +151,7 @@ impl<'a> Copying<'a> {
         if positions.is_empty() {
             return Ok(());
         }
-        let name = self.name_of(id, &route)?;
+        let (name, renamed) = self.name_of(id, &route)?;
         let here = self.lines(&route)?;
         let there = self.target.lines(&name)?;
         let changed = self.follow(&name, &here, &there)?;
@@ -161,7 +171,9 @@ impl<'a> Copying<'a> {
             if !self.request.dry_run {
                 let release = session.index().release(id, Candidate::Release(position));
                 let (_, release) = release.map_err(|error| unavailable(session, error))?;
-                self.version(&route, &release, line, &name, &version)?;
+                let upload = self.upload(&route, &release, line, &name, renamed.as_ref())?;
+                self.target.compare(session, &upload)?;
+                self.target.publish(upload)?;
                 has_copied = true;
             }
             self.mirrored.copied.push(Copied { name: name.clone(), version });
@@ -174,9 +186,18 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// What a package is called in the mirror: as in the hub that it comes from. No two packages have one name there.
-    fn name_of(&mut self, id: &PackageId, route: &Route) -> Result<String, CommandError> {
-        let name = route.location.path.clone();
+    /// What a package is called in the mirror: as in the hub that it comes from, unless it is in a namespace that is renamed. No
+    /// two packages have one name there.
+    fn name_of(
+        &mut self,
+        id: &PackageId,
+        route: &Route,
+    ) -> Result<(String, Option<Rename>), CommandError> {
+        let renamed = self.renaming.as_ref().and_then(|renaming| renaming.of(id));
+        let (name, renamed) = match renamed {
+            Some((name, renamed)) => (name.to_string(), Some(renamed)),
+            None => (route.location.path.clone(), None),
+        };
         let prefix = match self.session.index().registry(id) {
             Some((registry, _)) => registry.prefix.clone(),
             None => id.base().to_string(),
@@ -188,7 +209,7 @@ impl<'a> Copying<'a> {
             ));
         }
         self.mirrored.prefixes.insert(prefix);
-        Ok(name)
+        Ok((name, renamed))
     }
 
     /// The index lines of a package as they are, with keys that are not known here.
@@ -209,24 +230,32 @@ impl<'a> Copying<'a> {
         Ok(lines)
     }
 
-    fn version(
+    /// What is published of a version: its archive as it is, and its line with the name that it has in the mirror.
+    fn upload(
         &self,
         route: &Route,
         release: &Release,
         line: &Line,
         name: &str,
-        version: &str,
-    ) -> Result<(), CommandError> {
+        renamed: Option<&Rename>,
+    ) -> Result<Upload, CommandError> {
         let mut archive = Vec::new();
         self.provider.copy_archive(&route.location, release, &mut archive, &Silent)?;
         let mut line = line.clone();
         line.remove("urls");
         line.insert("name".to_owned(), name.into());
-        let (name, version) = (name.to_owned(), version.to_owned());
-        let upload = Upload { name, version, line, archive };
-        self.target.compare(self.session, &upload)?;
-        self.target.publish(upload)?;
-        Ok(())
+        if name != route.location.path && !line.contains_key("origin") {
+            line.insert("origin".to_owned(), route.location.path.as_str().into());
+        }
+        // It may have come home.
+        if line.get("origin").is_some_and(|origin| origin == name) {
+            line.shift_remove("origin");
+        }
+        if let Some(renamed) = renamed {
+            renamed.apply(&mut line);
+        }
+        let (name, version) = (name.to_owned(), full_version(&line));
+        Ok(Upload { name, version, line, archive, renamed: renamed.cloned() })
     }
 
     /// Makes what can change of versions that are `there` what it is `here` now; returns the versions, and what was changed

@@ -7,6 +7,7 @@
 //! version, changes there too.
 
 mod copying;
+mod renaming;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::copying::Copying;
+use self::renaming::Renaming;
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::ops::publication::target::Target;
 use crate::ops::requirements::Requirements;
@@ -36,6 +38,8 @@ pub struct MirrorRequest {
     pub no_deps: bool,
     /// Whether every version is copied, not only the one that would be chosen.
     pub all_versions: bool,
+    /// The namespace in place of that of the references, for all packages that are copied out of it.
+    pub namespace: Option<String>,
     /// Whether nothing is changed.
     pub dry_run: bool,
 }
@@ -124,7 +128,11 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     let resolved = resolved.map_err(CommandError::without_ways_out)?;
     let is_copied = |id: &PackageId| !request.no_deps || roots.contains(id);
     let versions = versions(&resolved.lock, is_copied);
-    let mirrored = Copying::new(&outside, &target, request).run(&versions);
+    let mut copying = Copying::new(&outside, &target, request);
+    if let Some(text) = &request.namespace {
+        copying.rename(Renaming::new(&roots, text)?);
+    }
+    let mirrored = copying.run(&versions);
     outside.save_index();
     mirrored
 }

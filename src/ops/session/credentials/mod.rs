@@ -121,6 +121,10 @@ impl Credentials for Tokens {
         }
         found
     }
+
+    fn variable(&self, url: &SafeUrl) -> Option<String> {
+        token_variable(&url.host_and_port()).filter(|name| self.variables.contains_key(name))
+    }
 }
 
 /// Stores a token for a host, in place of the one that was stored before.
