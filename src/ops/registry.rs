@@ -57,7 +57,7 @@ fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
         let known: Vec<&str> = known.split(", ").collect();
         let (error, meant) = if registry.provider.is_some() {
             let error = format!("this mu has no provider `{name}`, only: {}", known.join(", "));
-            (error, nearest(&name, known.into_iter()).map(|meant| format!("`{meant}`")))
+            (error, nearest(&name, known).map(|meant| format!("`{meant}`")))
         } else {
             let protocols = PROTOCOLS.into_iter().chain(known);
             let meant = nearest(&name, protocols).map(|meant| format!("`{meant}://`"));

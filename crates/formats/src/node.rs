@@ -29,6 +29,9 @@ pub(crate) enum Kind<'t> {
     Alias,
 }
 
+/// A key of a map, and the bytes it stands in.
+pub(crate) type Key<'t> = (Cow<'t, str>, Range<usize>);
+
 #[derive(Debug, Clone)]
 pub(crate) struct Entry<'t> {
     pub(crate) key: Cow<'t, str>,
@@ -188,7 +191,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The next key of the map that is being read; `None` at its end.
-    pub(crate) fn key(&mut self) -> Result<Option<(Cow<'t, str>, Range<usize>)>, Fault> {
+    pub(crate) fn key(&mut self) -> Result<Option<Key<'t>>, Fault> {
         match self.next()? {
             (Event::MappingEnd, _) => Ok(None),
             (Event::Scalar(key, ..), span) => Ok(Some((key, span))),

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use git2::{ErrorCode, Repository, StatusOptions};
+use mu_provider::fs::canonicalize;
 
 /// A folder in a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Checkout {
             Err(error) => return Err(error),
         };
         let inside = repository.workdir().and_then(|root| {
-            let (root, folder) = (root.canonicalize().ok()?, folder.canonicalize().ok()?);
+            let (root, folder) = (canonicalize(root).ok()?, canonicalize(folder).ok()?);
             folder.strip_prefix(root).ok()?.to_str().map(str::to_owned)
         });
         let Some(inside) = inside else { return Ok(None) };

@@ -135,13 +135,14 @@ impl Root {
             // Object stores take a bare plus sign for a space.
             below(folder, &wire::archive_path(name, release).replace('+', "%2B"))
         };
-        let mut places = vec![place(release)?];
+        let named = place(release)?;
+        let mut others = None;
         if release.app_version.is_some() && release.versioning.as_deref() != Some("composite") {
             // Some hubs name the app version only where it is part of the version.
             let other = place(&Release { app_version: None, ..release.clone() })?;
-            places.extend(Some(other).filter(|other| *other != places[0]));
+            others = Some(other).filter(|other| *other != named);
         }
-        Ok(places)
+        Ok([named].into_iter().chain(others).collect())
     }
 }
 

@@ -50,9 +50,12 @@ pub(super) fn commit(
         .with_details(serde_json::json!({ "files": dirty })))
 }
 
-/// The commit of the checkout around a folder, and the files of the folder that differ from it.
+/// The commit of a checkout, if it has one, and the files of a folder in it that differ from that.
+type Checkout = (Option<String>, Vec<String>);
+
+/// The checkout around a folder.
 #[cfg(feature = "git")]
-fn around(folder: &Path) -> Result<Option<(Option<String>, Vec<String>)>, CommandError> {
+fn around(folder: &Path) -> Result<Option<Checkout>, CommandError> {
     let checkout = mu_provider_git::Checkout::around(folder).map_err(|error| {
         let what = format!("cannot see whether `{}` is committed", folder.display());
         CommandError::from_error(Code::Io, error)
@@ -64,6 +67,6 @@ fn around(folder: &Path) -> Result<Option<(Option<String>, Vec<String>)>, Comman
 
 /// Without Git, nothing is known of checkouts.
 #[cfg(not(feature = "git"))]
-fn around(_folder: &Path) -> Result<Option<(Option<String>, Vec<String>)>, CommandError> {
+fn around(_folder: &Path) -> Result<Option<Checkout>, CommandError> {
     Ok(None)
 }

@@ -68,12 +68,12 @@ impl Finder<'_> {
             if !self.ways.is_empty() {
                 return Ok(());
             }
-            let yanked =
+            let mut yanked =
                 clash.rejected.iter().filter_map(|(rejection, versions)| match rejection {
                     Rejection::Yanked(_) => versions.runs.last().map(|run| &run.last),
                     _ => None,
                 });
-            let Some(newest) = yanked.last() else { continue };
+            let Some(newest) = yanked.next_back() else { continue };
             let Ok(pin) = VersionSpec::parse(newest) else { continue };
             let wishes = wishes.iter().filter(|wish| wish.id == clash.id && wish.spec != pin);
             let ask = |wish: &Requirement| {

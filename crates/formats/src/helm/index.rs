@@ -2,7 +2,6 @@
 //!
 //! An entry that makes no sense is a version that cannot be used, and says why; it is not a bad index.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mu_provider::{ArchiveDigest, Release, Yanked};
@@ -108,16 +107,16 @@ impl Lines<'_> {
     }
 
     /// Adds the line of one version. One whose version nobody could name is left out.
-    fn entry(&mut self, name: &Cow<'_, str>, node: &Node<'_>) {
+    fn entry(&mut self, name: &str, node: &Node<'_>) {
         let Ok(Some((version, _))) = node.text("version") else { return };
         let release = self.release(name, node).unwrap_or_else(|fault| Release {
-            name: name.to_string(),
+            name: name.to_owned(),
             version: version.to_owned(),
             format: Some("helm".to_owned()),
             unusable: Some(fault.reason),
             ..Release::default()
         });
-        let lines = self.index.charts.entry(name.to_string()).or_default();
+        let lines = self.index.charts.entry(name.to_owned()).or_default();
         serde_json::to_writer(&mut *lines, &release).expect("memory takes everything");
         lines.push(b'\n');
     }
@@ -134,8 +133,8 @@ impl Lines<'_> {
         if node.flag("removed")? {
             release.yanked = Yanked::Flag(true);
         }
-        let text = |key: &str| node.text(key).ok().flatten().map(|(text, _)| text.to_owned());
-        release.published = text("created");
+        let created = node.text("created").ok().flatten();
+        release.published = created.map(|(text, _)| text.to_owned());
         if let Some((digest, at)) = node.text("digest")? {
             let hex = digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase();
             let digest: Result<ArchiveDigest, _> = format!("sha256:{hex}").parse();

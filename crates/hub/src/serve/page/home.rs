@@ -127,7 +127,7 @@ impl Sort {
         match self {
             Self::Relevance => {}
             Self::Newest => packages.sort_by_key(|package| Reverse(package.published)),
-            Self::Name => packages.sort_by(|left, right| left.line.name.cmp(&right.line.name)),
+            Self::Name => packages.sort_by_cached_key(|package| package.line.name.clone()),
         }
     }
 }
