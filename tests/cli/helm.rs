@@ -66,7 +66,7 @@ fn charts_are_packages_as_they_are() {
     + [HOST]/stable/exporter 4.47.3
     + [HOST]/stable/stack 1.1.0
     + [HOST]/stable/web 0.3.0
-    4 packages in use (4 fetched, 0 already on this machine)
+    installed 4 packages (4 downloaded, 0 from cache)
     [exit 0]
     ");
     // Byte for byte, without the folder that the archive is, and with nothing of mu's.
@@ -93,7 +93,7 @@ fn charts_are_packages_as_they_are() {
         ]
     );
     sandbox.mu(&["verify"]).ok();
-    sandbox.mu(&["get", "--locked"]).ok().says(&["4 packages in use, nothing to do"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date (4 packages)"]);
     let which = sandbox.mu(&["which", &repository.chart("stack")]).ok();
     which.says(&[&repository.pack("stack")]);
 }

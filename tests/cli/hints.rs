@@ -192,7 +192,7 @@ fn kinds() -> Vec<(&'static str, Kind)> {
         (
             "downgrade",
             Kind {
-                entries: &[("aws/vpc", "^2")],
+                entries: &[("aws/app", "^1"), ("aws/vpc", "^2")],
                 command: &["downgrade", "aws/vpc#1.4.0"],
                 ..RANGE
             },
@@ -264,7 +264,9 @@ fn all_lead_out(form: Form) {
     // Shells differ in what they take for patterns, and one form shows that.
     let shells = if form == Form::List { shells() } else { &shells()[..1] };
     for (name, kind) in kinds() {
-        if (name, form) == ("only prereleases", Form::Prerelease) {
+        // Where prereleases are accepted there is no conflict; two manifests cannot be changed by one command yet.
+        let is_left_out = [("only prereleases", Form::Prerelease), ("downgrade", Form::Packages)];
+        if is_left_out.contains(&(name, form)) {
             continue;
         }
         let command = if kind.command.is_empty() { &["get"] } else { kind.command };

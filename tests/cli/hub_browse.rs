@@ -33,6 +33,9 @@ fn every_version_has_a_page_with_all_that_is_in_it() {
             .key("appVersion", json!("24.1")),
         Package::new("web/proxy", "2.0.0").key("deprecated", json!("use ops/edge")),
     ]);
+    // `mu pack` names the app version, too.
+    let archive = sandbox.hub().archive("web/proxy", "1.9.0");
+    fs::rename(&archive, archive.with_file_name("proxy-24.1-1.9.0.tgz")).expect("is ours");
     let served = served(&sandbox);
     let package = page(&served, "/packages/web/proxy");
     has(&package, "<a class=\"number\" href=\"../../packages/web/proxy@1.9.0\">1.9.0</a>");
@@ -62,7 +65,7 @@ fn every_version_has_a_page_with_all_that_is_in_it() {
     has(&digests, line["digest"].as_str().expect("is text"));
     has(&digests, line["archive"].as_str().expect("is text"));
     has(section(&version, "dependencies"), "<a href=\"../../packages/web/tls\">tls</a>");
-    let archive = "packs/web/proxy/proxy-1.9.0.tgz";
+    let archive = "packs/web/proxy/proxy-24.1-1.9.0.tgz";
     has(&version, &format!("<a class=\"button\" href=\"../../{archive}\""));
     served.ask("GET", &format!("/{archive}"), &[BROWSER], &[]).is(200);
     let files = section(&version, "files");

@@ -344,7 +344,7 @@ fn a_downgrade_is_no_upgrade() {
     $ mu downgrade x/e#1.3.0
     error: `hub.mu.com/x/e` is at 1.2.0, and 1.3.0 is newer
 
-    hint: `mu update x/e#1.3.0` moves there
+    hint: `mu update 'x/e#1.3.0'` moves there
     [exit 2]
     ");
     assert!(sandbox.state() == before);

@@ -131,7 +131,13 @@ fn attempts_are_one_line_that_is_written_again() {
 #[test]
 fn verbose_says_what_was_asked_and_how_long_that_took() {
     let mut sandbox = sandbox();
-    let server = serve(&sandbox, |_, body| Some(Reply::body(body).header("etag", "\"1\"")));
+    let server = serve(&sandbox, |request, body| {
+        // A token is sent where it is asked for.
+        Some(match request.header("authorization") {
+            Some(_) => Reply::body(body).header("etag", "\"1\""),
+            None => Reply::status(401).header("www-authenticate", "Bearer"),
+        })
+    });
     let host = server.host();
     sandbox.set_token(&host, "hunter2");
     let run = sandbox.mu(&["get", "-v"]).ok();

@@ -404,6 +404,6 @@ fn a_version_that_needs_a_higher_one_of_its_own_package_cannot_be_moved_to() {
     assert_eq!(
         conflict.to_string(),
         "this command requires c 1.1.0\nc 1.1.0 requires d >=1.0.0\nd 1.0.0 requires c >=1.2.0\n\
-         c 1.2.0 is needed at least, and is not 1.1.0"
+         at least c 1.2.0 is needed, which is not 1.1.0"
     );
 }
