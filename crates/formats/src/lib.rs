@@ -1,7 +1,7 @@
 //! Packages of other ecosystems, read as what a hub's index says of a package of mu.
 //!
-//! One module a format: it knows the names of its manifests, and turns their text into a [`Release`], so that nothing that
-//! chooses, locks or installs knows formats. Readers do no I/O: whoever calls them hands them [`Files`], which a folder, a Git
+//! One module a format: it knows the names of its manifests, and turns their text into a release, so that nothing that
+//! chooses, locks or installs knows formats. Readers do no I/O: whoever calls them hands them files, which a folder, a Git
 //! tree and an archive all are. How packages of a format are listed and fetched is for the providers.
 
 #![cfg_attr(

@@ -112,13 +112,18 @@ fn the_next_place_is_tried() {
 fn the_hubs_token_stays_with_the_hub() {
     let cdn = TestServer::start(|_, _| Reply::body(package()));
     let elsewhere = cdn.url("a.tgz");
-    let hub = TestServer::start(move |_, _| Reply::redirect(elsewhere.as_str()));
+    let hub = TestServer::start(move |request, _| match request.header("authorization") {
+        Some("Bearer hunter2") => Reply::redirect(elsewhere.as_str()),
+        _ => Reply::status(401),
+    });
     let client = Client::with_token_for(hub.host());
     let location = at(&hub.url(""), "a");
     client.fetch(&location, &release(&package())).expect("the redirect is followed");
     let urls = vec![cdn.url("absolute.tgz")];
     client.fetch(&location, &Release { urls, ..release(&package()) }).expect("is there");
-    assert_eq!(hub.seen()[0].header("authorization"), Some("Bearer hunter2"));
+    // It is sent once the hub has asked for it.
+    assert_eq!(hub.seen()[0].header("authorization"), None);
+    assert_eq!(hub.seen()[1].header("authorization"), Some("Bearer hunter2"));
     let shown: Vec<Option<String>> =
         cdn.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
     assert_eq!(shown, [None, None]);
