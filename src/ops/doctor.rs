@@ -214,7 +214,7 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
     };
     let is_hub = registry.provider.as_deref().is_none_or(|provider| provider == "hub");
     if !is_hub || !matches!(root.scheme(), "http" | "https" | "file") {
-        return (Finding::new(subject, format!("{root} (not asked: it is no hub)")), None);
+        return (Finding::new(subject, format!("{root} (not asked: it is not a hub)")), None);
     }
     if session.options.offline && root.scheme() != "file" {
         return (Finding::new(subject, format!("{root} (not asked: mu is offline)")), None);

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 /// The longest index, in bytes.
 const LONGEST_INDEX: u64 = 64 << 20;
 
-/// The version of what is remembered: what an older mu made of an index is made anew.
+/// The version of what is remembered: what an older mu made of an index is rebuilt.
 const FORMAT: u32 = 1;
 
 /// The repositories of a run.

@@ -211,7 +211,7 @@ impl Copied {
         let Some(origin) = value("origin") else { return Ok(None) };
         let parsed = |text: &str| {
             names::check_name(text)?;
-            let wrong = |_| names::refused(&names::printable(text), "it is no name");
+            let wrong = |_| names::refused(&names::printable(text), "it is not a valid name");
             Name::parse(text).map_err(wrong)
         };
         let (origin, now) = (parsed(origin)?, parsed(name)?);
