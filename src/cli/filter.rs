@@ -22,6 +22,9 @@ pub(crate) struct Filter {
     /// Only versions with this manifest format, such as mu/v1
     #[arg(long, value_name = "FORMAT")]
     api_version: Option<String>,
+    /// Mark versions that cannot be used where this is a fact, such as kubernetes=1.29
+    #[arg(long, value_name = "K=V")]
+    runtime: Vec<String>,
 }
 
 impl Filter {
@@ -33,6 +36,7 @@ impl Filter {
             channel: self.channel.clone(),
             mu_version: self.mu_version.clone(),
             api_version: self.api_version.clone(),
+            runtime: self.runtime.clone(),
         }
     }
 }

@@ -18,10 +18,11 @@ use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Asks the registry, and does not fetch the package. With a version after #, shows the newest version that it \
-accepts.
+accepts. Says if that cannot be used here: the `runtime` of the settings counts, and --runtime over it.
 
 Examples:
   mu info aws/ec2
+  mu info aws/ec2 --runtime kubernetes=1.24
   mu info 'aws/ec2#^1.2'
   mu info https://github.com/acme/logs.git
   mu info aws/ec2 --readme
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Fetch the package, and print its readme
     #[arg(long)]
     readme: bool,
+    /// Say whether it can be used where this is a fact, such as kubernetes=1.29
+    #[arg(long, value_name = "K=V", conflicts_with = "readme")]
+    runtime: Vec<String>,
 }
 
 /// What `mu info --readme` answers.
@@ -97,8 +101,12 @@ pub(super) struct Answer<'a> {
     api_version: &'a Option<String>,
     /// The range of mu versions that can use it.
     mu_version: &'a Option<String>,
-    /// Whether this mu can use it, as far as it says.
+    /// Whether it can be used here: by this mu, and in the runtime, as far as that is known.
     usable: bool,
+    /// Why it cannot be used here, if it cannot.
+    reasons: &'a [String],
+    /// The newest version that can be used here, where this one cannot.
+    newest_usable: &'a Option<String>,
     /// References to what it depends on, as they were written.
     dependencies: &'a [String],
     /// Capabilities that it provides.
@@ -158,6 +166,8 @@ impl<'a> Answer<'a> {
             api_version: &version.api_version,
             mu_version: &version.mu_version,
             usable: version.usable,
+            reasons: &version.reasons,
+            newest_usable: &found.newest_usable,
             dependencies: &about.dependencies,
             provides: &about.provides,
             requires: &about.requires,
@@ -183,7 +193,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         return show_readme(context, &arguments.reference);
     }
     let session = context.open(Scope::Workspace)?;
-    let found = info(&session, &arguments.reference)?;
+    let found = info(&session, &arguments.reference, &arguments.runtime)?;
     if context.shell.is_json() {
         return context.json(&Answer::new(&found));
     }
@@ -196,6 +206,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         let text =
             if reason.is_empty() { "yanked".to_owned() } else { format!("yanked: {reason}") };
         context.line(&format!("{BAD}{}{BAD:#}", in_line(&text)))?;
+    }
+    for reason in &version.reasons {
+        let text = in_line(&format!("cannot be used here: {reason}"));
+        context.line(&format!("{NOTICE}{text}{NOTICE:#}"))?;
     }
     if let Some(other) = &version.moved_to {
         context.line(&format!("{NOTICE}moved to {other}{NOTICE:#}"))?;
@@ -213,7 +227,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
     let Info { version, about, .. } = found;
     let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
-    let needs_mu = version.mu_version.as_ref().filter(|_| !version.usable);
+    let newest_usable = found.newest_usable.iter();
+    let newest_usable = newest_usable
+        .map(|version| format!("{version} is the newest version that can be used here"));
     let constraints = about.constraints.iter().map(|(fact, value)| format!("{fact} {value}"));
     let mut here: Vec<String> =
         found.locked.iter().map(|version| format!("{version} in Mu.lock")).collect();
@@ -231,7 +247,7 @@ fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("commit", one(&version.commit)),
         ("channels", vec![version.channels.join(", ")]),
         ("versions", span(found).into_iter().collect()),
-        ("needs mu", needs_mu.cloned().into_iter().collect()),
+        ("usable", newest_usable.collect()),
         ("depends on", about.dependencies.clone()),
         ("provides", about.provides.clone()),
         ("requires", about.requires.clone()),
@@ -257,13 +273,13 @@ fn span(found: &Info) -> Option<String> {
     Some(text)
 }
 
-/// The command that depends on it; none for what nobody should begin to depend on.
+/// The command that depends on it; none for what nobody should begin to depend on, or cannot use here.
 fn install(found: &Info) -> Option<String> {
     let version = &found.version;
     if let Some(other) = &version.moved_to {
         return Some(format!("mu add {other}"));
     }
-    if version.yanked.is_some() || found.workspace.is_some() {
+    if version.yanked.is_some() || !version.usable || found.workspace.is_some() {
         return None;
     }
     let is_plain = |character: char| character.is_alphanumeric() || "/.:-_#@~+".contains(character);

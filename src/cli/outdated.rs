@@ -60,7 +60,7 @@ fn held_back_by(package: &Outdated) -> String {
     reasons.extend(yanked);
     reasons.extend(package.moved_to.iter().map(|to| format!("moved to {to}")));
     if reasons.is_empty() {
-        return "could not be found out".to_owned();
+        return "not known".to_owned();
     }
     reasons.join(", ")
 }

@@ -44,6 +44,9 @@ pub(crate) struct Arguments {
     /// Suppose this fact about the runtime
     #[arg(long, value_name = "K=V")]
     runtime: Vec<String>,
+    /// Suppose that mu has this version
+    #[arg(long, value_name = "VERSION")]
+    mu_version: Option<String>,
     /// Never choose this
     #[arg(long, value_name = "REF")]
     exclude: Vec<String>,
@@ -102,6 +105,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         without: arguments.without.clone(),
         installed: arguments.installed.clone(),
         runtime: arguments.runtime.clone(),
+        mu_version: arguments.mu_version.clone(),
         exclude: arguments.exclude.clone(),
         channel: arguments.narrowing.channel.clone(),
         app_version: arguments.narrowing.app_version.clone(),

@@ -16,7 +16,8 @@ use crate::report::{FAINT, NOTICE, STRONG, Table};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every word must occur in a package's name, keywords, description or app version. Searches the registries in the \
-settings, and the default base. With a filter, the newest version that passes is shown.
+settings, and the default base. With a filter, the newest version that passes is shown. One that cannot be used here is \
+marked with the reason: the `runtime` of the settings counts, and --runtime over it.
 
 Examples:
   mu search postgres
@@ -73,11 +74,17 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 fn state(package: &FoundPackage) -> String {
-    match (&package.line.moved_to, &package.locked) {
-        (Some(other), _) => format!("moved to {other}"),
-        (None, Some(version)) => format!("{version} in Mu.lock"),
-        (None, None) => String::new(),
+    let mut marks: Vec<String> = match (&package.line.moved_to, &package.locked) {
+        (Some(other), _) => vec![format!("moved to {other}")],
+        (None, Some(version)) => vec![format!("{version} in Mu.lock")],
+        (None, None) => Vec::new(),
+    };
+    if let Some(usability) = &package.usability {
+        marks.extend(usability.reasons.iter().cloned());
+        let newest = usability.newest_usable.iter();
+        marks.extend(newest.map(|version| format!("{version} can be used")));
     }
+    marks.join("; ")
 }
 
 /// A description as one line that is not too long.
@@ -120,11 +127,22 @@ struct Package<'a> {
     source: &'a Source,
     /// The version in `Mu.lock`, if it is there.
     locked: &'a Option<String>,
+    /// Whether its newest release can be used here; left out if that was not looked at, as without a filter and without
+    /// facts of the runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usable: Option<bool>,
+    /// Why it cannot be used here, if it cannot.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    reasons: &'a [String],
+    /// The newest version that can be used here, where its newest release cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newest_usable: Option<&'a str>,
 }
 
 impl<'a> Package<'a> {
     fn new(package: &'a FoundPackage) -> Self {
         let line = &package.line;
+        let usability = package.usability.as_ref();
         Self {
             id: &package.id,
             name: &line.name,
@@ -135,6 +153,9 @@ impl<'a> Package<'a> {
             moved_to: &line.moved_to,
             source: &package.source,
             locked: &package.locked,
+            usable: usability.map(|usability| usability.reasons.is_empty()),
+            reasons: usability.map_or(&[], |usability| &usability.reasons),
+            newest_usable: usability.and_then(|usability| usability.newest_usable.as_deref()),
         }
     }
 }

@@ -20,7 +20,8 @@ or drops whatever needs a newer version, and says why; it raises nothing.
 Examples:
   mu update
   mu update aws/ec2
-  mu update 'aws/ec2#1.1.0'            to this version, up or down")]
+  mu update 'aws/ec2#1.1.0'            to this version, up or down
+  mu update --installed 'ops/kafka#1.0.0' --dry-run")]
 pub(crate) struct Arguments {
     /// The packages to move, and to which version
     #[arg(value_name = "PKG[#VERSION]")]
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// Move the global packs
     #[arg(short, long)]
     global: bool,
+    /// Suppose that this version is installed: upgrades that go step by step begin there
+    #[arg(long, value_name = "ID#V")]
+    installed: Vec<String>,
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -36,5 +40,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
     let mut session = context.open_for(scope, arguments.dry_run)?;
-    change::print(context, &update(&mut session, &arguments.packages, arguments.dry_run)?)
+    change::print(
+        context,
+        &update(&mut session, &arguments.packages, &arguments.installed, arguments.dry_run)?,
+    )
 }

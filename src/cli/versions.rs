@@ -5,7 +5,6 @@ use clap::Args;
 
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
-use crate::manifest::API_VERSION;
 use crate::ops::Scope;
 use crate::ops::versions::{ListedVersion, Versions, versions};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
@@ -13,13 +12,15 @@ use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The oldest comes first. An app version is the version of what a package packages. If all app versions of a \
-package are numbers, --app-version 2.3 stands for all that start with 2.3; otherwise it must be equal.
+package are numbers, --app-version 2.3 stands for all that start with 2.3; otherwise it must be equal. Versions that \
+cannot be used here are marked with the reason: the `runtime` of the settings counts, and --runtime over it.
 
 Examples:
   mu versions aws/ec2
   mu versions 'aws/ec2#^1.2'
   mu versions ops/kafka --app-version 2.3
   mu versions ops/kafka --version 3 --channel stable
+  mu versions ops/kafka --runtime kubernetes=1.24
   mu versions https://github.com/acme/logs.git --json")]
 pub(crate) struct Arguments {
     /// The package; a version after # narrows what is shown
@@ -79,12 +80,7 @@ fn mark(version: &ListedVersion) -> (Style, String) {
     if version.prerelease {
         marks.push("prerelease".to_owned());
     }
-    if let Some(range) = version.mu_version.as_ref().filter(|_| !version.usable) {
-        marks.push(format!("needs mu {range}"));
-    }
-    if let Some(format) = version.api_version.as_ref().filter(|format| *format != API_VERSION) {
-        marks.push(format!("needs the manifest format {format}"));
-    }
+    marks.extend(version.reasons.iter().cloned());
     if !version.tags.is_empty() && version.commit.is_none() {
         marks.push(format!("tagged {}", version.tags.join(", ")));
     }

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::which::{All, which, which_all};
+use crate::fs;
+use crate::ops::which::{All, element, which, which_all};
 use crate::ops::{Events as _, Scope, Session};
 use crate::reference::PackageId;
 use crate::report::{FAINT, GOOD, NOTICE};
@@ -14,11 +15,13 @@ use crate::search::{Candidate, Found, State};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Looks in eight places, in order: the workspace (twice), its .mu/packs (twice), ~/.mu/packs (twice) \
-and $MUROOT/lib/packs (twice). A package in the workspace always wins; elsewhere the version must fit.
+and $MUROOT/lib/packs (twice). A package in the workspace always wins; elsewhere the version must fit. Of an \
+element, its file and its kind are shown.
 
 Examples:
   mu which aws/ec2
   mu which 'aws/ec2#^1.0' --all
+  mu which aws/ec2/VM
   cd \"$(mu which aws/ec2)\"")]
 pub(crate) struct Arguments {
     /// The reference
@@ -34,14 +37,18 @@ pub(crate) struct Arguments {
 pub(super) struct Place {
     /// The package.
     id: PackageId,
-    /// Its folder.
+    /// Its folder; of an element, the file that has it.
     path: String,
+    /// The folder of the package.
+    folder: String,
     /// Which of the eight places that is; none for a folder that the reference itself names.
     place: Option<u8>,
     /// The package's version, if it is known.
     version: Option<String>,
     /// The exported element that was asked for, if the reference names one.
     element: Option<String>,
+    /// What that element is: `module`, `class`, `function` or `variable`, if the manifest says so.
+    kind: Option<&'static str>,
 }
 
 /// What `mu which --all` answers.
@@ -84,14 +91,25 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     let found = which(&session, &arguments.reference)?;
     warn(context, &found);
+    let element = element(&found)?;
+    let file = element.as_ref().and_then(|element| element.file.as_ref());
+    if let Some(file) = file.filter(|file| fs::metadata(file).is_err()) {
+        context.shell.warning(&format!("there is no file `{}`", file.display()));
+    }
+    let folder = found.place.folder.display().to_string();
     let place = Place {
         id: found.id,
-        path: found.place.folder.display().to_string(),
+        path: file.map_or_else(|| folder.clone(), |file| file.display().to_string()),
+        folder,
+        kind: element.and_then(|element| element.kind),
         place: (found.place.number > 0).then_some(found.place.number),
         version: found.hit.version.as_ref().map(ToString::to_string),
         element: found.element,
     };
-    context.answer(&place, |place| context.line(&place.path))
+    context.answer(&place, |place| match place.kind {
+        Some(kind) => context.line(&format!("{}  {FAINT}{kind}{FAINT:#}", place.path)),
+        None => context.line(&place.path),
+    })
 }
 
 fn warn(context: &Context, found: &Found) {

@@ -130,6 +130,11 @@ fn obstacles(
         Obstacle::Asked(asked) => {
             asked.iter().map(|(by, asked)| format!("{asked} by {by}")).collect()
         }
+        Obstacle::Nothing => vec![format!("{newest} would fit by itself")],
+        Obstacle::Unknown if session.strategy().follows_lock() => {
+            vec![format!("{newest} may fit: that was not tried to the end")]
+        }
+        Obstacle::Unknown => vec![format!("nothing requires {newest}")],
         _ => Some(first.in_short(&session.defaults().base))
             .filter(|text| !text.is_empty())
             .into_iter()

@@ -9,6 +9,7 @@ use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Asked;
 use crate::ops::requirements::pins::MARK;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::supposition::installed;
 use crate::ops::session::error::quoted;
 use crate::ops::session::locked::{find_locked, find_used};
 use crate::ops::solve::planning::{in_use, rewrites};
@@ -16,7 +17,8 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
 
-/// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`).
+/// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`). Upgrades that go step by
+/// step begin at what is locked, or at what is supposed to be installed, `ID#VERSION`.
 ///
 /// # Errors
 ///
@@ -24,9 +26,11 @@ use crate::select::{Move, Selection, Update};
 pub fn update(
     session: &mut Session,
     texts: &[String],
+    supposed: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    run(session, &Requester::Update, texts, dry_run, Plan::new(session)?)
+    let plan = Plan { installed: installed(session, supposed)?, ..Plan::new(session)? };
+    run(session, &Requester::Update, texts, dry_run, plan)
 }
 
 /// Moves versions because `command` says so.

@@ -1,5 +1,8 @@
 //! `which`: where a reference leads.
 
+use std::path::PathBuf;
+
+use crate::manifest::{Export, ExportKind, Manifest};
 use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::session::error::{no_folder, quoted};
 use crate::ops::session::installed_packs::search_path;
@@ -50,6 +53,35 @@ pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
         with_hints(missing(session, &reference, error), hints)
     });
     Ok(All { candidates, found })
+}
+
+/// An element of a package that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Element {
+    /// Its name, `VM` of `aws/ec2/VM`.
+    pub name: String,
+    /// What it is: a class, a function and so on, if the manifest says so.
+    pub kind: Option<&'static str>,
+    /// Its file, if the manifest names one.
+    pub file: Option<PathBuf>,
+}
+
+/// The element that was asked for, as the manifest of its package describes it.
+///
+/// # Errors
+///
+/// When that manifest cannot be read.
+pub fn element(found: &Found) -> Result<Option<Element>, CommandError> {
+    let Some(name) = &found.element else { return Ok(None) };
+    let folder = &found.place.folder;
+    let manifest = Manifest::load(folder)?.map(|loaded| loaded.manifest);
+    let export = manifest.and_then(|manifest| manifest.exports.get(name).cloned());
+    let Export { kind, path } = export.unwrap_or_default();
+    Ok(Some(Element {
+        name: name.clone(),
+        kind: kind.map(ExportKind::as_str),
+        file: path.map(|path| folder.join(path)),
+    }))
 }
 
 fn find(

@@ -115,7 +115,18 @@ impl Newer {
                     }
                     _ => None,
                 });
-                roots.collect::<Vec<_>>().join(", ")
+                let roots: Vec<String> = roots.collect();
+                if !roots.is_empty() {
+                    return roots.join(", ");
+                }
+                // No root takes part by what it requires of a package.
+                let names = Names::of(conflict);
+                let facts: Vec<String> =
+                    conflict.facts.iter().take(LIST).map(|fact| names.fact(fact)).collect();
+                match facts.is_empty() {
+                    true => format!("{} does not fit with the rest", self.newest),
+                    false => facts.join(", "),
+                }
             }
             Obstacle::Nothing | Obstacle::Unknown => String::new(),
         }
@@ -390,6 +401,13 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
             format!("can be reached only from {follows}, not from {from}{missing}")
         }
         Rejection::Broken(reason) => format!("cannot be used: {reason}"),
+    }
+}
+
+impl Rejection {
+    /// The same of one version, as the end of a sentence that it begins.
+    pub fn of_one(&self) -> String {
+        reason(self, &Versions { runs: vec![Run::of("")] })
     }
 }
 

@@ -82,7 +82,8 @@ impl<'a> Filters<'a> {
             if let (Some(reason), false) = (&details.yanked, looks.is_locked) {
                 return Some(Rejection::Yanked(reason.clone()));
             }
-            if let Some(rejection) = self.incompatibility(details) {
+            let (runtime, own) = (&self.settings.runtime, self.settings.mu_version.as_ref());
+            if let Some(rejection) = incompatibilities(details, runtime, own).next() {
                 return Some(rejection);
             }
         }
@@ -108,39 +109,33 @@ impl<'a> Filters<'a> {
             (Some(_), None) => false,
         })
     }
-
-    /// What keeps a version with these details from being used here.
-    fn incompatibility(&self, details: &Details) -> Option<Rejection> {
-        if let Some(reason) = &details.broken {
-            return Some(Rejection::Broken(reason.clone()));
-        }
-        if let Some(api_version) = &details.api_version
-            && !API_VERSIONS.contains(&api_version.as_str())
-        {
-            return Some(Rejection::ApiVersion(api_version.clone()));
-        }
-        if let (Some(wanted), Some(own)) = (&details.mu_version, &self.settings.mu_version)
-            && !VersionSpec::parse(wanted).is_ok_and(|spec| spec.accepts(own, true))
-        {
-            return Some(Rejection::MuVersion(wanted.clone()));
-        }
-        unmet_constraint(&details.constraints, &self.settings.runtime)
-    }
 }
 
-/// The first constraint that a known fact does not meet. Nothing is held against facts nobody stated.
-fn unmet_constraint(
-    constraints: &BTreeMap<String, String>,
-    runtime: &BTreeMap<String, String>,
-) -> Option<Rejection> {
-    constraints.iter().find_map(|(fact, wanted)| {
+/// Everything that keeps a version with these details from being used with a mu of version `own` in this runtime.
+///
+/// Nothing is held against facts of the runtime that nobody stated; without `own`, every `muVersion` is accepted.
+pub fn incompatibilities<'a>(
+    details: &'a Details,
+    runtime: &'a BTreeMap<String, String>,
+    own: Option<&'a Version>,
+) -> impl Iterator<Item = Rejection> + 'a {
+    let broken = details.broken.iter().cloned().map(Rejection::Broken);
+    let format = details.api_version.iter();
+    let format = format.filter(|format| !API_VERSIONS.contains(&format.as_str()));
+    let mu = details.mu_version.iter().filter(move |wanted| {
+        let accepts = |own| VersionSpec::parse(wanted).is_ok_and(|spec| spec.accepts(own, true));
+        !own.is_none_or(accepts)
+    });
+    let unmet = details.constraints.iter().filter_map(|(fact, wanted)| {
         let actual = runtime.get(fact)?;
         (!meets(wanted, actual)).then(|| Rejection::Runtime {
             fact: fact.clone(),
             wanted: wanted.clone(),
             actual: actual.clone(),
         })
-    })
+    });
+    let mu = mu.cloned().map(Rejection::MuVersion);
+    broken.chain(format.cloned().map(Rejection::ApiVersion)).chain(mu).chain(unmet)
 }
 
 /// Whether a fact is what is wanted: the same word, or a version within the range.

@@ -42,7 +42,7 @@ mod world;
 
 pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 pub use effort::STEPS;
-pub use filters::Rejection;
+pub use filters::{Rejection, incompatibilities};
 pub use fold::{Run, Versions};
 pub use highest::Highest;
 pub use minimal::{COMMAND, Minimal, beginning_at};

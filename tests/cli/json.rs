@@ -146,7 +146,7 @@ fn every_command_is_among_those_that_are_compared() {
 #[test]
 fn what_a_schema_does_not_say_is_found() {
     let fits = |answer: Value| conforms("which", &answer);
-    let place = |number: Value| json!({ "id": "a/b", "path": "/b", "place": number, "version": null, "element": null });
+    let place = |number: Value| json!({ "id": "a/b", "path": "/b", "folder": "/b", "place": number, "version": null, "element": null, "kind": null });
     assert_eq!(fits(place(json!(1))), Ok(()));
     assert_eq!(fits(place(Value::Null)), Ok(()));
     assert_eq!(fits(json!({ "places": [] })), Ok(()));

@@ -68,6 +68,7 @@ mod registries;
 mod replaces;
 mod resolve;
 mod robust;
+mod runtime;
 mod said;
 mod search;
 mod settings;

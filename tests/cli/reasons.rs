@@ -208,3 +208,21 @@ fn a_version_that_needs_a_folder_of_its_author_is_passed_over() {
     let minimal = sandbox.mu(&["get", "--resolution", "minimal"]).fails();
     minimal.says(&["aws/app 1.2.0 cannot be used: it depends on the folder `/srv/lib`"]);
 }
+
+#[test]
+fn a_newer_version_whose_own_needs_cannot_be_met_is_told_with_them() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#>=1"]);
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0"), Package::new("aws/vpc", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.publish(&[Package::new("aws/ec2", "2.0.0").needs("aws/vpc#^2")]);
+    sandbox.mu(&["why", "aws/ec2"]).ok().says(&["aws/ec2 2.0.0 requires aws/vpc ^2"]);
+    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
+    $ mu outdated
+    package             current  allowed  newest  held back by
+    hub.mu.com/aws/ec2  1.0.0    1.0.0    2.0.0   aws/ec2 2.0.0 requires aws/vpc ^2
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["outdated", "--json"]).ok().json();
+    let reasons = &json["packages"][0]["heldBackBy"];
+    assert_eq!(*reasons, json!(["aws/ec2 2.0.0 requires aws/vpc ^2"]));
+}

@@ -49,7 +49,21 @@ fn nothing_is_replaced_without_consent() {
     assert!(!sandbox.has("work/Mu.lock") && !sandbox.has("work/.mu/packs"));
     let error = sandbox.mu(&["get", "--json"]).fails_with("untrusted");
     assert_eq!(error["details"], json!({ "id": OLD, "by": NEW }));
-    sandbox.mu(&["get", "--dry-run"]).ok().says(&["asks for consent", "nothing was written"]);
+    sandbox.mu(&["get", "--dry-run"]).ok().says(&[
+        "warning: `hub.mu.com/contrib/family` would take the place of `hub.mu.com/upbound/family`, and nobody has agreed \
+         to that yet: to agree, put `allowReplaces: {hub.mu.com/upbound/family: hub.mu.com/contrib/family}` into \
+         `.mu/workspace.yaml`, or install it with `--yes`",
+        "nothing was written",
+    ]);
+    // A question shows it, too, and says that consent is missing.
+    for arguments in [&["resolve"][..], &["resolve", "app/web", "app/tool"]] {
+        sandbox.mu(arguments).ok().says(&["nobody has agreed to that yet", "allowReplaces"]);
+    }
+    let json = sandbox.mu(&["resolve", "--json"]).ok().json();
+    assert_eq!(json["replaced"], json!([{ "id": OLD, "by": NEW, "needsConsent": true }]));
+    let agreed = sandbox.mu(&["resolve", "--yes", "--json"]).ok();
+    assert_eq!(agreed.json()["replaced"], json!([{ "id": OLD, "by": NEW }]));
+    assert_eq!(agreed.stderr, "");
 }
 
 #[test]

@@ -147,3 +147,15 @@ fn what_would_be_used_though_it_was_withdrawn_is_told() {
     let run = sandbox.mu(&["resolve", "aws/s3#1.1.0"]).ok();
     run.says(&["warning: `hub.mu.com/aws/s3` 1.1.0 was yanked (loses data)"]);
 }
+
+#[test]
+fn an_element_stands_for_its_package() {
+    let sandbox = sandbox();
+    let exports = "exports:\n  VM: {kind: class, path: vm.ts}\n";
+    let package = Package::new("std/lib", "1.2.0").manifest(exports);
+    sandbox.publish(&[package.file("vm.ts", "export class VM {}\n")]);
+    assert_eq!(chosen(&sandbox, &["std/lib/VM#^1"]), ["std/lib 1.2.0"]);
+    let with = chosen(&sandbox, &["--with", "hub.mu.com/std/lib/VM"]);
+    assert_eq!(with, ["aws/ec2 1.1.0", "aws/vpc 1.0.0", "std/lib 1.2.0"]);
+    sandbox.mu(&["resolve", "std/lib/VN#^1"]).fails().says(&["exports no `VN`"]);
+}

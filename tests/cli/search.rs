@@ -91,9 +91,15 @@ fn elements_lead_to_the_package_that_exports_them() {
     let exports = "exports:\n  VM: {kind: class, path: ec2/vm.ts}\n";
     sandbox.place("work/aws/ec2", &ec2("1.0.6").manifest(exports));
     let run = sandbox.mu(&["which", "https://hub.mu.com/aws/ec2/VM#^1.0.6"]).ok();
-    assert_eq!(run.stdout, "[DIR]/work/aws/ec2\n");
-    let json = sandbox.mu(&["which", "aws/ec2/VM", "--json"]).ok().json();
+    assert_eq!(run.stdout, "[DIR]/work/aws/ec2/ec2/vm.ts  class\n");
+    run.says(&["warning: there is no file `[DIR]/work/aws/ec2/ec2/vm.ts`"]);
+    sandbox.write("aws/ec2/ec2/vm.ts", "export class VM {}\n");
+    let run = sandbox.mu(&["which", "aws/ec2/VM", "--json"]).ok();
+    assert_eq!(run.stderr, "");
+    let json = run.json();
     assert_eq!((&json["element"], &json["id"]), (&"VM".into(), &"hub.mu.com/aws/ec2".into()));
+    assert_eq!((&json["kind"], &json["folder"]), (&"class".into(), &"[DIR]/work/aws/ec2".into()));
+    assert_eq!(json["path"], "[DIR]/work/aws/ec2/ec2/vm.ts");
     // The eight places are those of the package.
     let all = sandbox.mu(&["which", "aws/ec2/VM", "--all"]).ok();
     all.says(&["[DIR]/work/aws/ec2  hit"]);

@@ -41,17 +41,30 @@ fn the_way_of_an_upgrade_is_printed() {
 #[test]
 fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
     let sandbox = sandbox("ops/kafka#~1.0");
-    let run = sandbox.mu(&["resolve", "ops/kafka", "--installed", "ops/kafka#1.0.0", "--explain"]);
-    insta::assert_snapshot!(run.ok().shown(), @"
-    $ mu resolve ops/kafka --installed ops/kafka#1.0.0 --explain
-    hub.mu.com/ops/kafka 1.0.3
-      latest by mu resolve
-
-    compared with Mu.lock:
+    // What is installed stays where it fits, whether a manifest asks for it or the question does.
+    for asked in [&[][..], &["ops/kafka#~1.0"]] {
+        let mut arguments = vec!["resolve", "--installed", "ops/kafka#1.0.1"];
+        arguments.extend(asked);
+        let run = sandbox.mu(&arguments).ok();
+        assert_eq!(run.stdout, "hub.mu.com/ops/kafka 1.0.1\n");
+        // It moves where it must, step by step.
+        let mut arguments = vec!["resolve", "--exclude", "ops/kafka#1.0.0"];
+        arguments.extend(["--installed", "ops/kafka#1.0.0"]);
+        arguments.extend(asked);
+        let json = sandbox.mu(&[&arguments[..], &["--json"]].concat()).ok().json();
+        let moved = json!({
+            "id": "hub.mu.com/ops/kafka", "from": "1.0.0", "to": "1.0.3", "via": ["1.0.1"]
+        });
+        assert_eq!(json["changes"], json!([moved]), "{arguments:?}");
+    }
+    let update = ["update", "--installed", "ops/kafka#1.0.0", "--dry-run"];
+    insta::assert_snapshot!(sandbox.mu(&update).ok().shown(), @"
+    $ mu update --installed ops/kafka#1.0.0 --dry-run
     ~ hub.mu.com/ops/kafka 1.0.0 → 1.0.1 → 1.0.3
     1 package would be in use; nothing was written
     [exit 0]
     ");
+    sandbox.mu(&["update", "--installed", "ops/kafka", "--json"]).fails_with("usage");
 }
 
 #[test]
@@ -83,4 +96,20 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
       acme/web → hub.mu.com/ops/kafka ^1.2
     [exit 0]
     ");
+}
+
+#[test]
+fn what_is_supposed_to_be_installed_brings_what_it_needs() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0").needs("aws/vpc#^1"),
+        Package::new("aws/ec2", "1.1.0"),
+        Package::new("aws/vpc", "1.0.0"),
+    ]);
+    for asked in [&[][..], &["aws/ec2#^1"]] {
+        let arguments = [&["resolve", "--installed", "aws/ec2#1.0.0"][..], asked].concat();
+        let run = sandbox.mu(&arguments).ok();
+        let expected = "hub.mu.com/aws/ec2 1.0.0\nhub.mu.com/aws/vpc 1.0.0\n";
+        assert!(run.stdout.starts_with(expected), "{}", run.shown());
+    }
 }

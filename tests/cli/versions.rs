@@ -167,7 +167,7 @@ fn versions_with_all_that_is_known_of_them() {
     1.2.0                                   yanked: \u{1b}[31mloses data
     1.10.0        2025-06-11  stable, fast  tagged lts; in Mu.lock
     2.0.0-beta.1              fast          prerelease
-    2.0.0                                   needs mu >=9; needs the manifest format mu/v2
+    2.0.0                                   needs the manifest format mu/v2; needs mu >=9
     [exit 0]
     "#);
     let json = sandbox.mu(&["versions", "aws/ec2", "--json"]).ok().json();
@@ -188,6 +188,7 @@ fn versions_with_all_that_is_known_of_them() {
           "apiVersion": null,
           "muVersion": null,
           "usable": true,
+          "reasons": [],
           "movedTo": null,
           "locked": false
         },
@@ -208,6 +209,7 @@ fn versions_with_all_that_is_known_of_them() {
           "apiVersion": "mu/v1",
           "muVersion": ">=0.1",
           "usable": true,
+          "reasons": [],
           "movedTo": null,
           "locked": true
         },
@@ -225,6 +227,7 @@ fn versions_with_all_that_is_known_of_them() {
           "apiVersion": null,
           "muVersion": null,
           "usable": true,
+          "reasons": [],
           "movedTo": null,
           "locked": false
         },
@@ -240,6 +243,10 @@ fn versions_with_all_that_is_known_of_them() {
           "apiVersion": "mu/v2",
           "muVersion": ">=9",
           "usable": false,
+          "reasons": [
+            "needs the manifest format mu/v2",
+            "needs mu >=9"
+          ],
           "movedTo": null,
           "locked": false
         }

@@ -79,6 +79,9 @@ struct Replaced<'a> {
     id: &'a PackageId,
     /// What is used for it.
     by: &'a PackageId,
+    /// Whether nobody has agreed to that yet, so that only a dry run or a question can show it; left out otherwise.
+    #[serde(rename = "needsConsent", skip_serializing_if = "std::ops::Not::not")]
+    needs_consent: bool,
 }
 
 /// A package that a downgrade lowered or dropped.
@@ -143,7 +146,12 @@ impl<'a> Answer<'a> {
             packages: packages.map(|(at, package)| Package::new(outcome, at, package)).collect(),
             requirements: &outcome.requirements,
             changes: &outcome.changes,
-            replaced: replaced.map(|one| Replaced { id: &one.id, by: &one.by }).collect(),
+            replaced: replaced
+                .map(|one| {
+                    let needs_consent = outcome.unagreed.contains(&one.id);
+                    Replaced { id: &one.id, by: &one.by, needs_consent }
+                })
+                .collect(),
             written: &outcome.written,
             kept: &outcome.kept,
             fetched: outcome.counts.fetched,

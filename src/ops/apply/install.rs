@@ -41,13 +41,13 @@ pub fn install(
     for warning in resolved.warnings.iter().chain(&left_out).chain(&own) {
         session.events.warning(warning);
     }
-    replacement_consent::check(session, &resolved, dry_run)?;
+    let unagreed = replacement_consent::check(session, &resolved.previous, &resolved, dry_run)?;
     if dry_run {
         session.save_index();
         let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
         let outcome = outcome.by_way_of(&resolved.ways);
         let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
-        return Ok(Outcome { dry_run, edited, ..outcome });
+        return Ok(Outcome { dry_run, edited, unagreed, ..outcome });
     }
     let Made { counts, made, removed } = make_packs(session, requirements, &mut resolved)?;
     if session.options.locked && !resolved.is_unchanged() {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::lock::{LockedPackage, Lockfile, Requested, Source};
 use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 use crate::select::Lowered;
 
 /// How many packages were fetched, and how many were already there.
@@ -64,6 +64,8 @@ pub struct Outcome {
     pub dry_run: bool,
     /// Packages that something else took the place of, and what that is.
     pub newly_replaced: Vec<(PackageId, PackageId)>,
+    /// Of a dry run, the packages that something else would take the place of, though nobody has agreed to that.
+    pub unagreed: BTreeSet<PackageId>,
     /// What a downgrade lowered or dropped besides what it was asked to lower.
     pub lowered: Vec<Lowered>,
 }
@@ -174,6 +176,24 @@ impl Outcome {
             }
         }
         self
+    }
+
+    /// Tells changes from what is supposed to be installed, where that is not what was locked.
+    pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Version>) {
+        for (id, version) in installed {
+            let Some(now) = self.lock.find(id).last() else { continue };
+            let (from, to) = (version.to_string(), now.version.clone());
+            let change = self.changes.iter_mut().find(|change| change.id == *id);
+            match change {
+                Some(change) => change.from = Some(from),
+                None if from != to => {
+                    self.changes.push(Change::new(id.clone(), Some(from), Some(to)));
+                }
+                None => {}
+            }
+        }
+        self.changes.retain(|change| change.from != change.to || change.git.is_some());
+        self.changes.sort();
     }
 
     /// Whether a package was asked for by a root.

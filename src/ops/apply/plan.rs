@@ -4,7 +4,7 @@
 //! requirements begin at what is chosen, and what only others need is listed where the selection would come out lower
 //! without. The lock is made from them, and adds nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
 use crate::manifest;
@@ -20,7 +20,7 @@ use crate::ops::solve::planning::{self, rewrites};
 use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, VersionSpec};
+use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Change, Lowered, Move, Selection, Update};
 
 /// What a command is about to do.
@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) says_newer: Option<BTreeSet<PackageId>>,
     /// What was lowered or dropped besides what was asked for.
     pub(crate) lowered: Vec<Lowered>,
+    /// What is supposed to be installed, where that is not what is locked.
+    pub(crate) installed: BTreeMap<PackageId, Version>,
 }
 
 /// Dependencies that a manifest will ask for, which say no version yet.
@@ -133,7 +135,8 @@ impl Plan {
         wish: Option<&Asked>,
         to: Move<'_>,
     ) -> Result<Option<Selection>, CommandError> {
-        let requirements = names::collect(session, self.extra.clone())?;
+        let mut requirements = names::collect(session, self.extra.clone())?;
+        requirements.installed.clone_from(&self.installed);
         let change = planning::plan(session, &requirements, update, wish, to)?;
         let Some(change) = change else { return Ok(None) };
         self.take(session, &requirements, &change)?;
@@ -169,6 +172,7 @@ impl Plan {
     ) -> Result<Outcome, CommandError> {
         let mut requirements = names::collect(session, self.extra.clone())?;
         requirements.discarded = std::mem::take(&mut self.discarded);
+        requirements.installed.clone_from(&self.installed);
         requirements.asked.append(&mut self.once);
         let mut resolved = resolve(session, &requirements, update.clone())?;
         if let Some(adding) = self.adding.take() {
@@ -194,7 +198,12 @@ impl Plan {
             note_newer(session, &requirements, &resolved.lock, open, &mut written);
         }
         let edits = self.editing.into_edits();
-        let outcome = install(session, &requirements, resolved, &edits, dry_run)?;
+        let ways = resolved.ways.clone();
+        let mut outcome = install(session, &requirements, resolved, &edits, dry_run)?;
+        if !self.installed.is_empty() {
+            outcome.suppose_installed(&self.installed);
+            outcome = outcome.by_way_of(&ways);
+        }
         Ok(Outcome { lowered: self.lowered, written, ..outcome })
     }
 }

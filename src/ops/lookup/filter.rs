@@ -4,6 +4,7 @@
 
 use crate::index::releases::{Details, Position, Releases};
 use crate::manifest::API_VERSION;
+use crate::ops::requirements::supposition::supposed_mu;
 use crate::ops::{Code, CommandError};
 use crate::reference::{AppVersioning, Version, VersionSpec};
 
@@ -20,6 +21,9 @@ pub struct VersionFilter {
     pub mu_version: Option<String>,
     /// The manifest format that they have.
     pub api_version: Option<String>,
+    /// Facts of the runtime, `NAME=VALUE`, over those of the settings: they hide nothing, but versions that cannot be
+    /// used there are marked.
+    pub runtime: Vec<String>,
 }
 
 /// A filter whose texts were read.
@@ -33,7 +37,7 @@ pub(super) struct Sieve<'filter> {
 impl VersionFilter {
     /// Whether it shows everything.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        Self { runtime: Vec::new(), ..self.clone() } == Self::default()
     }
 
     /// Reads the texts.
@@ -44,8 +48,7 @@ impl VersionFilter {
     pub(super) fn read(&self) -> Result<Sieve<'_>, CommandError> {
         let version = self.version.as_deref().map(VersionSpec::parse).transpose();
         let version = version.map_err(|error| usage("--version", &error))?;
-        let mu_version = self.mu_version.as_deref().map(Version::parse_lenient).transpose();
-        let mu_version = mu_version.map_err(|error| usage("--mu-version", &error))?;
+        let mu_version = supposed_mu(self.mu_version.as_deref())?;
         Ok(Sieve { filter: self, version, mu_version })
     }
 }

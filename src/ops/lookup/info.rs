@@ -13,8 +13,9 @@ use crate::lock::Source;
 use crate::manifest::Manifest;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::VersionFilter;
+use crate::ops::lookup::here::Here;
 use crate::ops::lookup::package::{Published, published};
-use crate::ops::lookup::versions::{ListedVersion, Listing, is_usable, of_manifest};
+use crate::ops::lookup::versions::{ListedVersion, Listing, of_manifest};
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
@@ -30,6 +31,8 @@ pub struct Info {
     pub source: Source,
     /// The version that all else is about: the newest of those that were asked for.
     pub version: ListedVersion,
+    /// The newest version that can be used here, where that one cannot.
+    pub newest_usable: Option<String>,
     /// What its author says of it.
     pub about: About,
     /// How many versions there are.
@@ -73,14 +76,17 @@ pub struct About {
     pub constraints: BTreeMap<String, String>,
 }
 
-/// Tells what is known of the package that `text` names, and of the newest version that it accepts.
+/// Tells what is known of the package that `text` names, and of the newest version that it accepts. Whether that can be used
+/// depends on facts of the runtime (`NAME=VALUE`), those of the settings and, over these, `runtime`.
 ///
 /// # Errors
 ///
 /// When the reference cannot be read, the registry cannot be asked, or has no such package or version.
-pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
+pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, CommandError> {
+    let filter = VersionFilter { runtime: runtime.to_vec(), ..VersionFilter::default() };
+    let here = Here::new(session, &filter)?;
     let Published { reference, id, releases } = published(session, text)?;
-    let listing = Listing { session, id: &id, releases: &releases };
+    let listing = Listing { session, id: &id, releases: &releases, here };
     let chosen = choose(&listing, reference.version())?;
     let candidate = match &chosen {
         Revision::Release(position) => Candidate::Release(*position),
@@ -94,11 +100,14 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
         Revision::Release(position) => listed(&listing, *position, manifest.as_ref())?,
         Revision::Untagged(untagged) => {
             let details = manifest.as_ref().map(of_manifest).unwrap_or_default();
-            let version = untagged.version.as_ref().map(ToString::to_string);
+            let version =
+                untagged.version.clone().unwrap_or_else(|| semver::Version::new(0, 0, 0).into());
+            let reasons = listing.here.reasons(&id, &version, Some(&details));
             ListedVersion {
-                version: version.unwrap_or_else(|| "0.0.0".to_owned()),
+                version: version.to_string(),
                 commit: Some(untagged.commit.to_string()),
-                usable: is_usable(&details),
+                usable: reasons.is_empty(),
+                reasons,
                 app_version: details.app_version,
                 channels: details.channels,
                 api_version: details.api_version,
@@ -107,6 +116,7 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
             }
         }
     };
+    let newest_usable = if version.usable { None } else { listing.here.newest(&listing)? };
     let lock = session.lockfile()?.unwrap_or_default();
     let locked = lock.find(&id).filter(|package| !package.source.is_workspace());
     let is_yanked = |&position: &Position| {
@@ -120,6 +130,7 @@ pub fn info(session: &Session, text: &str) -> Result<Info, CommandError> {
         reference: reference.as_str().to_owned(),
         source: source_of(session, &route),
         version,
+        newest_usable: newest_usable.map(|position| releases.version(position).to_string()),
         about: manifest.as_ref().map_or_else(|| of_release(&release), about),
         total: releases.len() as usize,
         yanked: (0..releases.len()).filter(is_yanked).count(),
@@ -160,7 +171,7 @@ pub(super) fn choose(
     listing: &Listing<'_>,
     wanted: Option<&VersionSpec>,
 ) -> Result<Revision, CommandError> {
-    let Listing { session, id, releases } = listing;
+    let Listing { session, id, releases, .. } = listing;
     let filter = VersionFilter::default();
     if wanted.is_none()
         && let Some(newest) = filter.read()?.newest(releases)

@@ -1,6 +1,7 @@
 //! Questions to registries about packages that need not be installed: `search`, `info`, `versions`.
 
 pub mod filter;
+mod here;
 pub mod info;
 mod package;
 pub mod readme;

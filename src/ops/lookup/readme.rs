@@ -5,6 +5,7 @@ use crate::index::{Candidate, Revision};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
 use crate::ops::apply::fetch::fetch_release;
 use crate::ops::explain::failure::unavailable;
+use crate::ops::lookup::here::Here;
 use crate::ops::lookup::info::choose;
 use crate::ops::lookup::package::{Published, published};
 use crate::ops::lookup::versions::Listing;
@@ -36,7 +37,7 @@ pub struct Readme {
 /// As [`super::info::info`], and when the package cannot be fetched or has no readme.
 pub fn readme(session: &Session, text: &str) -> Result<Readme, CommandError> {
     let Published { reference, id, releases } = published(session, text)?;
-    let listing = Listing { session, id: &id, releases: &releases };
+    let listing = Listing { session, id: &id, releases: &releases, here: Here::default() };
     let chosen = choose(&listing, reference.version())?;
     let candidate = match &chosen {
         Revision::Release(position) => Candidate::Release(*position),

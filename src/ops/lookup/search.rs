@@ -5,9 +5,13 @@ use std::error::Error;
 use mu_provider::ProviderError;
 use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
 
+use crate::index::releases::Position;
 use crate::index::{Route, RouteError, Searchable};
 use crate::lock::Source;
+use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
+use crate::ops::lookup::here::Here;
+use crate::ops::lookup::versions::Listing;
 use crate::ops::session::events::Work;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
@@ -52,6 +56,17 @@ pub struct FoundPackage {
     pub source: Source,
     /// The version in `Mu.lock`, if it is there.
     pub locked: Option<String>,
+    /// Whether that release can be used here, where its package was looked at.
+    pub usability: Option<Usability>,
+}
+
+/// Whether the newest release of a package can be used here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usability {
+    /// Why it cannot; empty if it can.
+    pub reasons: Vec<String>,
+    /// The newest release that can, if that is another one.
+    pub newest_usable: Option<String>,
 }
 
 /// A registry, and what it answered.
@@ -71,6 +86,7 @@ struct Answered {
 /// When the filter cannot be read, or no registry answers.
 pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult, CommandError> {
     let sieve = request.filter.read()?;
+    let here = Here::new(session, &request.filter)?;
     let is_filtered = !request.filter.is_empty();
     let limit = if is_filtered { MOST_LOOKED_AT } else { request.limit + SPARE };
     let answered = ask_all(session, &request.words, limit)?;
@@ -83,6 +99,9 @@ pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult
         total = packages.len();
     }
     packages.truncate(request.limit);
+    if is_filtered || here.has_facts() {
+        judge(session, &here, &mut packages);
+    }
     session.save_index();
     Ok(SearchResult { packages, total })
 }
@@ -193,7 +212,8 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
             let rank = answered.query.rank(&line);
             let locked = lock.find(&id).last().map(|package| package.version.clone());
             let latest = line.latest.clone();
-            let package = FoundPackage { id, latest, line, source: source.clone(), locked };
+            let package =
+                FoundPackage { id, latest, line, source: source.clone(), locked, usability: None };
             ranked.push(((rank.is_none(), rank, number), package));
         }
     }
@@ -223,6 +243,37 @@ fn filtered(
         Some(FoundPackage { latest: releases.version(position).to_string(), line, ..package })
     };
     packages.into_iter().filter_map(newest).collect()
+}
+
+/// Finds out whether the releases that were found can be used here. What cannot be asked is left open, with a warning.
+fn judge(session: &Session, here: &Here, packages: &mut [FoundPackage]) {
+    let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
+    session.index().ask_for_releases(&ids);
+    for package in packages {
+        match usability(session, here, package) {
+            Ok(usability) => package.usability = usability,
+            Err(error) => session.events.warning(&described(&*error.error)),
+        }
+    }
+}
+
+/// Whether a release can be used here; `None` if the index does not have it.
+fn usability(
+    session: &Session,
+    here: &Here,
+    package: &FoundPackage,
+) -> Result<Option<Usability>, CommandError> {
+    let id = &package.id;
+    let releases = session.index().published(id).map_err(|error| unavailable(session, error))?;
+    let mut positions = (0..releases.len()).rev();
+    let is_it = |position: &Position| releases.version(*position).to_string() == package.latest;
+    let Some(position) = positions.find(is_it) else { return Ok(None) };
+    let listing = Listing { session, id, releases: &releases, here: here.clone() };
+    let details = listing.details(position)?;
+    let reasons = here.reasons(id, &releases.version(position), details.as_ref());
+    let newest = if reasons.is_empty() { None } else { here.newest(&listing)? };
+    let newest_usable = newest.map(|position| releases.version(position).to_string());
+    Ok(Some(Usability { reasons, newest_usable }))
 }
 
 /// An error and its causes in one line.

@@ -8,14 +8,15 @@ use serde::Serialize;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Level};
 use crate::lock::Source;
-use crate::manifest::{API_VERSION, Manifest};
+use crate::manifest::Manifest;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
+use crate::ops::lookup::here::Here;
 use crate::ops::lookup::package::{Published, published};
 use crate::ops::session::json;
 use crate::ops::session::source::source_of;
 use crate::ops::{CommandError, Session};
-use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
+use crate::reference::{AppVersioning, PackageId, VersionSpec};
 
 /// The versions of a package.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -60,8 +61,10 @@ pub struct ListedVersion {
     pub api_version: Option<String>,
     /// The range of mu versions that can use it.
     pub mu_version: Option<String>,
-    /// Whether this mu can use it, as far as it says.
+    /// Whether it can be used here: by this mu (or that of `--mu-version`), and in the runtime, as far as that is known.
     pub usable: bool,
+    /// Why it cannot be used here, if it cannot: `needs kubernetes >=1.25, but it is 1.24`.
+    pub reasons: Vec<String>,
     /// The package that took its place.
     pub moved_to: Option<PackageId>,
     /// Whether it is in `Mu.lock`.
@@ -87,7 +90,8 @@ pub fn versions(
 ) -> Result<Versions, CommandError> {
     let sieve = filter.read()?;
     let Published { reference, id, releases } = published(session, text)?;
-    let listing = Listing { session, id: &id, releases: &releases };
+    let here = Here::new(session, filter)?;
+    let listing = Listing { session, id: &id, releases: &releases, here };
     let wanted = reference.version();
     let is_wanted = |position: &Position| {
         sieve.passes(&releases.version(*position))
@@ -114,6 +118,7 @@ pub(super) struct Listing<'session> {
     pub(super) session: &'session Session,
     pub(super) id: &'session PackageId,
     pub(super) releases: &'session Arc<Releases>,
+    pub(super) here: Here,
 }
 
 impl Listing<'_> {
@@ -177,7 +182,7 @@ impl Listing<'_> {
     }
 
     /// What is known of a version: from the index, or from its manifest where the index knows nothing.
-    fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
+    pub(super) fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
         if let Some(details) = self.releases.details(position) {
             return Ok(Some(details.clone()));
         }
@@ -213,10 +218,12 @@ impl Listing<'_> {
         let locked = self.session.lockfile()?.is_some_and(|lock| {
             lock.find(self.id).any(|package| package.parsed_version().as_ref() == Some(&version))
         });
+        let reasons = self.here.reasons(self.id, &version, details);
         let details = details.cloned().unwrap_or_default();
         Ok(ListedVersion {
             version: version.to_string(),
-            usable: is_usable(&details),
+            usable: reasons.is_empty(),
+            reasons,
             app_version,
             prerelease: version.is_prerelease(),
             channels: details.channels,
@@ -232,25 +239,15 @@ impl Listing<'_> {
     }
 }
 
-/// Whether this mu can use a version that says this of itself.
-pub(super) fn is_usable(details: &Details) -> bool {
-    let own = Version::parse(env!("CARGO_PKG_VERSION"));
-    let fits = |wanted: &str| {
-        let wanted = VersionSpec::parse(wanted);
-        wanted.is_ok_and(|wanted| own.as_ref().is_ok_and(|own| wanted.accepts(own, true)))
-    };
-    let reads = |format: &str| format == API_VERSION;
-    details.mu_version.as_deref().is_none_or(fits)
-        && details.api_version.as_deref().is_none_or(reads)
-}
-
 /// What a manifest says that an index line would, as far as it is shown.
 pub(super) fn of_manifest(manifest: &Manifest) -> Details {
+    let constraints = manifest.constraints.iter();
     Details {
         app_version: manifest.app_version.clone(),
         api_version: manifest.api_version.clone(),
         mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
         channels: manifest.channels.clone(),
+        constraints: constraints.map(|(fact, value)| (fact.clone(), value.to_string())).collect(),
         ..Details::default()
     }
 }

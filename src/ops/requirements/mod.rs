@@ -71,6 +71,8 @@ pub struct Requirements {
     pub exclude: Vec<Exclusion>,
     /// Facts of the runtime.
     pub runtime: BTreeMap<String, String>,
+    /// The version of mu that is supposed; `None` is this one's.
+    pub mu_version: Option<Version>,
     /// What is installed, where that is not what is locked: upgrades go from there.
     pub installed: BTreeMap<PackageId, Version>,
     /// The strategy that chooses.

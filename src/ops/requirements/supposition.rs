@@ -1,5 +1,9 @@
 //! The question what would be chosen if other things were asked for.
 
+use std::collections::BTreeMap;
+
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::workspace::Resolution;
 
 /// What to suppose.
@@ -15,6 +19,8 @@ pub struct WhatIf {
     pub installed: Vec<String>,
     /// Facts of the runtime, `NAME=VALUE`.
     pub runtime: Vec<String>,
+    /// The version of mu, if not this one's.
+    pub mu_version: Option<String>,
     /// Versions never to pick.
     pub exclude: Vec<String>,
     /// Only versions in this channel, of the references given here.
@@ -28,4 +34,52 @@ pub struct WhatIf {
     /// Whether the requirements of the outcome are to be what the minimal strategy would write, which takes another selection;
     /// else they are what was asked for.
     pub tidies: bool,
+}
+
+/// Reads facts of the runtime, `NAME=VALUE`.
+///
+/// # Errors
+///
+/// When one has no name or no `=`.
+pub(crate) fn facts(texts: &[String]) -> Result<BTreeMap<String, String>, CommandError> {
+    let fact = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => {
+            let message = format!("--runtime takes NAME=VALUE, not `{text}`");
+            Err(CommandError::new(Code::Usage, message)
+                .hint("such as `--runtime kubernetes=1.29.2`"))
+        }
+    };
+    texts.iter().map(fact).collect()
+}
+
+/// Reads the version of mu that is supposed.
+///
+/// # Errors
+///
+/// When it is not a version.
+pub(crate) fn supposed_mu(text: Option<&str>) -> Result<Option<Version>, CommandError> {
+    let version = text.map(Version::parse_lenient).transpose();
+    version.map_err(|error| CommandError::new(Code::Usage, format!("--mu-version: {error}")))
+}
+
+/// Reads what is supposed to be installed, `ID#VERSION`.
+///
+/// # Errors
+///
+/// When one is not a reference with one version.
+pub(crate) fn installed(
+    session: &Session,
+    texts: &[String],
+) -> Result<BTreeMap<PackageId, Version>, CommandError> {
+    let one = |text: &String| {
+        let reference = Reference::parse(text)?;
+        let Some(VersionSpec::Pin(pin)) = reference.version() else {
+            let message = format!("--installed takes ID#VERSION with one version, not `{text}`");
+            return Err(CommandError::new(Code::Usage, message)
+                .hint("such as `--installed 'aws/ec2#1.0.6'`"));
+        };
+        Ok((session.id_of(&reference), Version::parse(&pin.version().to_string())?))
+    };
+    texts.iter().map(one).collect()
 }

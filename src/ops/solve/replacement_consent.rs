@@ -3,30 +3,43 @@
 //! Who owns the old package has agreed by having the new one too, or by saying that it has moved; who uses it, by a setting,
 //! by what `Mu.lock` holds from another time, or by an answer now. Nothing is asked about packages of the workspace.
 
+use std::collections::BTreeSet;
+
 use crate::index::Universe as _;
 use crate::lock::{Lockfile, ReplacedPackage};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::PackageId;
 
-/// Makes sure that somebody agreed to everything that would be replaced, and was not before.
+/// Makes sure that somebody agreed to everything that would be replaced, and was not before; `before` is the lock that knows
+/// what was agreed to. In a dry run, says how to agree to what nobody has agreed to, and gives that.
 ///
 /// # Errors
 ///
 /// When somebody should have agreed, and nobody did.
 pub(crate) fn check(
     session: &Session,
+    before: &Lockfile,
     resolved: &Resolved,
     dry_run: bool,
-) -> Result<(), CommandError> {
+) -> Result<BTreeSet<PackageId>, CommandError> {
+    let mut missing = BTreeSet::new();
     for replaced in &resolved.lock.replaced {
-        if is_agreed(session, &resolved.previous, &resolved.lock, replaced) {
+        if is_agreed(session, before, &resolved.lock, replaced) {
             continue;
         }
         let ReplacedPackage { id, by, .. } = replaced;
         let text = format!("`{by}` would take the place of `{id}`");
+        if dry_run && session.options.yes {
+            continue;
+        }
         if dry_run {
-            session.events.warning(&format!("{text}, and asks for consent to that"));
+            session.events.warning(&format!(
+                "{text}, and nobody has agreed to that yet: to agree, put `allowReplaces: {{{id}: {by}}}` into {}, or \
+                 install it with `--yes`",
+                settings_file(session)
+            ));
+            missing.insert(id.clone());
             continue;
         }
         let is_answered = session.options.yes || {
@@ -39,7 +52,15 @@ pub(crate) fn check(
             return Err(refused(session, replaced, &text));
         }
     }
-    Ok(())
+    Ok(missing)
+}
+
+/// The file that consent can be written into.
+fn settings_file(session: &Session) -> &'static str {
+    match session.scope {
+        Scope::Workspace => "`.mu/workspace.yaml`",
+        Scope::Global => "`~/.mu/config.yaml`",
+    }
 }
 
 fn is_agreed(
@@ -90,10 +111,7 @@ fn reasons(ReplacedPackage { id, by, .. }: &ReplacedPackage) -> String {
 
 fn refused(session: &Session, replaced: &ReplacedPackage, text: &str) -> CommandError {
     let ReplacedPackage { id, by, .. } = replaced;
-    let file = match session.scope {
-        Scope::Workspace => "`.mu/workspace.yaml`",
-        Scope::Global => "`~/.mu/config.yaml`",
-    };
+    let file = settings_file(session);
     let who = asking(replaced);
     let message = format!("{text}, which {who}, and nobody agreed to that\n{}", reasons(replaced));
     CommandError::new(Code::Untrusted, message)

@@ -58,6 +58,7 @@ pub fn resolve_from(
     let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
     let is_fine = differences.is_empty()
         && !has_folders
+        && !supposes_more_than_a_lock(requirements)
         && !has_excluded(requirements, &previous)
         && (requirements.strategy().follows_lock() || is_settled(session, requirements, &previous));
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
@@ -104,6 +105,15 @@ fn outdated(session: &Session, differences: &[String]) -> Result<CommandError, C
         .with_details(serde_json::json!({ "differences": differences })))
 }
 
+/// Whether the question supposes what a lock says too little of: another runtime or another mu, since it does not tell what
+/// its packages need of these, or that something is installed, of which it does not tell what that needs.
+fn supposes_more_than_a_lock(requirements: &Requirements) -> bool {
+    let question = requirements.question.as_ref();
+    requirements.mu_version.is_some()
+        || !requirements.installed.is_empty()
+        || question.is_some_and(|question| !question.runtime.is_empty())
+}
+
 /// Whether the settings exclude something that is locked.
 fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
     requirements.exclude.iter().any(|exclusion| {
@@ -134,7 +144,8 @@ fn choose(
     let update = if follows_lock && is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
     let stays = request.update == Update::Nothing;
-    if follows_lock && stays && !previous.packages.is_empty() {
+    let may_hold = !supposes_more_than_a_lock(requirements);
+    if follows_lock && stays && may_hold && !previous.packages.is_empty() {
         let held = LockedUniverse::new(session, &previous);
         if let Ok(selection) = select(session, strategy, &held, &mut request) {
             let nothing = Lockfile::default();
@@ -357,7 +368,10 @@ pub fn request(
                 .filter(|moment| *moment < i64::MAX),
             prereleases: session.options.prereleases,
             runtime: requirements.runtime.clone(),
-            mu_version: Version::parse(env!("CARGO_PKG_VERSION")).ok(),
+            mu_version: requirements
+                .mu_version
+                .clone()
+                .or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok()),
             patience: session.options.patience,
             base: defaults.base.clone(),
         },

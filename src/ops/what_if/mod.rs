@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::manifest;
+use crate::ops::apply::element::find_package;
 use crate::ops::explain::not_asked_for::not_asked_for;
 use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
 use crate::ops::solve::resolve::resolve_from;
-use crate::ops::solve::{names, planning};
-use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Reference, Version, VersionSpec};
+use crate::ops::solve::{names, planning, replacement_consent};
+use crate::ops::{CommandError, Outcome, Session};
+use crate::reference::{PackageId, Reference, Version};
 use crate::select::Update;
 use crate::workspace::Exclusion;
 
@@ -24,6 +25,17 @@ use crate::workspace::Exclusion;
 ///
 /// When a supposition cannot be read, nothing asks for what is left out, or no versions fit together.
 pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandError> {
+    let mut notes = Vec::new();
+    let result = answer(session, request, &mut notes);
+    result.map_err(|error| notes.into_iter().fold(error, CommandError::hint))
+}
+
+/// Answers; notes what there is to say about references to elements if that fails.
+fn answer(
+    session: &Session,
+    request: &WhatIf,
+    notes: &mut Vec<String>,
+) -> Result<Outcome, CommandError> {
     let previous = session.lockfile()?.unwrap_or_default();
     let mut requirements = supposed(session, request, &previous)?;
     let mut supposed = previous.clone();
@@ -33,7 +45,10 @@ pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandEr
     let base = requirements.clone();
     let given = request.references.iter().map(|text| (Requester::Question, text));
     for (by, text) in given.chain(request.with.iter().map(|text| (Requester::QuestionToo, text))) {
-        let reference = Reference::parse(text)?;
+        let reference = match Reference::parse(text)? {
+            folder if folder.local().is_some() => folder,
+            reference => find_package(session, None, &reference, notes)?,
+        };
         let id = session.id_of(&reference);
         let is_open = reference.version().is_none()
             && reference.local().is_none()
@@ -51,9 +66,15 @@ pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandEr
         }
         requirements.suppose(session, &by, begun.as_ref().unwrap_or(&dependency));
     }
-    // References that stand alone are answered as if nothing were installed.
-    let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
+    // References that stand alone are answered as if nothing were installed but what is supposed to be.
+    let mut base = supposed.clone();
+    if !request.references.is_empty() {
+        let is_supposed = |id: &PackageId| requirements.installed.contains_key(id);
+        let packages = supposed.packages.iter().filter(|package| is_supposed(&package.id));
+        base = Arc::new(Lockfile { packages: packages.cloned().collect(), ..Lockfile::default() });
+    }
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
+    let unagreed = replacement_consent::check(session, &previous, &resolved, true)?;
     let left_out = other_places::left_out(session, &resolved.lock);
     for warning in resolved.warnings.iter().chain(&left_out) {
         session.events.warning(warning);
@@ -63,7 +84,7 @@ pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandEr
     let outcome = outcome.by_way_of(&resolved.ways);
     let listed = if request.tidies { planning::listed(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);
-    Ok(Outcome { dry_run: true, requirements, ..outcome })
+    Ok(Outcome { dry_run: true, requirements, unagreed, ..outcome })
 }
 
 /// What is asked for besides the references that were given, and under which circumstances.
@@ -77,23 +98,9 @@ fn supposed(
     } else {
         Requirements::none(session)
     };
-    for text in &request.installed {
-        let reference = Reference::parse(text)?;
-        let Some(VersionSpec::Pin(pin)) = reference.version() else {
-            return Err(CommandError::new(
-                Code::Usage,
-                format!("--installed takes ID#VERSION with one version, not `{text}`"),
-            ));
-        };
-        let version = Version::parse(&pin.version().to_string())?;
-        requirements.installed.insert(session.id_of(&reference), version);
-    }
-    for text in &request.runtime {
-        let (name, value) = text.split_once('=').ok_or_else(|| {
-            CommandError::new(Code::Usage, format!("--runtime takes NAME=VALUE, not `{text}`"))
-        })?;
-        requirements.runtime.insert(name.to_owned(), value.to_owned());
-    }
+    requirements.installed = installed(session, &request.installed)?;
+    requirements.runtime.extend(facts(&request.runtime)?);
+    requirements.mu_version = supposed_mu(request.mu_version.as_deref())?;
     for text in &request.exclude {
         let reference = Reference::parse(text)?;
         let id = session.id_of(&reference);

@@ -123,6 +123,7 @@ pub(crate) fn command(question: &WhatIf) -> String {
     ] {
         words.extend(texts.iter().map(|text| format!("{flag} {}", quoted(text))));
     }
+    words.extend(question.mu_version.iter().map(|text| format!("--mu-version {}", quoted(text))));
     let flags = narrowing(
         question.channel.as_deref(),
         question.app_version.as_deref(),

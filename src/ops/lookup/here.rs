@@ -1,0 +1,82 @@
+//! What can be used here: which versions a mu in this runtime could install, and why it could not install others.
+//!
+//! Selection decides that in the end; this tells it of versions that nobody has chosen yet.
+
+use std::collections::BTreeMap;
+
+use crate::index::releases::{Details, Position};
+use crate::ops::lookup::filter::VersionFilter;
+use crate::ops::lookup::versions::Listing;
+use crate::ops::requirements::supposition::{facts, supposed_mu};
+use crate::ops::{CommandError, Session};
+use crate::reference::{PackageId, Version};
+use crate::select::{Rejection, incompatibilities};
+use crate::workspace::Exclusion;
+
+/// A mu, and the runtime that it installs for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Here {
+    runtime: BTreeMap<String, String>,
+    mu_version: Option<Version>,
+    exclude: Vec<Exclusion>,
+}
+
+impl Here {
+    /// What the settings say, and over that what `filter` supposes.
+    ///
+    /// # Errors
+    ///
+    /// When a supposition cannot be read.
+    pub(super) fn new(session: &Session, filter: &VersionFilter) -> Result<Self, CommandError> {
+        let settings = &session.workspace.settings;
+        let mut runtime = settings.runtime.clone();
+        runtime.extend(facts(&filter.runtime)?);
+        let own = || Version::parse(env!("CARGO_PKG_VERSION")).ok();
+        let mu_version = supposed_mu(filter.mu_version.as_deref())?.or_else(own);
+        Ok(Self { runtime, mu_version, exclude: settings.exclude.clone() })
+    }
+
+    /// Whether anything is known of the runtime.
+    pub(super) fn has_facts(&self) -> bool {
+        !self.runtime.is_empty()
+    }
+
+    /// Why a version that says this of itself cannot be used here; empty if it can.
+    pub(super) fn reasons(
+        &self,
+        id: &PackageId,
+        version: &Version,
+        details: Option<&Details>,
+    ) -> Vec<String> {
+        let is_excluded = self.exclude.iter().any(|exclusion| {
+            exclusion.id == *id
+                && exclusion.versions.as_ref().is_none_or(|spec| spec.accepts(version, true))
+        });
+        let excluded = is_excluded.then_some(Rejection::Excluded);
+        let own = self.mu_version.as_ref();
+        let incompatible = details.map(|details| incompatibilities(details, &self.runtime, own));
+        let all = excluded.into_iter().chain(incompatible.into_iter().flatten());
+        all.map(|rejection| rejection.of_one()).collect()
+    }
+
+    /// The newest version that can be used here: no prerelease, and not yanked.
+    ///
+    /// # Errors
+    ///
+    /// When what a version says of itself cannot be asked for.
+    pub(super) fn newest(&self, listing: &Listing<'_>) -> Result<Option<Position>, CommandError> {
+        let releases = listing.releases;
+        for position in (0..releases.len()).rev() {
+            let version = releases.version(position);
+            if version.is_prerelease() {
+                continue;
+            }
+            let details = listing.details(position)?;
+            let is_yanked = details.as_ref().is_some_and(|details| details.yanked.is_some());
+            if !is_yanked && self.reasons(listing.id, &version, details.as_ref()).is_empty() {
+                return Ok(Some(position));
+            }
+        }
+        Ok(None)
+    }
+}
