@@ -1,5 +1,6 @@
 //! What every command is run with, and how its answer leaves: as a JSON document, or as text for people.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use serde::Serialize;
 use crate::cli::global::Global;
 use crate::env::Environment;
 use crate::ops::{CommandError, Events, Options, Scope, Session};
+use crate::reference::PackageId;
 use crate::report::{Shell, Table};
 
 /// What a command needs to run.
@@ -62,6 +64,16 @@ impl Context {
     /// Opens for a command that changes something, unless it only says what it would do.
     pub(crate) fn open_for(&self, scope: Scope, dry_run: bool) -> Result<Session, CommandError> {
         if dry_run { self.open(scope) } else { self.open_to_change(scope) }
+    }
+
+    /// A text of the answer with the names of packages as people write them here.
+    pub(crate) fn short<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.shell.short(text)
+    }
+
+    /// What a package is called in the answer.
+    pub(crate) fn name(&self, id: &PackageId) -> String {
+        self.short(id.as_str()).into_owned()
     }
 
     /// Prints a line of the answer.

@@ -78,6 +78,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if context.shell.is_json() || arguments.format == Format::Json {
         return context.json(&Answer::new(&graph));
     }
+    for vertex in &mut graph.vertices {
+        vertex.name = context.short(&vertex.name).into_owned();
+    }
     let text = match arguments.format {
         Format::Dot | Format::Json => dot(&graph),
         Format::Mermaid => mermaid(&graph),

@@ -198,7 +198,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         return context.json(&Answer::new(&found));
     }
     let version = &found.version;
-    context.line(&format!("{STRONG}{}{STRONG:#} {}", found.id, in_line(&version.version)))?;
+    context.line(&format!(
+        "{STRONG}{}{STRONG:#} {}",
+        context.name(&found.id),
+        in_line(&version.version)
+    ))?;
     if let Some(description) = &found.about.description {
         context.line(&in_line(description))?;
     }
@@ -212,9 +216,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.line(&format!("{NOTICE}{text}{NOTICE:#}"))?;
     }
     if let Some(other) = &version.moved_to {
-        context.line(&format!("{NOTICE}moved to {other}{NOTICE:#}"))?;
+        context.line(&format!("{NOTICE}moved to {}{NOTICE:#}", context.name(other)))?;
     }
-    for (heading, texts) in facts(&found) {
+    for (heading, texts) in facts(context, &found) {
         for (number, text) in texts.iter().filter(|text| !text.is_empty()).enumerate() {
             let heading = if number == 0 { heading } else { "" };
             context.line(&format!("{FAINT}{heading:<13}{FAINT:#}{}", in_line(text)))?;
@@ -224,12 +228,21 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 /// What is shown below the description; nothing is shown of what has no text.
-fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
+fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
     let Info { version, about, .. } = found;
     let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
     let newest_usable = found.newest_usable.iter();
     let newest_usable = newest_usable
         .map(|version| format!("{version} is the newest version that can be used here"));
+    // Elsewhere, what a manifest leaves out is another base.
+    let is_near = context.name(&found.id).len() < found.id.as_str().len();
+    let short = |texts: &[String]| -> Vec<String> {
+        let short = |text: &String| match is_near {
+            true => context.short(text).into_owned(),
+            false => text.clone(),
+        };
+        texts.iter().map(short).collect()
+    };
     let constraints = about.constraints.iter().map(|(fact, value)| format!("{fact} {value}"));
     let mut here: Vec<String> =
         found.locked.iter().map(|version| format!("{version} in Mu.lock")).collect();
@@ -248,15 +261,15 @@ fn facts(found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("channels", vec![version.channels.join(", ")]),
         ("versions", span(found).into_iter().collect()),
         ("usable", newest_usable.collect()),
-        ("depends on", about.dependencies.clone()),
+        ("depends on", short(&about.dependencies)),
         ("provides", about.provides.clone()),
         ("requires", about.requires.clone()),
-        ("replaces", about.replaces.clone()),
-        ("conflicts", about.conflicts.clone()),
+        ("replaces", short(&about.replaces)),
+        ("conflicts", short(&about.conflicts)),
         ("constraints", constraints.collect()),
         ("from", vec![found.source.to_string()]),
         ("here", here),
-        ("install", install(found).into_iter().collect()),
+        ("install", install(found).iter().map(|text| context.short(text).into_owned()).collect()),
     ]
 }
 

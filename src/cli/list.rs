@@ -29,8 +29,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if arguments.workspace {
         let members = Packages { packages: members(&session) };
         let empty = "this workspace has no packages of its own; `mu init NAME` begins one";
-        return context
-            .answer(&members, |members| context.table(&member_table(&members.packages), empty));
+        return context.answer(&members, |members| {
+            context.table(&member_table(context, &members.packages), empty)
+        });
     }
     let (place, get) = match scope {
         Scope::Workspace => ("here", "mu get"),
@@ -38,15 +39,17 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     };
     let empty = format!("nothing is installed {place}; `{get} REF` installs something");
     let installed = Packages { packages: list(&session)? };
-    context.answer(&installed, |installed| context.table(&table(&installed.packages, get), &empty))
+    context.answer(&installed, |installed| {
+        context.table(&table(context, &installed.packages, get), &empty)
+    })
 }
 
 /// What is installed; `get` is the command that installs what is not.
-fn table(packages: &[Listed], get: &str) -> Table {
+fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
     let mut table = Table::new(&["package", "version", "from", ""]);
     for package in packages {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let id = package.id.to_string();
+        let id = context.name(&package.id);
         let version = or_none(package.label.clone());
         let source = or_none(package.source.as_ref().map(ToString::to_string));
         table.row(match &package.replaced_by {
@@ -54,7 +57,7 @@ fn table(packages: &[Listed], get: &str) -> Table {
                 (FAINT, id),
                 (FAINT, version),
                 (FAINT, source),
-                (FAINT, format!("replaced by {by}")),
+                (FAINT, format!("replaced by {}", context.name(by))),
             ],
             None => {
                 let (style, state) = match package.installed {
@@ -68,11 +71,11 @@ fn table(packages: &[Listed], get: &str) -> Table {
     table
 }
 
-fn member_table(members: &[Member]) -> Table {
+fn member_table(context: &Context, members: &[Member]) -> Table {
     let mut table = Table::new(&["package", "version", "folder"]);
     for member in members {
         table.row([
-            (STRONG, member.name.clone()),
+            (STRONG, context.short(&member.name).into_owned()),
             (Style::new(), member.version.clone().unwrap_or_else(|| "-".to_owned())),
             (FAINT, member.place.clone()),
         ]);

@@ -35,11 +35,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             let moves = if package.allowed == package.current { Style::new() } else { GOOD };
             let beyond = if package.newest == package.allowed { Style::new() } else { NOTICE };
             table.row([
-                (STRONG, package.id.to_string()),
+                (STRONG, context.name(&package.id)),
                 (Style::new(), package.current.clone()),
                 (moves, package.allowed.clone()),
                 (beyond, package.newest.clone()),
-                (FAINT, held_back_by(package)),
+                (FAINT, context.short(&held_back_by(package)).into_owned()),
             ]);
         }
         context.table(&table, "everything is at its newest version")

@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         return context.json(&Answer::new(&packed));
     }
     context.print(&files(&packed))?;
-    context.line(&summary(&packed))?;
+    context.line(&context.short(&summary(&packed)))?;
     if let Some(path) = &packed.path {
         context.shell.status(&format!("wrote {}", printable(&context.shown(path))));
     }

@@ -73,9 +73,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             if arguments.dry_run {
                 context.print(&pack::files(packed))?;
             }
-            context.line(&pack::contents(packed))?;
+            context.line(&context.short(&pack::contents(packed)))?;
         }
-        let (id, version) = (session.short_name(&publishing.id), &publishing.version);
+        let (id, version) = (context.name(&publishing.id), &publishing.version);
         let place = printable(&publishing.place);
         context.line(&match publishing.done {
             Done::Published => format!("{GOOD}published{GOOD:#} {id} {version} to {place}"),
@@ -84,7 +84,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         })?;
         if let Some(to) = &publishing.moved_to {
             let would = if arguments.dry_run { "would say" } else { "says" };
-            context.line(&format!("the hub {would} of {id} that it has moved to {to}"))?;
+            context.line(&format!(
+                "the hub {would} of {id} that it has moved to {}",
+                context.name(to)
+            ))?;
         }
     }
     Ok(0)

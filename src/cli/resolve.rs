@@ -120,7 +120,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if context.shell.is_json() {
         return change::print(context, &outcome);
     }
-    context.print(&chosen(context, &outcome, arguments.explain))?;
+    context.print(&context.short(&chosen(context, &outcome, arguments.explain)))?;
     if !outcome.changes.is_empty() && !outcome.lock.packages.is_empty() {
         context.line("")?;
         context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
@@ -163,13 +163,13 @@ fn beside(context: &Context, comparison: &Comparison) -> Ending {
         let differs = if row.highest == row.minimal { Style::new() } else { NOTICE };
         let text = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
         let (highest, minimal) = (text(&row.highest), text(&row.minimal));
-        table.row([(STRONG, row.id.to_string()), (differs, highest), (differs, minimal)]);
+        table.row([(STRONG, context.name(&row.id)), (differs, highest), (differs, minimal)]);
     }
     context.print(&table.render())?;
     for (name, outcome) in [("highest", &comparison.highest), ("minimal", &comparison.minimal)] {
         if let Err(error) = outcome {
             context.line("")?;
-            context.line(&format!("{name}: {error}"))?;
+            context.line(&context.short(&format!("{name}: {error}")))?;
             return Ok(0);
         }
     }

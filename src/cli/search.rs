@@ -58,10 +58,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let mut table = Table::new(&["package", "newest", "app version", "", "description"]);
     for package in &found.packages {
         table.row([
-            (STRONG, package.id.to_string()),
+            (STRONG, context.name(&package.id)),
             (Style::new(), package.latest.clone()),
             (Style::new(), package.line.app_version.clone().unwrap_or_default()),
-            (NOTICE, state(package)),
+            (NOTICE, context.short(&state(package)).into_owned()),
             (FAINT, short(package.line.description.as_deref().unwrap_or_default())),
         ]);
     }

@@ -25,17 +25,20 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     context.line(&format!("workspace {STRONG}{}{STRONG:#}", status.root.display()))?;
     for Member { name, version, path } in &status.members {
         let version = version.as_deref().unwrap_or("without a version");
+        let name = context.short(name);
         context.line(&format!("  {name} {version} {FAINT}{path}{FAINT:#}"))?;
     }
     for Placed { id, path } in &status.placed {
         let path = if path.is_empty() { "." } else { path };
         context.line(&format!(
-            "{NOTICE}used from the workspace{NOTICE:#}: {id} {FAINT}{path}{FAINT:#}"
+            "{NOTICE}used from the workspace{NOTICE:#}: {} {FAINT}{path}{FAINT:#}",
+            context.name(id)
         ))?;
     }
     for reference in &status.extra {
         context.line(&format!(
-            "{NOTICE}installed by `mu get`{NOTICE:#}: {reference} {FAINT}kept in Mu.lock until `mu remove`{FAINT:#}"
+            "{NOTICE}installed by `mu get`{NOTICE:#}: {} {FAINT}kept in Mu.lock until `mu remove`{FAINT:#}",
+            context.short(reference)
         ))?;
     }
     if status.members.is_empty() && !status.lock.exists {
@@ -49,7 +52,7 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     for (heading, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
         context.line(&format!("{BAD}{heading}{BAD:#}:"))?;
         for line in list {
-            context.line(&format!("  {line}"))?;
+            context.line(&format!("  {}", context.short(line)))?;
         }
     }
     if !status.up_to_date {

@@ -75,6 +75,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             (false, true) => "untagged",
             (_, false) => "nothing to do for",
         };
+        let name = context.short(name);
         context.line(&format!("{what} {name} {version}: {tag} in {}", printable(place)))
     })
 }

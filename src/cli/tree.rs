@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         if text.is_empty() {
             context.shell.status("nothing is installed here");
         }
-        context.print(&text)
+        context.print(&context.short(&text))
     })
 }
 

@@ -61,6 +61,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let answer = Answer { name, file: file.display().to_string(), from, to };
     context.answer(&answer, |Answer { name, from, to, .. }| {
         let to = to.as_deref().unwrap_or_default();
+        let name = context.short(name);
         match from {
             _ if arguments.change.is_none() => context.line(to),
             Some(from) if from == to => context.line(&format!("{name} is {to} already")),

@@ -45,6 +45,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         let is_plain = version.usable && version.yanked.is_none() && !version.prerelease;
         let style = if is_plain { STRONG } else { FAINT };
         let (mark_style, mark) = mark(version);
+        let mark = context.short(&mark).into_owned();
         table.row([
             (style, version.version.clone()),
             (Style::new(), version.app_version.clone().unwrap_or_default()),

@@ -132,7 +132,7 @@ fn all(context: &Context, session: &Session, reference: &str) -> Ending {
                 Looks::Miss => format!("{FAINT}miss{FAINT:#}"),
                 Looks::PassedOver => format!("{NOTICE}passed over{NOTICE:#}"),
             };
-            context.line(&format!("{place}  {path}  {state}{why}"))?;
+            context.line(&format!("{place}  {path}  {state}{}", context.short(&why)))?;
         }
         Ok(())
     })?;

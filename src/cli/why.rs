@@ -37,38 +37,43 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     })
 }
 
+/// Prints a line that names packages.
+fn line(context: &Context, text: &str) -> Result<(), Stop> {
+    context.line(&context.short(text))
+}
+
 fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), Stop> {
     let package = &reasons.package;
-    context.line(&format!("{STRONG}{}{STRONG:#} {}", why.id, version_of(package)))?;
-    context.line(&format!("{FAINT}from{FAINT:#} {}", package.source))?;
-    context.line(&format!("{FAINT}asked for:{FAINT:#}"))?;
+    line(context, &format!("{STRONG}{}{STRONG:#} {}", why.id, version_of(package)))?;
+    line(context, &format!("{FAINT}from{FAINT:#} {}", package.source))?;
+    line(context, &format!("{FAINT}asked for:{FAINT:#}"))?;
     for asker in &reasons.requested {
         let decides = asker.least.as_ref() == Some(&reasons.version);
         let note = if decides { " (at least this version)" } else { "" };
-        context.line(&format!("  {} by {}{note}", asker.spec, asker.by))?;
+        line(context, &format!("  {} by {}{note}", asker.spec, asker.by))?;
     }
     for (id, spec, by) in &why.instead {
-        context.line(&format!("  {spec} by {by} (asked of {id})"))?;
+        line(context, &format!("  {spec} by {by} (asked of {id})"))?;
     }
     if let Some(unknown) = &reasons.unknown {
-        return context.line(&format!("{FAINT}newer versions are not known: {unknown}{FAINT:#}"));
+        return line(context, &format!("{FAINT}newer versions are not known: {unknown}{FAINT:#}"));
     }
     let has_releases = !package.source.is_workspace() && !package.source.is_folder();
     if reasons.newer.is_empty() && has_releases {
-        return context.line(&format!("{FAINT}there is no newer release{FAINT:#}"));
+        return line(context, &format!("{FAINT}there is no newer release{FAINT:#}"));
     }
     if !reasons.newer.is_empty() {
-        context.line(&format!("{FAINT}why no newer version:{FAINT:#}"))?;
+        line(context, &format!("{FAINT}why no newer version:{FAINT:#}"))?;
     }
-    for line in reasons.newer.iter().flat_map(|newer| &newer.explanation) {
-        context.line(&format!("  {line}"))?;
+    for newer in reasons.newer.iter().flat_map(|newer| &newer.explanation) {
+        line(context, &format!("  {newer}"))?;
     }
     Ok(())
 }
 
 fn print_paths(context: &Context, why: &Why, arguments: &Arguments) -> Result<(), Stop> {
     let (graph, paths) = (&why.paths.graph, &why.paths.nodes);
-    context.line(&format!("{FAINT}ways that lead to it:{FAINT:#}"))?;
+    line(context, &format!("{FAINT}ways that lead to it:{FAINT:#}"))?;
     let shown = if arguments.all { paths.len() } else { SHORTEST.min(paths.len()) };
     for path in &paths[..shown] {
         let mut text = graph.vertices[path[0]].name.clone();
@@ -77,7 +82,7 @@ fn print_paths(context: &Context, why: &Why, arguments: &Arguments) -> Result<()
             let name = &graph.vertices[pair[1]].name;
             text.push_str(&format!(" {FAINT}→{FAINT:#} {name} {FAINT}{spec}{FAINT:#}"));
         }
-        context.line(&format!("  {text}"))?;
+        line(context, &format!("  {text}"))?;
     }
     let all = format!("`mu why {} --all`", arguments.package);
     let rest = match (paths.len() - shown, why.are_all_paths) {
@@ -86,5 +91,5 @@ fn print_paths(context: &Context, why: &Why, arguments: &Arguments) -> Result<()
         (more, true) => format!("… and {more} more: {all}"),
         (more, false) => format!("… and more than {more} others: {all}"),
     };
-    context.line(&format!("  {FAINT}{rest}{FAINT:#}"))
+    line(context, &format!("  {FAINT}{rest}{FAINT:#}"))
 }

@@ -72,6 +72,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             (true, false) => "already yanked:",
             (false, false) => "not yanked, nothing to do:",
         };
+        let name = context.short(name);
         context.line(&format!("{what} {name} {version} in {}", printable(place)))
     })
 }

@@ -12,8 +12,8 @@ use crate::reference::ReferenceError;
 use crate::report::text::printable;
 use crate::report::{BAD, FAINT, HELP};
 
-/// The error for people.
-pub(super) fn text(error: &CommandError, coloured: bool) -> String {
+/// The error for people; `short` names packages as people do.
+pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) -> String) -> String {
     let mut text = String::new();
     let mut said = String::new();
     let mut cause: Option<&(dyn Error + 'static)> = Some(&*error.error);
@@ -22,12 +22,14 @@ pub(super) fn text(error: &CommandError, coloured: bool) -> String {
         let is_first = text.is_empty();
         if let Some(source) = current.downcast_ref::<SourceError>() {
             // The picture of a file has its own heading.
-            text.push_str(source.render(coloured).trim_end());
-            text.push('\n');
+            let picture = source.render(coloured);
+            let (heading, file) = picture.split_once('\n').unwrap_or((&picture, ""));
+            text.push_str(&format!("{}\n{}\n", short(heading), file.trim_end()));
             continue;
         }
         let reference = current.downcast_ref::<ReferenceError>();
-        let message = reference.map_or_else(|| current.to_string(), ReferenceError::headline);
+        let message =
+            reference.map_or_else(|| short(&current.to_string()), ReferenceError::headline);
         // A wrapper that only repeats its cause adds nothing.
         if said.contains(&message) && !is_first {
             continue;
@@ -53,7 +55,7 @@ pub(super) fn text(error: &CommandError, coloured: bool) -> String {
         text.push('\n');
     }
     for hint in hints {
-        text.push_str(&format!("{HELP}hint{HELP:#}: {}\n", printable(hint)));
+        text.push_str(&format!("{HELP}hint{HELP:#}: {}\n", printable(&short(hint))));
     }
     text
 }

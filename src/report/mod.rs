@@ -4,14 +4,16 @@
 
 mod error;
 pub mod graph;
+mod names;
 mod progress;
 mod requests;
 mod table;
 mod text;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use anstream::AutoStream;
@@ -20,6 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ops::{CommandError, Events, Stage};
+use crate::reference::{Base, Defaults};
 use crate::report::progress::ProgressLine;
 use crate::report::requests::Requests;
 use mu_provider::http::RequestEvent;
@@ -80,6 +83,8 @@ pub struct Shell {
     stage: Mutex<Option<(Stage, Instant)>>,
     /// What was warned of; with `--json`, part of the answer instead of lines on stderr.
     warned: Mutex<BTreeSet<String>>,
+    /// The base that names of packages leave out, as soon as the settings are read.
+    base: OnceLock<Base>,
 }
 
 /// The one JSON document of a command: its answer, and what was warned of on the way.
@@ -130,6 +135,7 @@ impl Shell {
             begun: Instant::now(),
             stage: Mutex::default(),
             warned: Mutex::default(),
+            base: OnceLock::new(),
         }
     }
 
@@ -161,6 +167,11 @@ impl Shell {
         out.flush()
     }
 
+    /// A text with the names of packages as people write them here: without the default base.
+    pub fn short<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        names::short(text, self.base.get_or_init(Base::default))
+    }
+
     /// A style for the answer: none where it is not coloured.
     pub fn style(&self, style: Style) -> Style {
         let choice = threads::lock(&self.out).current_choice();
@@ -189,7 +200,7 @@ impl Shell {
     /// Says on stderr what was done.
     pub fn status(&self, text: &str) {
         if self.options.verbosity >= Verbosity::Normal && !self.options.json {
-            self.to_stderr(&format!("{text}\n"));
+            self.to_stderr(&format!("{}\n", self.short(text)));
         }
     }
 
@@ -199,7 +210,7 @@ impl Shell {
             let failure = serde_json::to_string(&Failure::new(error));
             format!("{}\n", failure.expect("texts always serialise"))
         } else {
-            error::text(error, self.coloured_errors)
+            error::text(error, self.coloured_errors, &|text| self.short(text).into_owned())
         };
         self.progress.end();
         self.to_stderr(&text);
@@ -255,11 +266,15 @@ impl Events for Shell {
         }
         let is_new = threads::lock(&self.warned).insert(text.to_owned());
         if is_new && !self.options.json {
-            self.to_stderr(&format!("{NOTICE}warning{NOTICE:#}: {}\n", printable(text)));
+            self.to_stderr(&format!(
+                "{NOTICE}warning{NOTICE:#}: {}\n",
+                printable(&self.short(text))
+            ));
         }
     }
 
     fn waiting(&self, text: &str) {
+        let text = &*self.short(text);
         if self.progress.is_drawn() && self.options.verbosity < Verbosity::Verbose {
             self.progress.waiting(text);
         } else if self.options.verbosity >= Verbosity::Normal && !self.options.json {
@@ -273,10 +288,15 @@ impl Events for Shell {
             return false;
         }
         let _held = self.progress.hold();
-        self.to_stderr(&format!("{} [y/N] ", printable(question)));
+        self.to_stderr(&format!("{} [y/N] ", printable(&self.short(question))));
         let mut answer = String::new();
         let is_read = io::stdin().read_line(&mut answer).is_ok();
         is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+    }
+
+    fn defaults(&self, defaults: &Defaults) {
+        // A run has one workspace.
+        let _ = self.base.set(defaults.base.clone());
     }
 
     fn progress(&self, stage: Stage, done: usize, total: usize) {
@@ -285,15 +305,15 @@ impl Events for Shell {
     }
 
     fn begins(&self, what: &str) {
-        self.progress.begins(what);
+        self.progress.begins(&self.short(what));
     }
 
     fn doing(&self, what: &str, now: &str) {
-        self.progress.doing(what, now);
+        self.progress.doing(&self.short(what), now);
     }
 
     fn ends(&self, what: &str) {
-        self.progress.ends(what);
+        self.progress.ends(&self.short(what));
     }
 
     fn request(&self, event: &RequestEvent<'_>) {
@@ -304,12 +324,13 @@ impl Events for Shell {
     }
 
     fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
-        self.progress.bytes(what, done, total);
+        self.progress.bytes(&self.short(what), done, total);
     }
 
     fn detail(&self, text: &dyn Fn() -> String) {
         if self.options.verbosity >= Verbosity::Verbose && !self.options.json {
-            self.to_stderr(&format!("{FAINT}{}{FAINT:#}\n", printable(&text())));
+            let text = text();
+            self.to_stderr(&format!("{FAINT}{}{FAINT:#}\n", printable(&self.short(&text))));
         }
     }
 }

@@ -46,9 +46,9 @@ fn a_list_keeps_its_layout() {
     let run = sandbox.mu(&["add", "aws/vpc"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu add aws/vpc
-    + hub.mu.com/aws/ec2 1.3.0
-    + hub.mu.com/aws/s3 2.1.0
-    + hub.mu.com/aws/vpc 0.4.2
+    + aws/ec2 1.3.0
+    + aws/s3 2.1.0
+    + aws/vpc 0.4.2
     added aws/vpc ^0.4.2 to acme/web (Mu.yaml)
     installed 3 packages (3 downloaded, 0 from cache)
     [exit 0]
@@ -189,9 +189,9 @@ fn what_others_need_stays_and_is_told() {
     sandbox.publish(&[Package::new("aws/elk", "1.0.0").needs("aws/ec2#^1")]);
     sandbox.mu(&["get"]).ok();
     let run = sandbox.mu(&["remove", "aws/ec2"]).ok();
-    run.says(&["`hub.mu.com/aws/ec2` stays, because `hub.mu.com/aws/elk` needs it"]);
+    run.says(&["`aws/ec2` stays, because `aws/elk` needs it"]);
     let gone = sandbox.mu(&["remove", "aws/elk"]).ok();
-    gone.says(&["- hub.mu.com/aws/ec2 1.3.0"]).does_not_say(&["stays"]);
+    gone.says(&["- aws/ec2 1.3.0"]).does_not_say(&["stays"]);
 }
 
 #[test]

@@ -27,12 +27,12 @@ fn the_explanation_names_both_repositories_and_the_hub() {
     warning: `git://[DAEMON]/b.git` is neither encrypted nor authenticated: what comes may have been changed on its way
     error: no versions fit together
       acme/web requires [DAEMON]/b ^1
-      [DAEMON]/b 1.0.0 requires hub.mu.com/aws/vpc ^2
+      [DAEMON]/b 1.0.0 requires aws/vpc ^2
       acme/web requires [WEB]/a ^1
-      [WEB]/a 1.0.0 requires hub.mu.com/aws/vpc ^1
-      no version of hub.mu.com/aws/vpc is both ^2 and ^1
+      [WEB]/a 1.0.0 requires aws/vpc ^1
+      no version of aws/vpc is both ^2 and ^1
 
-    hint: use aws/vpc 2.0.0 against what packages require, at your own risk: write `hub.mu.com/aws/vpc: hub.mu.com/aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
+    hint: use aws/vpc 2.0.0 against what packages require, at your own risk: write `aws/vpc: aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
     [exit 1]
     ");
     let error = sandbox.mu(&["get", "--json"]).fails_with("no-solution");

@@ -49,16 +49,16 @@ fn sandbox() -> Sandbox {
 fn every_registry_is_asked_and_the_exact_name_comes_first() {
     let sandbox = sandbox();
     let run = sandbox.mu(&["search", "kafka"]).ok();
-    insta::assert_snapshot!(run.shown(), @r#"
+    insta::assert_snapshot!(run.shown(), @r"
     $ mu search kafka
-    package                        newest  app version                      description
-    acme.example/kafka             9.0.0
-    hub.mu.com/internal/kafka      7.0.0
-    hub.mu.com/ops/kafka           2.2.1   3.0.0                            Streams of \u{1b}[31mevents
-    hub.mu.com/old/kafka           1.0.0                moved to ops/kafka
-    hub.mu.com/ops/kafka-exporter  0.3.0
+    package             newest  app version                      description
+    acme.example/kafka  9.0.0
+    internal/kafka      7.0.0
+    ops/kafka           2.2.1   3.0.0                            Streams of \u{1b}[31mevents
+    old/kafka           1.0.0                moved to ops/kafka
+    ops/kafka-exporter  0.3.0
     [exit 0]
-    "#);
+    ");
     let json = sandbox.mu(&["search", "kafka", "--json"]).ok().json();
     assert_eq!(
         json["packages"][2],
@@ -131,7 +131,7 @@ fn a_registry_that_fails_is_a_warning_if_another_answers() {
     let run = sandbox.mu(&["search", "kafka"]).ok();
     let said = &run.stderr;
     assert!(said.contains("warning: the hub at `file://[DIR]/acme/` cannot be searched"), "{said}");
-    run.says(&["hub.mu.com/internal/kafka"]);
+    run.says(&["internal/kafka"]);
     std::fs::remove_file(sandbox.path("hub/catalog.jsonl")).expect("was there");
     std::fs::remove_file(sandbox.path("internal/catalog.jsonl")).expect("was there");
     let run = sandbox.mu(&["search", "kafka"]).fails();
@@ -156,7 +156,7 @@ fn a_catalog_on_the_web_is_kept_and_asked_for_again_only_if_it_changed() {
     let expected = ["hub.mu.com/ops/kafka", "hub.mu.com/internal/kafka"];
     let requests = |sandbox: &Sandbox, expected: &[&str]| {
         let before = nginx.log().len();
-        sandbox.mu(&["search", "kafka"]).ok().says(&["hub.mu.com/ops/kafka"]);
+        sandbox.mu(&["search", "kafka"]).ok().says(&["ops/kafka"]);
         assert_eq!(nginx.log()[before..], *expected);
     };
     let hub = "GET /hub.json HTTP/1.1 304";

@@ -42,7 +42,7 @@ fn offline_takes_what_is_here() {
     let run = sandbox.mu(&["get", "aws/s3"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get aws/s3
-    error: could not find out about `hub.mu.com/aws/s3`
+    error: could not find out about `aws/s3`
       caused by: `https://hub.invalid/hub.json` is not asked: mu is offline
 
     hint: run the command once with MU_OFFLINE unset, so that mu can look up `aws/s3`
@@ -62,9 +62,9 @@ fn locked_refuses_and_says_what_differs() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --locked
     error: Mu.lock does not fit the manifests, and --locked forbids changing it
-      acme/web asks for hub.mu.com/aws/ec2 ^1.1
-      acme/web asks for hub.mu.com/aws/s3 latest
-      acme/web no longer asks for hub.mu.com/aws/ec2 ^1
+      acme/web asks for aws/ec2 ^1.1
+      acme/web asks for aws/s3 latest
+      acme/web no longer asks for aws/ec2 ^1
 
     hint: run `mu get` without --locked, and commit Mu.lock
     [exit 1]
@@ -136,7 +136,7 @@ fn a_version_of_unknown_age_is_too_young() {
             let asked = ["resolve", "aws/ec2#^1.1", "--resolution", strategy];
             let chosen = sandbox.mu(&[&asked, flags].concat()).ok();
             let expected = if strategy == "highest" { "1.2.0" } else { "1.1.0" };
-            chosen.says(&[&format!("hub.mu.com/aws/ec2 {expected}\n")]);
+            chosen.says(&[&format!("aws/ec2 {expected}\n")]);
         }
     }
     sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 3 days\n");
@@ -185,7 +185,7 @@ fn quiet_and_verbose() {
     assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
     // What would be done is an answer.
     let asked = sandbox.mu(&["update", "aws/ec2#1.1.0", "--dry-run", "-q"]).ok();
-    assert_eq!((&*asked.stdout, &*asked.stderr), ("~ hub.mu.com/aws/ec2 1.2.0 → 1.1.0\n", ""));
+    assert_eq!((&*asked.stdout, &*asked.stderr), ("~ aws/ec2 1.2.0 → 1.1.0\n", ""));
     // Errors are always said.
     assert!(!sandbox.mu(&["get", "-q", "aws/nothing"]).fails().stderr.is_empty());
     sandbox.mu(&["update", "-v"]).ok();

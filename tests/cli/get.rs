@@ -22,8 +22,8 @@ fn a_first_get_shows_what_it_did() {
     let run = sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get
-    + hub.mu.com/aws/ec2 1.2.0
-    + hub.mu.com/aws/vpc 1.1.0
+    + aws/ec2 1.2.0
+    + aws/vpc 1.1.0
     installed 2 packages (2 downloaded, 0 from cache)
     [exit 0]
     ");
@@ -79,7 +79,7 @@ fn a_dry_run_writes_nothing() {
     let run = untouched(&["get", "--dry-run"], &before);
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --dry-run
-    + hub.mu.com/aws/ec2 1.0.6
+    + aws/ec2 1.0.6
     1 package would be in use; nothing was written
     [exit 0]
     ");
@@ -114,8 +114,8 @@ fn a_reference_stays_until_it_is_removed() {
     let run = sandbox.mu(&["remove", "aws/ec2"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu remove aws/ec2
-    - hub.mu.com/aws/ec2 1.2.0
-    - hub.mu.com/aws/vpc 1.1.0
+    - aws/ec2 1.2.0
+    - aws/vpc 1.1.0
     up to date (1 package)
     [exit 0]
     ");
@@ -249,7 +249,7 @@ fn who_needs_a_package_that_moved_is_named() {
         Package::new("old/kafka", "1.0.0").key("movedTo", "hub.mu.com/ops/kafka".into()),
     ]);
     sandbox.mu(&["get"]).ok().says(&[
-        "`hub.mu.com/old/kafka`, needed by `hub.mu.com/acme/app`, has moved to `hub.mu.com/ops/kafka`",
+        "`old/kafka`, needed by `acme/app`, has moved to `ops/kafka`",
         "where its new versions will be\n",
     ]);
 }
@@ -259,10 +259,10 @@ fn a_package_that_moved_says_where_to() {
     let sandbox = Sandbox::with_dependencies(&["old/kafka"]);
     let moved = Package::new("old/kafka", "1.0.0").key("movedTo", "hub.mu.com/ops/kafka".into());
     sandbox.hub().publish(&moved);
-    sandbox.mu(&["get"]).ok().says(&[
-        "`hub.mu.com/old/kafka` has moved to `hub.mu.com/ops/kafka`",
-        "depend on that instead\n",
-    ]);
+    sandbox
+        .mu(&["get"])
+        .ok()
+        .says(&["`old/kafka` has moved to `ops/kafka`", "depend on that instead\n"]);
     sandbox.mu(&["get"]).ok().does_not_say(&["has moved"]);
     let outdated = sandbox.mu(&["outdated", "--json"]).ok().json();
     assert_eq!(outdated["packages"][0]["movedTo"], "hub.mu.com/ops/kafka");
@@ -271,7 +271,7 @@ fn a_package_that_moved_says_where_to() {
         .hub()
         .publish(&Package::new("old/kafka", "2.0.0").key("movedTo", "hub.mu.com/ops/kafka".into()));
     let outdated = |because: &str| {
-        let line = format!("{because}, moved to hub.mu.com/ops/kafka");
+        let line = format!("{because}, moved to ops/kafka");
         sandbox.mu(&["outdated"]).ok().says(&[&line]);
     };
     outdated("only Mu.lock");

@@ -210,10 +210,7 @@ fn a_package_that_is_called_as_the_settings_are_asks_for_itself() {
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.read("Mu.lock");
     assert!(lock.contains("requested: [\"^1 by hub.mu.com/overrides\"]"), "{lock}");
-    sandbox
-        .mu(&["why", "c/four"])
-        .ok()
-        .says(&["^1 by hub.mu.com/overrides", "overrides → hub.mu.com/c/four"]);
+    sandbox.mu(&["why", "c/four"]).ok().says(&["^1 by hub.mu.com/overrides", "overrides → c/four"]);
     sandbox.mu(&["tree"]).ok().says(&["overrides", "c/four 1.0.0"]);
     // What is locked holds although something else is asked for.
     sandbox.publish(&[Package::new("c/four", "1.1.0")]);

@@ -81,10 +81,10 @@ fn each_package_gets_the_highest_of_what_is_needed_at_least() {
     let shown = run(&sandbox, &["get"]);
     insta::assert_snapshot!(shown, @"
     $ mu get
-    + hub.mu.com/x/b 1.2.0
-    + hub.mu.com/x/c 1.2.0
-    + hub.mu.com/x/d 1.4.0
-    + hub.mu.com/x/e 1.2.0
+    + x/b 1.2.0
+    + x/c 1.2.0
+    + x/d 1.4.0
+    + x/e 1.2.0
     installed 4 packages (4 downloaded, 0 from cache)
     [exit 0]
     ");
@@ -121,9 +121,9 @@ fn one_package_moves_and_others_only_as_it_needs() {
     let shown = run(&sandbox, &["update", "x/c"]);
     insta::assert_snapshot!(shown, @"
     $ mu update x/c
-    ~ hub.mu.com/x/c 1.2.0 → 1.3.0
-    + hub.mu.com/x/f 1.1.0
-    + hub.mu.com/x/g 1.1.0
+    ~ x/c 1.2.0 → 1.3.0
+    + x/f 1.1.0
+    + x/g 1.1.0
     x/c ^1.2 → ^1.3.0 in Mu.yaml
     installed 3 packages (3 downloaded, 0 from cache), 6 in all
     [exit 0]
@@ -142,9 +142,9 @@ fn a_downgrade_lowers_what_needs_more_and_says_why() {
     let shown = run(&sandbox, &["downgrade", "x/d#1.2.0"]);
     insta::assert_snapshot!(shown, @"
     $ mu downgrade x/d#1.2.0
-    ~ hub.mu.com/x/b 1.2.0 → 1.1.0 (1.2.0 needs hub.mu.com/x/d 1.3.0)
-    ~ hub.mu.com/x/c 1.2.0 → 1.1.0 (1.2.0 needs hub.mu.com/x/d 1.4.0)
-    ~ hub.mu.com/x/d 1.4.0 → 1.2.0
+    ~ x/b 1.2.0 → 1.1.0 (1.2.0 needs x/d 1.3.0)
+    ~ x/c 1.2.0 → 1.1.0 (1.2.0 needs x/d 1.4.0)
+    ~ x/d 1.4.0 → 1.2.0
     x/b ^1.2 → ^1.1.0 in Mu.yaml
     x/c ^1.2 → ^1.1.0 in Mu.yaml
     installed 3 packages (3 downloaded, 0 from cache), 4 in all
@@ -168,9 +168,9 @@ fn a_downgrade_goes_lower_until_every_bound_holds() {
     run(&sandbox, &["get"]);
     insta::assert_snapshot!(run(&sandbox, &["update", "x/f#1.1.0"]), @"
     $ mu update x/f#1.1.0
-    ~ hub.mu.com/x/b 1.2.0 → 1.0.0 (1.2.0 needs hub.mu.com/x/d 1.3.0)
-    ~ hub.mu.com/x/d 1.3.0 → 1.1.0 (1.3.0 needs hub.mu.com/x/f 1.2.0)
-    ~ hub.mu.com/x/f 1.2.0 → 1.1.0
+    ~ x/b 1.2.0 → 1.0.0 (1.2.0 needs x/d 1.3.0)
+    ~ x/d 1.3.0 → 1.1.0 (1.3.0 needs x/f 1.2.0)
+    ~ x/f 1.2.0 → 1.1.0
     x/b ^1.2 → ^1.0.0 in Mu.yaml
     installed 3 packages (3 downloaded, 0 from cache), 4 in all
     [exit 0]
@@ -189,7 +189,7 @@ fn what_the_target_of_a_downgrade_limits_goes_down_with_it() {
                 "because": {"by": "hub.mu.com/x/d 1.2.0", "spec": "<1.2"}}])
     );
     let shown = run(&sandbox, &["update", "x/d#1.2.0"]);
-    let e = "~ hub.mu.com/x/e 1.2.0 → 1.1.0 (hub.mu.com/x/d 1.2.0 needs hub.mu.com/x/e <1.2)";
+    let e = "~ x/e 1.2.0 → 1.1.0 (x/d 1.2.0 needs x/e <1.2)";
     assert!(shown.contains(e), "{shown}");
     assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/d#^1.2.0", "x/e#^1.1.0"]);
 }
@@ -220,7 +220,7 @@ fn a_downgrade_drops_what_no_lower_version_helps() {
         ])
     );
     let shown = run(&sandbox, &["update", "x/d#1.0.0"]);
-    assert!(shown.contains("- hub.mu.com/x/a 1.1.0 (1.1.0 needs hub.mu.com/x/d 1.1.0)"), "{shown}");
+    assert!(shown.contains("- x/a 1.1.0 (1.1.0 needs x/d 1.1.0)"), "{shown}");
     assert_eq!(chosen(&sandbox), "b1 d1");
     assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/b#^1.0"]);
 }
@@ -273,8 +273,8 @@ fn an_upgrade_raises_what_the_manifest_asks_for() {
     let dry = sandbox.mu(&["upgrade", "--dry-run"]).ok();
     insta::assert_snapshot!(dry.shown(), @"
     $ mu upgrade --dry-run
-    ~ hub.mu.com/x/b 1.2.0 → 2.0.0
-    ~ hub.mu.com/x/c 1.2.0 → 2.0.0
+    ~ x/b 1.2.0 → 2.0.0
+    ~ x/c 1.2.0 → 2.0.0
     would write x/b ^1.2 → ^2.0.0 in Mu.yaml
     would write x/c ^1.2 → ^2.0.0 in Mu.yaml
     4 packages would be in use; nothing was written
@@ -342,7 +342,7 @@ fn a_downgrade_is_no_upgrade() {
     let run = sandbox.mu(&["downgrade", "x/e#1.3.0"]);
     insta::assert_snapshot!(run.shown(), @"
     $ mu downgrade x/e#1.3.0
-    error: `hub.mu.com/x/e` is at 1.2.0, and 1.3.0 is newer
+    error: `x/e` is at 1.2.0, and 1.3.0 is newer
 
     hint: `mu update 'x/e#1.3.0'` moves there
     [exit 2]
@@ -355,7 +355,7 @@ fn what_is_added_begins_at_its_newest() {
     let sandbox = sandbox(&["x/b#^1.1"], GRAPH);
     run(&sandbox, &["get"]);
     let shown = run(&sandbox, &["add", "x/c"]);
-    assert!(shown.contains("+ hub.mu.com/x/c 1.3.0"), "{shown}");
+    assert!(shown.contains("+ x/c 1.3.0"), "{shown}");
     assert_eq!(listed(&sandbox, "Mu.yaml"), ["x/b#^1.1", "x/c#^1.3.0"]);
     // One that was only needed by others becomes one's own.
     run(&sandbox, &["update", "x/d#1.2.0"]);
@@ -467,15 +467,15 @@ fn strategies_are_shown_beside_each_other() {
     let sandbox = example();
     let before = sandbox.state();
     let run = sandbox.mu(&["resolve", "--compare"]).ok();
-    insta::assert_snapshot!(run.shown(), @r"
+    insta::assert_snapshot!(run.shown(), @"
     $ mu resolve --compare
-    package         highest  minimal
-    hub.mu.com/x/b  1.2.0    1.2.0
-    hub.mu.com/x/c  1.3.0    1.2.0
-    hub.mu.com/x/d  1.4.0    1.4.0
-    hub.mu.com/x/e  1.3.0    1.2.0
-    hub.mu.com/x/f  1.1.0    -
-    hub.mu.com/x/g  1.1.0    -
+    package  highest  minimal
+    x/b      1.2.0    1.2.0
+    x/c      1.3.0    1.2.0
+    x/d      1.4.0    1.4.0
+    x/e      1.3.0    1.2.0
+    x/f      1.1.0    -
+    x/g      1.1.0    -
     4 packages differ
     [exit 0]
     ");
@@ -489,16 +489,16 @@ fn strategies_are_shown_beside_each_other() {
     assert!(sandbox.state() == before, "nothing is written");
     publish(&sandbox, "z 1.0: e#~1.1\nz 1.1: e#^1.1");
     let one = sandbox.mu(&["resolve", "--compare", "--with", "x/z#^1.0"]).ok();
-    insta::assert_snapshot!(one.shown(), @r"
+    insta::assert_snapshot!(one.shown(), @"
     $ mu resolve --compare --with x/z#^1.0
-    package         highest  minimal
-    hub.mu.com/x/b  1.2.0    -
-    hub.mu.com/x/c  1.3.0    -
-    hub.mu.com/x/d  1.4.0    -
-    hub.mu.com/x/e  1.3.0    -
-    hub.mu.com/x/f  1.1.0    -
-    hub.mu.com/x/g  1.1.0    -
-    hub.mu.com/x/z  1.1.0    -
+    package  highest  minimal
+    x/b      1.2.0    -
+    x/c      1.3.0    -
+    x/d      1.4.0    -
+    x/e      1.3.0    -
+    x/f      1.1.0    -
+    x/g      1.1.0    -
+    x/z      1.1.0    -
 
     minimal: no versions fit together
       acme/web requires x/b ^1.2

@@ -160,7 +160,7 @@ fn a_folder_whose_package_has_another_name_is_that_package() {
     sandbox.write("db/Mu.yaml", "name: acme/db\ndependencies: [acme/api]\n");
     sandbox.write("web/Mu.yaml", "name: web\ndependencies: [api]\n");
     let told = "`web` asks for `api`, which leads to the folder `api`, whose package is \
-                `hub.mu.com/acme/api`: write `acme/api`";
+                `acme/api`: write `acme/api`";
     sandbox.mu(&["get"]).ok().says(&[told]);
     sandbox.mu(&["status"]).ok().says(&[told, "up to date"]);
     assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api"]);

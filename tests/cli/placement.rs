@@ -42,16 +42,16 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
     let run = sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get
-    + hub.mu.com/aws/app 1.0.0
-    + hub.mu.com/aws/ec2 2.0.0 (workspace)
-    warning: `hub.mu.com/aws/ec2` is used from the workspace at version 2.0.0, though hub.mu.com/aws/app asks for ^1.0
+    + aws/app 1.0.0
+    + aws/ec2 2.0.0 (workspace)
+    warning: `aws/ec2` is used from the workspace at version 2.0.0, though aws/app asks for ^1.0
     installed 1 package (1 downloaded, 0 from cache)
     [exit 0]
     ");
     assert_eq!(sandbox.lock()["packages"][1]["version"], "2.0.0");
     // Nor is it forgotten once it is in the lock.
     let again = sandbox.mu(&["get"]).ok();
-    again.says(&["up to date (", "version 2.0.0, though hub.mu.com/aws/app asks for ^1.0"]);
+    again.says(&["up to date (", "version 2.0.0, though aws/app asks for ^1.0"]);
     let status = sandbox.mu(&["status", "--json"]).ok().json();
     assert_eq!(status["placed"], json!([{"id": "hub.mu.com/aws/ec2", "path": "aws/ec2"}]));
 }
@@ -59,7 +59,7 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
 /// What `mu which` does not find in the workspace, `mu get` does not take from there either, and says why.
 fn check_left_out(sandbox: &Sandbox, why: &str) {
     sandbox.mu(&["which", "aws/ec2"]).fails().says(&["2. [DIR]/work/aws/ec2: passed over", why]);
-    let warning = format!("`hub.mu.com/aws/ec2` is not taken from `[DIR]/work/aws/ec2`: {why}");
+    let warning = format!("`aws/ec2` is not taken from `[DIR]/work/aws/ec2`: {why}");
     let outcome = sandbox.mu(&["get"]).ok();
     outcome.says(&[&warning]);
     sandbox.mu(&["get"]).ok().says(&["up to date (", &warning]);
@@ -93,7 +93,7 @@ fn a_workspace_of_its_own_is_used_where_its_name_leads_and_else_told() {
     let sandbox = sandbox();
     sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.5.0"));
     sandbox.write("aws/ec2/.mu/workspace.yaml", "namespace: aws\n");
-    sandbox.mu(&["get"]).ok().says(&["hub.mu.com/aws/ec2 1.5.0 (workspace)"]);
+    sandbox.mu(&["get"]).ok().says(&["aws/ec2 1.5.0 (workspace)"]);
     assert_eq!(sandbox.mu(&["which", "aws/ec2"]).ok().stdout, "[DIR]/work/aws/ec2\n");
     std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was there");
     std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
@@ -112,11 +112,11 @@ fn a_package_that_is_only_installed_is_told_with_its_place_and_the_way_to_use_it
         assert_eq!(sandbox.mu(&["which", "std/core"]).ok().stdout, format!("{place}\n"));
         let entry = format!("overrides: {{std/core: {place}}}");
         let run = sandbox.mu(&["get"]).fails();
-        run.says(&[&format!("`hub.mu.com/std/core` 1.2.0 is in `{place}`"), &entry]);
+        run.says(&[&format!("`std/core` 1.2.0 is in `{place}`"), &entry]);
         sandbox.mu(&["info", "std/core"]).fails().says(&[&place]);
         let settings = entry.replace("[DIR]", &sandbox.root().display().to_string());
         sandbox.write(".mu/workspace.yaml", &settings);
-        sandbox.mu(&["get"]).ok().says(&["hub.mu.com/std/core 1.2.0"]);
+        sandbox.mu(&["get"]).ok().says(&["std/core 1.2.0"]);
         std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("was written");
         std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was made");
     }

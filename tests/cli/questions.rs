@@ -24,10 +24,10 @@ fn list_shows_what_is_installed() {
     insta::assert_snapshot!(run.narrow(), @"
     $ mu list
     package  version  from
-    hub.mu.com/aws/app  1.0.0  hub+file://[DIR]/hub/
-    hub.mu.com/aws/ec2  1.0.6  hub+file://[DIR]/hub/
-    hub.mu.com/aws/s3  2.0.0  hub+file://[DIR]/hub/
-    hub.mu.com/aws/vpc  1.1.0  hub+file://[DIR]/hub/
+    aws/app  1.0.0  hub+file://[DIR]/hub/
+    aws/ec2  1.0.6  hub+file://[DIR]/hub/
+    aws/s3  2.0.0  hub+file://[DIR]/hub/
+    aws/vpc  1.1.0  hub+file://[DIR]/hub/
     [exit 0]
     ");
     assert_eq!(sandbox.mu(&["ls"]).ok().stdout, run.stdout);
@@ -69,32 +69,32 @@ fn tree_shows_cycles_once() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu tree
     acme/web 0.1.0
-    ├── hub.mu.com/aws/app 1.0.0 ^1
-    │   └── hub.mu.com/aws/ec2 1.0.6 ^1.0
-    │       └── hub.mu.com/aws/vpc 1.1.0 ~1.1
-    │           └── hub.mu.com/aws/ec2 1.0.6 ^1 (cycle)
-    ├── hub.mu.com/aws/s3 2.0.0 ~2.0
-    └── hub.mu.com/aws/vpc 1.1.0 ^1 (*)
+    ├── aws/app 1.0.0 ^1
+    │   └── aws/ec2 1.0.6 ^1.0
+    │       └── aws/vpc 1.1.0 ~1.1
+    │           └── aws/ec2 1.0.6 ^1 (cycle)
+    ├── aws/s3 2.0.0 ~2.0
+    └── aws/vpc 1.1.0 ^1 (*)
     [exit 0]
     ");
     let run = sandbox.mu(&["tree", "--depth", "1"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu tree --depth 1
     acme/web 0.1.0
-    ├── hub.mu.com/aws/app 1.0.0 ^1
-    ├── hub.mu.com/aws/s3 2.0.0 ~2.0
-    └── hub.mu.com/aws/vpc 1.1.0 ^1
+    ├── aws/app 1.0.0 ^1
+    ├── aws/s3 2.0.0 ~2.0
+    └── aws/vpc 1.1.0 ^1
     [exit 0]
     ");
     let run = sandbox.mu(&["tree", "--invert", "aws/ec2"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu tree --invert aws/ec2
-    hub.mu.com/aws/ec2 1.0.6
-    ├── hub.mu.com/aws/app 1.0.0 ^1.0
+    aws/ec2 1.0.6
+    ├── aws/app 1.0.0 ^1.0
     │   └── acme/web 0.1.0 ^1
-    └── hub.mu.com/aws/vpc 1.1.0 ^1
+    └── aws/vpc 1.1.0 ^1
         ├── acme/web 0.1.0 ^1
-        └── hub.mu.com/aws/ec2 1.0.6 ~1.1 (cycle)
+        └── aws/ec2 1.0.6 ~1.1 (cycle)
     [exit 0]
     ");
     let json = sandbox.mu(&["tree", "--json"]).ok().json();
@@ -110,10 +110,10 @@ fn graph_shows_cycles_in_every_format() {
     $ mu graph --format mermaid
     flowchart LR
       n0["acme/web<br/>0.1.0"]:::own
-      n1["hub.mu.com/aws/app<br/>1.0.0"]
-      n2["hub.mu.com/aws/ec2<br/>1.0.6"]
-      n3["hub.mu.com/aws/s3<br/>2.0.0"]
-      n4["hub.mu.com/aws/vpc<br/>1.1.0"]
+      n1["aws/app<br/>1.0.0"]
+      n2["aws/ec2<br/>1.0.6"]
+      n3["aws/s3<br/>2.0.0"]
+      n4["aws/vpc<br/>1.1.0"]
       n0 -->|"^1"| n1
       n0 -->|"~2.0"| n3
       n0 -->|"^1"| n4
@@ -148,15 +148,15 @@ fn why_shows_every_way_and_every_wish() {
     let run = sandbox.mu(&["why", "aws/vpc"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu why aws/vpc
-    hub.mu.com/aws/vpc 1.1.0
+    aws/vpc 1.1.0
     from hub+file://[DIR]/hub/
     asked for:
       ^1 by acme/web (at least this version)
-      ~1.1 by hub.mu.com/aws/ec2 (at least this version)
+      ~1.1 by aws/ec2 (at least this version)
     there is no newer release
     ways that lead to it:
-      acme/web → hub.mu.com/aws/vpc ^1
-      acme/web → hub.mu.com/aws/app ^1 → hub.mu.com/aws/ec2 ^1.0 → hub.mu.com/aws/vpc ~1.1
+      acme/web → aws/vpc ^1
+      acme/web → aws/app ^1 → aws/ec2 ^1.0 → aws/vpc ~1.1
     [exit 0]
     ");
     let json = sandbox.mu(&["why", "vpc", "--json"]).ok().json();
@@ -179,19 +179,19 @@ fn outdated_tells_of_locked_versions_that_were_yanked_since() {
     sandbox.mu(&["yank", "aws/s3#1.0.0", "--to", "../hub"]).ok();
     // What is locked is not asked about.
     sandbox.mu(&["get"]).ok().does_not_say(&["yanked"]);
-    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @r"
+    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package             current  allowed  newest  held back by
-    hub.mu.com/aws/s3   1.0.0    1.0.0    1.0.0   1.0.0 is yanked
-    hub.mu.com/aws/vpc  1.1.0    1.1.0    1.0.0   1.1.0 is yanked: loses data
+    package  current  allowed  newest  held back by
+    aws/s3   1.0.0    1.0.0    1.0.0   1.0.0 is yanked
+    aws/vpc  1.1.0    1.1.0    1.0.0   1.1.0 is yanked: loses data
     [exit 0]
     ");
     let json = sandbox.mu(&["outdated", "--json"]).ok().json();
     assert_eq!(json["packages"][1]["yanked"], "loses data");
     insta::assert_snapshot!(sandbox.mu(&["update", "aws/vpc"]).ok().shown(), @"
     $ mu update aws/vpc
-    ~ hub.mu.com/aws/vpc 1.1.0 → 1.0.0
-    warning: `hub.mu.com/aws/s3` 1.0.0 was yanked; it stays because Mu.lock names it
+    ~ aws/vpc 1.1.0 → 1.0.0
+    warning: `aws/s3` 1.0.0 was yanked; it stays because Mu.lock names it
     installed 1 package (1 downloaded, 0 from cache), 2 in all
     [exit 0]
     ");
@@ -239,9 +239,9 @@ fn outdated_shows_what_may_move_and_what_holds_back() {
     let run = sandbox.mu(&["outdated"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu outdated
-    package             current  allowed  newest  held back by
-    hub.mu.com/aws/s3   2.0.0    2.0.9    3.0.0   ~2.0 by acme/web
-    hub.mu.com/aws/vpc  1.1.0    1.1.0    1.2.0   ~1.1 by hub.mu.com/aws/ec2
+    package  current  allowed  newest  held back by
+    aws/s3   2.0.0    2.0.9    3.0.0   ~2.0 by acme/web
+    aws/vpc  1.1.0    1.1.0    1.2.0   ~1.1 by aws/ec2
     [exit 0]
     ");
     let json = sandbox.mu(&["outdated", "--json"]).ok().json();
@@ -280,11 +280,11 @@ fn status_tells_what_get_would_mend() {
     workspace [DIR]/work
       acme/web 0.1.0 .
     Mu.lock is out of date:
-      acme/web asks for hub.mu.com/aws/vpc ^2
-      acme/web no longer asks for hub.mu.com/aws/s3 ~2.0
-      acme/web no longer asks for hub.mu.com/aws/vpc ^1
+      acme/web asks for aws/vpc ^2
+      acme/web no longer asks for aws/s3 ~2.0
+      acme/web no longer asks for aws/vpc ^1
     not installed:
-      hub.mu.com/aws/app 1.0.0
+      aws/app 1.0.0
     run `mu get`
     [exit 0]
     ");

@@ -40,21 +40,21 @@ fn what_stands_against_newer_versions_is_told() {
     let sandbox = sandbox();
     insta::assert_snapshot!(sandbox.mu(&["why", "aws/asked"]).ok().shown(), @"
     $ mu why aws/asked
-    hub.mu.com/aws/asked 1.0.0
+    aws/asked 1.0.0
     from hub+file://[DIR]/hub/
     asked for:
       ~1.0 by acme/web (at least this version)
-      ^1 by hub.mu.com/aws/needy (at least this version)
+      ^1 by aws/needy (at least this version)
     why no newer version:
       1.1.0 and 1.2.0 are not ~1.0, which acme/web requires
     ways that lead to it:
-      acme/web → hub.mu.com/aws/asked ~1.0
-      acme/web → hub.mu.com/aws/needy ^1 → hub.mu.com/aws/asked ^1
+      acme/web → aws/asked ~1.0
+      acme/web → aws/needy ^1 → aws/asked ^1
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "aws/conflict"]).ok().shown(), @"
     $ mu why aws/conflict
-    hub.mu.com/aws/conflict 1.0.0
+    aws/conflict 1.0.0
     from hub+file://[DIR]/hub/
     asked for:
       >=1 by acme/web (at least this version)
@@ -63,55 +63,55 @@ fn what_stands_against_newer_versions_is_told() {
         aws/conflict 2.0.0 requires aws/net ^2
         acme/web requires aws/net ^1
     ways that lead to it:
-      acme/web → hub.mu.com/aws/conflict >=1
+      acme/web → aws/conflict >=1
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "aws/excluded"]).ok().shown(), @"
     $ mu why aws/excluded
-    hub.mu.com/aws/excluded 1.0.0
+    aws/excluded 1.0.0
     from hub+file://[DIR]/hub/
     asked for:
       ^1 by acme/web (at least this version)
     why no newer version:
       1.2.0 is excluded
     ways that lead to it:
-      acme/web → hub.mu.com/aws/excluded ^1
+      acme/web → aws/excluded ^1
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "aws/kept"]).ok().shown(), @"
     $ mu why aws/kept
-    hub.mu.com/aws/kept 1.0.0
+    aws/kept 1.0.0
     from hub+file://[DIR]/hub/
     asked for:
       ^1 by acme/web (at least this version)
     why no newer version:
       1.1.0 would fit: `mu update aws/kept` moves up
     ways that lead to it:
-      acme/web → hub.mu.com/aws/kept ^1
+      acme/web → aws/kept ^1
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "aws/yanked"]).ok().shown(), @"
     $ mu why aws/yanked
-    hub.mu.com/aws/yanked 1.0.0
+    aws/yanked 1.0.0
     from hub+file://[DIR]/hub/
     asked for:
       ^1 by acme/web (at least this version)
     why no newer version:
       1.1.0 is yanked: loses data
     ways that lead to it:
-      acme/web → hub.mu.com/aws/yanked ^1
+      acme/web → aws/yanked ^1
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "aws/needy"]).ok().shown(), @"
     $ mu why aws/needy
-    hub.mu.com/aws/needy 1.0.1
+    aws/needy 1.0.1
     from hub+file://[DIR]/hub/
     asked for:
       ^1 by acme/web
     why no newer version:
       1.5.0 needs kubernetes >=1.25, but it is 1.24.0
     ways that lead to it:
-      acme/web → hub.mu.com/aws/needy ^1
+      acme/web → aws/needy ^1
     [exit 0]
     ");
     let json = sandbox.mu(&["why", "aws/conflict", "--json"]).ok().json();
@@ -142,15 +142,15 @@ fn what_is_known_is_told_where_registries_cannot_be_asked() {
     std::fs::rename(sandbox.path("hub"), sandbox.path("gone")).expect("is ours");
     insta::assert_snapshot!(sandbox.mu(&["why", "aws/asked"]).ok().shown(), @"
     $ mu why aws/asked
-    hub.mu.com/aws/asked 1.0.0
+    aws/asked 1.0.0
     from hub+file://[DIR]/hub/
     asked for:
       ~1.0 by acme/web
-      ^1 by hub.mu.com/aws/needy
-    newer versions are not known: hub+file://[DIR]/hub/ lists no `hub.mu.com/aws/asked` any more
+      ^1 by aws/needy
+    newer versions are not known: hub+file://[DIR]/hub/ lists no `aws/asked` any more
     ways that lead to it:
-      acme/web → hub.mu.com/aws/asked ~1.0
-      acme/web → hub.mu.com/aws/needy ^1 → hub.mu.com/aws/asked ^1
+      acme/web → aws/asked ~1.0
+      acme/web → aws/needy ^1 → aws/asked ^1
     [exit 0]
     ");
 }
@@ -158,15 +158,15 @@ fn what_is_known_is_told_where_registries_cannot_be_asked() {
 #[test]
 fn outdated_tells_what_holds_each_back() {
     let sandbox = sandbox();
-    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @r"
+    insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package                  current  allowed  newest  held back by
-    hub.mu.com/aws/asked     1.0.0    1.0.0    1.2.0   ~1.0 by acme/web
-    hub.mu.com/aws/conflict  1.0.0    1.0.0    2.0.0   aws/net ^1 by acme/web
-    hub.mu.com/aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded
-    hub.mu.com/aws/kept      1.0.0    1.1.0    1.1.0   only Mu.lock
-    hub.mu.com/aws/needy     1.0.1    1.0.1    1.5.0   1.5.0 needs kubernetes >=1.25, but it is 1.24.0
-    hub.mu.com/aws/net       1.0.0    1.0.0    2.0.0   ^1 by acme/web
+    package       current  allowed  newest  held back by
+    aws/asked     1.0.0    1.0.0    1.2.0   ~1.0 by acme/web
+    aws/conflict  1.0.0    1.0.0    2.0.0   aws/net ^1 by acme/web
+    aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded
+    aws/kept      1.0.0    1.1.0    1.1.0   only Mu.lock
+    aws/needy     1.0.1    1.0.1    1.5.0   1.5.0 needs kubernetes >=1.25, but it is 1.24.0
+    aws/net       1.0.0    1.0.0    2.0.0   ^1 by acme/web
     [exit 0]
     ");
     let json = sandbox.mu(&["outdated", "--json"]).ok().json();
@@ -189,8 +189,8 @@ fn a_version_that_needs_a_folder_of_its_author_is_passed_over() {
     sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package             current  allowed  newest  held back by
-    hub.mu.com/aws/app  1.1.0    1.1.0    1.2.0   1.2.0 cannot be used: it depends on the folder `/srv/lib`, which is on its author's machine
+    package  current  allowed  newest  held back by
+    aws/app  1.1.0    1.1.0    1.2.0   1.2.0 cannot be used: it depends on the folder `/srv/lib`, which is on its author's machine
     [exit 0]
     ");
     sandbox.asks_for(&["aws/app#^1.2"]);
@@ -218,8 +218,8 @@ fn a_newer_version_whose_own_needs_cannot_be_met_is_told_with_them() {
     sandbox.mu(&["why", "aws/ec2"]).ok().says(&["aws/ec2 2.0.0 requires aws/vpc ^2"]);
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package             current  allowed  newest  held back by
-    hub.mu.com/aws/ec2  1.0.0    1.0.0    2.0.0   aws/ec2 2.0.0 requires aws/vpc ^2
+    package  current  allowed  newest  held back by
+    aws/ec2  1.0.0    1.0.0    2.0.0   aws/ec2 2.0.0 requires aws/vpc ^2
     [exit 0]
     ");
     let json = sandbox.mu(&["outdated", "--json"]).ok().json();

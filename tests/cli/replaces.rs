@@ -37,21 +37,21 @@ fn nothing_is_replaced_without_consent() {
     let sandbox = sandbox(&["app/web", "app/tool"]);
     insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: `hub.mu.com/contrib/family` would take the place of `hub.mu.com/upbound/family`, which hub.mu.com/app/web requires, and nobody agreed to that
-      the manifest of `hub.mu.com/contrib/family` says that it replaces `hub.mu.com/upbound/family`
-      the index of `hub.mu.com/upbound/family` does not say that it has moved there, and the two are not in one namespace
+    error: `contrib/family` would take the place of `upbound/family`, which app/web requires, and nobody agreed to that
+      the manifest of `contrib/family` says that it replaces `upbound/family`
+      the index of `upbound/family` does not say that it has moved there, and the two are not in one namespace
 
-    hint: to agree, put this into `.mu/workspace.yaml`: `allowReplaces: {hub.mu.com/upbound/family: hub.mu.com/contrib/family}`
+    hint: to agree, put this into `.mu/workspace.yaml`: `allowReplaces: {upbound/family: contrib/family}`
     hint: to agree this time, run the command again with `--yes`; Mu.lock remembers it
-    hint: to use both, each under its own name, put this there: `allowReplaces: {hub.mu.com/upbound/family: hub.mu.com/upbound/family}`
+    hint: to use both, each under its own name, put this there: `allowReplaces: {upbound/family: upbound/family}`
     [exit 1]
     ");
     assert!(!sandbox.has("work/Mu.lock") && !sandbox.has("work/.mu/packs"));
     let error = sandbox.mu(&["get", "--json"]).fails_with("untrusted");
     assert_eq!(error["details"], json!({ "id": OLD, "by": NEW }));
     sandbox.mu(&["get", "--dry-run"]).ok().says(&[
-        "warning: `hub.mu.com/contrib/family` would take the place of `hub.mu.com/upbound/family`, and nobody has agreed \
-         to that yet: to agree, put `allowReplaces: {hub.mu.com/upbound/family: hub.mu.com/contrib/family}` into \
+        "warning: `contrib/family` would take the place of `upbound/family`, and nobody has agreed \
+         to that yet: to agree, put `allowReplaces: {upbound/family: contrib/family}` into \
          `.mu/workspace.yaml`, or install it with `--yes`",
         "nothing was written",
     ]);
@@ -71,10 +71,10 @@ fn a_yes_is_consent_and_the_lock_remembers_it() {
     let sandbox = sandbox(&["app/web", "app/tool"]);
     insta::assert_snapshot!(sandbox.mu(&["get", "--yes"]).ok().shown(), @"
     $ mu get --yes
-    + hub.mu.com/app/tool 1.0.0
-    + hub.mu.com/app/web 1.0.0
-    + hub.mu.com/contrib/family 1.2.0
-    - hub.mu.com/upbound/family (replaced by hub.mu.com/contrib/family)
+    + app/tool 1.0.0
+    + app/web 1.0.0
+    + contrib/family 1.2.0
+    - upbound/family (replaced by contrib/family)
     installed 3 packages (3 downloaded, 0 from cache)
     [exit 0]
     ");
@@ -167,9 +167,9 @@ fn the_old_pack_stays_until_it_is_removed() {
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/upbound/family"));
     insta::assert_snapshot!(sandbox.mu(&["add", "app/tool", "-y"]).ok().shown(), @"
     $ mu add app/tool -y
-    + hub.mu.com/app/tool 1.0.0
-    + hub.mu.com/contrib/family 1.2.0
-    - hub.mu.com/upbound/family 1.1.0 (replaced by hub.mu.com/contrib/family)
+    + app/tool 1.0.0
+    + contrib/family 1.2.0
+    - upbound/family 1.1.0 (replaced by contrib/family)
     added app/tool ^1.0.0 to acme/web (Mu.yaml)
     installed 2 packages (2 downloaded, 0 from cache), 3 in all
     [exit 0]
@@ -179,11 +179,11 @@ fn the_old_pack_stays_until_it_is_removed() {
     sandbox.mu(&["verify"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["list"]).ok().shown(), @"
     $ mu list
-    package                    version  from
-    hub.mu.com/app/tool        1.0.0    hub+file://[DIR]/hub/
-    hub.mu.com/app/web         1.0.0    hub+file://[DIR]/hub/
-    hub.mu.com/contrib/family  1.2.0    hub+file://[DIR]/hub/
-    hub.mu.com/upbound/family  1.1.0    hub+file://[DIR]/hub/  replaced by hub.mu.com/contrib/family
+    package         version  from
+    app/tool        1.0.0    hub+file://[DIR]/hub/
+    app/web         1.0.0    hub+file://[DIR]/hub/
+    contrib/family  1.2.0    hub+file://[DIR]/hub/
+    upbound/family  1.1.0    hub+file://[DIR]/hub/  replaced by contrib/family
     [exit 0]
     ");
     let listed = sandbox.mu(&["list", "--json"]).ok().json();
@@ -194,36 +194,32 @@ fn the_old_pack_stays_until_it_is_removed() {
     insta::assert_snapshot!(sandbox.mu(&["which", "upbound/family"]).ok().shown(), @"
     $ mu which upbound/family
     [DIR]/work/.mu/packs/hub.mu.com/contrib/family
-    warning: `hub.mu.com/upbound/family` was replaced by `hub.mu.com/contrib/family`
+    warning: `upbound/family` was replaced by `contrib/family`
     [exit 0]
     ");
     let all = sandbox.mu(&["which", "upbound/family", "--all"]).ok();
-    all.says(&[
-        "passed over: replaced by `hub.mu.com/contrib/family`",
-        "warning: ",
-        "was replaced by",
-    ]);
+    all.says(&["passed over: replaced by `contrib/family`", "warning: ", "was replaced by"]);
     insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
     $ mu tree
     acme/web 0.1.0
-    ├── hub.mu.com/app/tool 1.0.0 ^1.0.0
-    │   └── hub.mu.com/contrib/family 1.2.0 ^1
-    └── hub.mu.com/app/web 1.0.0 latest
-        └── hub.mu.com/contrib/family 1.2.0 ^1 as hub.mu.com/upbound/family
+    ├── app/tool 1.0.0 ^1.0.0
+    │   └── contrib/family 1.2.0 ^1
+    └── app/web 1.0.0 latest
+        └── contrib/family 1.2.0 ^1 as upbound/family
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "upbound/family"]).ok().shown(), @"
     $ mu why upbound/family
-    hub.mu.com/contrib/family 1.2.0
+    contrib/family 1.2.0
     from hub+file://[DIR]/hub/
     asked for:
-      ^1 by hub.mu.com/app/tool (at least this version)
-      ^1 by hub.mu.com/app/web (asked of hub.mu.com/upbound/family)
+      ^1 by app/tool (at least this version)
+      ^1 by app/web (asked of upbound/family)
     there is no newer release
     ways that lead to it:
-      acme/web → hub.mu.com/app/tool ^1.0.0 → hub.mu.com/contrib/family ^1
-      acme/web → hub.mu.com/app/web latest → hub.mu.com/contrib/family ^1 as hub.mu.com/upbound/family
-    warning: `hub.mu.com/upbound/family` was replaced by `hub.mu.com/contrib/family`, which this is about
+      acme/web → app/tool ^1.0.0 → contrib/family ^1
+      acme/web → app/web latest → contrib/family ^1 as upbound/family
+    warning: `upbound/family` was replaced by `contrib/family`, which this is about
     [exit 0]
     ");
 
@@ -232,13 +228,10 @@ fn the_old_pack_stays_until_it_is_removed() {
     assert!(sandbox.read("Mu.lock").contains("replacedBy"), "something still asks for it");
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     let refusal = sandbox.mu(&["remove", "upbound/family"]).fails();
-    refusal.says(&[
-        "nothing here requires `upbound/family`",
-        "`hub.mu.com/contrib/family` is used for it",
-    ]);
+    refusal.says(&["nothing here requires `upbound/family`", "`contrib/family` is used for it"]);
 
     // Without what replaced it, it is back.
-    sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ hub.mu.com/upbound/family 1.1.0"]);
+    sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ upbound/family 1.1.0"]);
     assert!(!sandbox.read("Mu.lock").contains("replacedBy"));
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/upbound/family"));
 }
@@ -287,7 +280,7 @@ fn a_version_that_does_not_fit_is_no_replacement() {
       acme/web requires upbound/family 1.0.0
       no version of contrib/family is both ^1 and 1.0.0 (asked of upbound/family)
 
-    hint: use upbound/family itself beside what would replace it: write `hub.mu.com/upbound/family: hub.mu.com/upbound/family` under `allowReplaces` in `.mu/workspace.yaml`
+    hint: use upbound/family itself beside what would replace it: write `upbound/family: upbound/family` under `allowReplaces` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -300,8 +293,8 @@ fn a_package_of_the_workspace_replaces_without_being_asked() {
     sandbox.write("own/Mu.yaml", own);
     insta::assert_snapshot!(sandbox.mu(&["get"]).ok().shown(), @"
     $ mu get
-    + hub.mu.com/acme/own 1.3.0 (workspace)
-    - hub.mu.com/upbound/family 1.1.0 (replaced by hub.mu.com/acme/own)
+    + acme/own 1.3.0 (workspace)
+    - upbound/family 1.1.0 (replaced by acme/own)
     up to date (1 package)
     [exit 0]
     ");
@@ -310,7 +303,7 @@ fn a_package_of_the_workspace_replaces_without_being_asked() {
     assert!(sandbox.read("Mu.lock").contains("replacedBy: hub.mu.com/acme/own\n"));
     sandbox.mu(&["which", "upbound/family"]).ok().says(&["[DIR]/work/own\n", "was replaced by"]);
     sandbox.write("own/Mu.yaml", "name: acme/own\nversion: 1.3.0\n");
-    sandbox.mu(&["get"]).ok().says(&["+ hub.mu.com/upbound/family 1.1.0"]);
+    sandbox.mu(&["get"]).ok().says(&["+ upbound/family 1.1.0"]);
 }
 
 #[test]
@@ -327,10 +320,10 @@ fn the_minimal_strategy_replaces_too() {
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
     let replaces = json!(["upbound/family"]);
     sandbox.hub().publish(&Package::new("contrib/family", "1.3.0").key("replaces", replaces));
-    sandbox.mu(&["update"]).ok().says(&["~ hub.mu.com/contrib/family 1.2.0 → 1.3.0"]);
+    sandbox.mu(&["update"]).ok().says(&["~ contrib/family 1.2.0 → 1.3.0"]);
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     sandbox.mu(&["downgrade", "contrib/family#1.2.0"]).ok();
-    sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ hub.mu.com/upbound/family 1.0.0"]);
+    sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ upbound/family 1.0.0"]);
 }
 
 #[test]
@@ -339,7 +332,7 @@ fn global_packs_are_replaced_too() {
     sandbox.mu(&["get", "-g", "app/web"]).ok();
     sandbox.mu(&["get", "-g", "app/tool"]).fails().says(&["`~/.mu/config.yaml`"]);
     sandbox.mu(&["get", "-g", "app/tool", "--yes"]).ok();
-    sandbox.mu(&["list", "-g"]).ok().says(&["replaced by hub.mu.com/contrib/family"]);
+    sandbox.mu(&["list", "-g"]).ok().says(&["replaced by contrib/family"]);
     let found = sandbox.mu(&["which", "upbound/family"]).ok();
     found.says(&["packs/hub.mu.com/contrib/family", "was replaced by"]);
 }
@@ -361,9 +354,9 @@ fn of_two_that_replace_one_the_settings_say_which() {
       other/family 1.0.0 replaces upbound/family
       only one package at a time can replace upbound/family
 
-    hint: let only contrib/family replace upbound/family: write `hub.mu.com/upbound/family: hub.mu.com/contrib/family` under `allowReplaces` in `.mu/workspace.yaml`
-    hint: let only other/family replace upbound/family: write `hub.mu.com/upbound/family: hub.mu.com/other/family` under `allowReplaces` in `.mu/workspace.yaml`
-    hint: use upbound/family itself beside what would replace it: write `hub.mu.com/upbound/family: hub.mu.com/upbound/family` under `allowReplaces` in `.mu/workspace.yaml`
+    hint: let only contrib/family replace upbound/family: write `upbound/family: contrib/family` under `allowReplaces` in `.mu/workspace.yaml`
+    hint: let only other/family replace upbound/family: write `upbound/family: other/family` under `allowReplaces` in `.mu/workspace.yaml`
+    hint: use upbound/family itself beside what would replace it: write `upbound/family: upbound/family` under `allowReplaces` in `.mu/workspace.yaml`
     [exit 1]
     ");
     allow(&sandbox, OLD, "hub.mu.com/other/family");
@@ -434,7 +427,7 @@ fn an_upgrade_leaves_what_is_asked_of_a_replaced_package() {
         sandbox.mu(&["get"]).ok();
         let run = sandbox.mu(&["upgrade"]).ok();
         run.says(&[
-            "`Mu.yaml` asks for `acme/old#^1`, and `hub.mu.com/acme/new` is used for it",
+            "`Mu.yaml` asks for `acme/old#^1`, and `acme/new` is used for it",
             "to upgrade that further, take that out\n",
         ]);
         assert_eq!(sandbox.locked()[0], "hub.mu.com/acme/new 1.2.0", "{strategy}");
@@ -442,7 +435,7 @@ fn an_upgrade_leaves_what_is_asked_of_a_replaced_package() {
         assert!(manifest.contains("- acme/old#^1\n"), "{manifest}");
         sandbox.mu(&["upgrade", "acme/new"]).ok().says(&["take that out\n"]);
         sandbox.write("Mu.yaml", &manifest.replace("  - acme/old#^1\n", ""));
-        sandbox.mu(&["upgrade"]).ok().says(&["~ hub.mu.com/acme/new 1.2.0 → 2.0.0"]);
+        sandbox.mu(&["upgrade"]).ok().says(&["~ acme/new 1.2.0 → 2.0.0"]);
     }
 }
 
@@ -465,8 +458,5 @@ fn who_asks_for_both_names_is_one_way() {
     sandbox.mu(&["get"]).ok();
     let answer = sandbox.mu(&["why", "acme/new", "--json"]).ok().json();
     assert_eq!(answer["paths"], json!([["acme/web", "hub.mu.com/acme/new"]]));
-    sandbox
-        .mu(&["why", "acme/new"])
-        .ok()
-        .says(&["  acme/web → hub.mu.com/acme/new ^1 and ^1 as hub.mu.com/acme/old\n"]);
+    sandbox.mu(&["why", "acme/new"]).ok().says(&["  acme/web → acme/new ^1 and ^1 as acme/old\n"]);
 }

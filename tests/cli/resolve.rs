@@ -42,29 +42,29 @@ fn the_workspace_is_resolved_as_it_stands() {
     let run = sandbox.mu(&["resolve"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu resolve
-    hub.mu.com/aws/ec2 1.1.0
-    hub.mu.com/aws/vpc 1.0.0
+    aws/ec2 1.1.0
+    aws/vpc 1.0.0
 
     compared with Mu.lock:
-    + hub.mu.com/aws/ec2 1.1.0
-    + hub.mu.com/aws/vpc 1.0.0
+    + aws/ec2 1.1.0
+    + aws/vpc 1.0.0
     2 packages would be in use; nothing was written
     [exit 0]
     ");
     let run = sandbox.mu(&["what-if", "--explain", "--with", "aws/s3"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu what-if --explain --with aws/s3
-    hub.mu.com/aws/ec2 1.1.0
+    aws/ec2 1.1.0
       ^1 by acme/web
-    hub.mu.com/aws/s3 1.0.0
+    aws/s3 1.0.0
       latest by mu resolve --with
-    hub.mu.com/aws/vpc 1.0.0
-      ^1 by hub.mu.com/aws/ec2
+    aws/vpc 1.0.0
+      ^1 by aws/ec2
 
     compared with Mu.lock:
-    + hub.mu.com/aws/ec2 1.1.0
-    + hub.mu.com/aws/s3 1.0.0
-    + hub.mu.com/aws/vpc 1.0.0
+    + aws/ec2 1.1.0
+    + aws/s3 1.0.0
+    + aws/vpc 1.0.0
     3 packages would be in use; nothing was written
     [exit 0]
     ");
@@ -133,7 +133,7 @@ fn only_what_something_here_asks_for_can_be_left_out() {
     let sandbox = sandbox();
     sandbox.mu(&["get"]).ok();
     let transitive = sandbox.mu(&["resolve", "--without", "aws/vpc"]).fails();
-    transitive.says(&["nothing here requires `aws/vpc`", "because `hub.mu.com/aws/ec2` needs it"]);
+    transitive.says(&["nothing here requires `aws/vpc`", "because `aws/ec2` needs it"]);
     let misspelled = sandbox.mu(&["resolve", "--without", "aws/ec3"]).fails();
     misspelled.says(&["did you mean `aws/ec2`?"]);
     assert!(chosen(&sandbox, &["--without", "aws/ec2"]).is_empty());
@@ -145,7 +145,7 @@ fn what_would_be_used_though_it_was_withdrawn_is_told() {
     sandbox.set("MU_RESOLUTION", "minimal");
     sandbox.publish(&[Package::new("aws/s3", "1.1.0").key("yanked", json!("loses data"))]);
     let run = sandbox.mu(&["resolve", "aws/s3#1.1.0"]).ok();
-    run.says(&["warning: `hub.mu.com/aws/s3` 1.1.0 was yanked (loses data)"]);
+    run.says(&["warning: `aws/s3` 1.1.0 was yanked (loses data)"]);
 }
 
 #[test]

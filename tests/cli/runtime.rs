@@ -68,7 +68,7 @@ fn nothing_is_offered_that_cannot_be_installed() {
     let sandbox = sandbox();
     let ask = ["info", "aws/ec2", "--runtime", "kubernetes=1.24"];
     let run = sandbox.mu(&ask).ok();
-    let expected = "hub.mu.com/aws/ec2 2.0.0
+    let expected = "aws/ec2 2.0.0
 Machines
 cannot be used here: needs kubernetes >=1.28, but it is 1.24
 versions     3 versions, from 1.0.0 to 2.0.0
@@ -93,8 +93,8 @@ fn a_search_marks_what_cannot_run() {
     let ask = ["search", "machines", "--runtime", "kubernetes=1.24"];
     insta::assert_snapshot!(sandbox.mu(&ask).ok().shown(), @"
     $ mu search machines --runtime kubernetes=1.24
-    package             newest                                                              description
-    hub.mu.com/aws/ec2  2.0.0   needs kubernetes >=1.28, but it is 1.24; 1.0.0 can be used  Machines
+    package  newest                                                              description
+    aws/ec2  2.0.0   needs kubernetes >=1.28, but it is 1.24; 1.0.0 can be used  Machines
     [exit 0]
     ");
     let json = sandbox.mu(&["search", "machines", "--json"]).ok().json();

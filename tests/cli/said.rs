@@ -11,15 +11,15 @@ fn what_was_added_and_what_was_not_taken() {
     sandbox.offer("web/proxy 1.0.0: web/tls#^1.1\nweb/tls 1.1.0:\nweb/tls 2.0.0:\nnet/vpc 1.0.0:");
     insta::assert_snapshot!(sandbox.mu(&["add", "web/tls"]).ok().shown(), @"
     $ mu add web/tls
-    + hub.mu.com/web/proxy 1.0.0
-    + hub.mu.com/web/tls 1.1.0
+    + web/proxy 1.0.0
+    + web/tls 1.1.0
     added web/tls ^1.1.0 to acme/web (Mu.yaml); 2.0.0 exists, held back by web/proxy ^1.1
     installed 2 packages (2 downloaded, 0 from cache)
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["add", "net/vpc", "--dev", "--dry-run"]).ok().shown(), @"
     $ mu add net/vpc --dev --dry-run
-    + hub.mu.com/net/vpc 1.0.0
+    + net/vpc 1.0.0
     would add net/vpc ^1.0.0 to acme/web (Mu.yaml, devDependencies)
     3 packages would be in use; nothing was written
     [exit 0]
@@ -33,7 +33,7 @@ fn what_was_added_and_what_was_not_taken() {
     ");
     insta::assert_snapshot!(sandbox.mu(&["remove", "web/tls"]).ok().shown(), @"
     $ mu remove web/tls
-    warning: `hub.mu.com/web/tls` stays, because `hub.mu.com/web/proxy` needs it
+    warning: `web/tls` stays, because `web/proxy` needs it
     removed web/tls from acme/web (Mu.yaml)
     up to date (2 packages)
     [exit 0]
@@ -67,7 +67,7 @@ fn what_upgrade_and_pin_made_of_requirements() {
     sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["upgrade"]).ok().shown(), @"
     $ mu upgrade
-    ~ hub.mu.com/aws/ec2 1.0.6 → 2.0.0
+    ~ aws/ec2 1.0.6 → 2.0.0
     aws/ec2 ~1.0.6 → ~2.0.0 in Mu.yaml
     web/tls ^1.0 → ^1.1 in Mu.yaml; 2.0.0 exists, held back by web/proxy ^1.1
     installed 1 package (1 downloaded, 0 from cache), 3 in all
@@ -115,7 +115,7 @@ fn what_get_was_given_is_kept_in_the_lock() {
     sandbox.offer("mid/p3 1.0.0:");
     insta::assert_snapshot!(sandbox.mu(&["get", "mid/p3"]).ok().shown(), @"
     $ mu get mid/p3
-    + hub.mu.com/mid/p3 1.0.0
+    + mid/p3 1.0.0
     kept in Mu.lock until `mu remove mid/p3`; `--save` also writes it into Mu.yaml
     installed 1 package (1 downloaded, 0 from cache)
     [exit 0]
@@ -124,7 +124,7 @@ fn what_get_was_given_is_kept_in_the_lock() {
     $ mu tree
     acme/web 0.1.0
     installed by `mu get`
-    └── hub.mu.com/mid/p3 1.0.0 latest
+    └── mid/p3 1.0.0 latest
     [exit 0]
     ");
     sandbox.mu(&["status"]).ok().says(&["installed by `mu get`: mid/p3 kept in Mu.lock"]);

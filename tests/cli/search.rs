@@ -31,7 +31,7 @@ fn a_package_of_the_workspace_is_found_without_the_namespace() {
         let run = sandbox.mu(&["which", reference]).ok();
         assert_eq!(run.stdout, "[DIR]/work/ec2\n", "{reference}");
     }
-    sandbox.mu(&["which", "other/ec2"]).fails().says(&["no package `hub.mu.com/other/ec2`"]);
+    sandbox.mu(&["which", "other/ec2"]).fails().says(&["no package `other/ec2`"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn get_global_installs_into_the_packs_of_the_user() {
     let run = sandbox.mu(&["get", "--global", "https://hub.mu.com/aws/ec2"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --global https://hub.mu.com/aws/ec2
-    + hub.mu.com/aws/ec2 1.0.6
+    + aws/ec2 1.0.6
     installed 1 package (1 downloaded, 0 from cache)
     [exit 0]
     ");
@@ -117,7 +117,7 @@ fn what_is_nowhere_lists_every_place() {
     let run = sandbox.mu(&["which", "aws/ec2#^1"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu which aws/ec2#^1
-    error: there is no package `hub.mu.com/aws/ec2#^1` in the workspace or among the packs
+    error: there is no package `aws/ec2#^1` in the workspace or among the packs
 
     hint: looked in these places:
       1. [DIR]/work/hub.mu.com/aws/ec2: miss
@@ -142,7 +142,7 @@ fn what_is_nowhere_lists_every_place() {
     6  [DIR]/home/.mu/packs/aws/ec2  miss
     7  [DIR]/runtime/lib/packs/hub.mu.com/aws/ec2  miss
     8  [DIR]/runtime/lib/packs/aws/ec2  miss
-    error: there is no package `hub.mu.com/aws/ec2#^1` in the workspace or among the packs
+    error: there is no package `aws/ec2#^1` in the workspace or among the packs
 
     hint: `mu get 'aws/ec2#^1'` asks registries for it
     [exit 1]
@@ -211,7 +211,7 @@ fn a_package_of_the_workspace_wins_whatever_its_version() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu which aws/ec2#^1
     [DIR]/work/aws/ec2
-    warning: `hub.mu.com/aws/ec2` is taken from the workspace at `[DIR]/work/aws/ec2`, but version 0.9.0 does not satisfy `^1`
+    warning: `aws/ec2` is taken from the workspace at `[DIR]/work/aws/ec2`, but version 0.9.0 does not satisfy `^1`
     [exit 0]
     ");
     assert_eq!(sandbox.mu(&["which", "-q", "aws/ec2#^1"]).ok().stderr, "");

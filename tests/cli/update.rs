@@ -30,8 +30,8 @@ fn everything_moves_within_what_is_asked_for() {
     let run = sandbox.mu(&["update"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu update
-    ~ hub.mu.com/aws/ec2 1.0.0 → 1.2.0
-    ~ hub.mu.com/aws/s3 2.0.0 → 2.0.5
+    ~ aws/ec2 1.0.0 → 1.2.0
+    ~ aws/s3 2.0.0 → 2.0.5
     installed 2 packages (2 downloaded, 0 from cache)
     [exit 0]
     ");
@@ -60,7 +60,7 @@ fn a_package_moves_to_a_version_up_and_down() {
     let run = sandbox.mu(&["update", "aws/ec2#1.1.0"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu update aws/ec2#1.1.0
-    ~ hub.mu.com/aws/ec2 1.2.0 → 1.1.0
+    ~ aws/ec2 1.2.0 → 1.1.0
     installed 1 package (1 downloaded, 0 from cache), 2 in all
     [exit 0]
     ");
@@ -95,9 +95,9 @@ fn what_is_not_installed_cannot_move() {
     let run = sandbox().mu(&["update", "aws/ec3"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu update aws/ec3
-    error: `hub.mu.com/aws/ec3` is not installed here
+    error: `aws/ec3` is not installed here
 
-    hint: did you mean `hub.mu.com/aws/ec2`?
+    hint: did you mean `aws/ec2`?
     [exit 1]
     ");
 }

@@ -27,7 +27,7 @@ fn the_way_of_an_upgrade_is_printed() {
     sandbox.asks_for(&["ops/kafka#~1.0"]);
     insta::assert_snapshot!(sandbox.mu(&["update", "--dry-run"]).ok().shown(), @"
     $ mu update --dry-run
-    ~ hub.mu.com/ops/kafka 1.0.0 → 1.0.1 → 1.0.3
+    ~ ops/kafka 1.0.0 → 1.0.1 → 1.0.3
     1 package would be in use; nothing was written
     [exit 0]
     ");
@@ -46,7 +46,7 @@ fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
         let mut arguments = vec!["resolve", "--installed", "ops/kafka#1.0.1"];
         arguments.extend(asked);
         let run = sandbox.mu(&arguments).ok();
-        assert_eq!(run.stdout, "hub.mu.com/ops/kafka 1.0.1\n");
+        assert_eq!(run.stdout, "ops/kafka 1.0.1\n");
         // It moves where it must, step by step.
         let mut arguments = vec!["resolve", "--exclude", "ops/kafka#1.0.0"];
         arguments.extend(["--installed", "ops/kafka#1.0.0"]);
@@ -60,7 +60,7 @@ fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
     let update = ["update", "--installed", "ops/kafka#1.0.0", "--dry-run"];
     insta::assert_snapshot!(sandbox.mu(&update).ok().shown(), @"
     $ mu update --installed ops/kafka#1.0.0 --dry-run
-    ~ hub.mu.com/ops/kafka 1.0.0 → 1.0.1 → 1.0.3
+    ~ ops/kafka 1.0.0 → 1.0.1 → 1.0.3
     1 package would be in use; nothing was written
     [exit 0]
     ");
@@ -86,14 +86,14 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "ops/kafka"]).ok().shown(), @"
     $ mu why ops/kafka
-    hub.mu.com/ops/kafka 1.0.0
+    ops/kafka 1.0.0
     from hub+file://[DIR]/hub/
     asked for:
       1.0.0 by acme/web (at least this version)
     why no newer version:
       1.0.1 to 1.2.0 (4 versions) are not 1.0.0, which acme/web requires
     ways that lead to it:
-      acme/web → hub.mu.com/ops/kafka ^1.2
+      acme/web → ops/kafka ^1.2
     [exit 0]
     ");
 }
@@ -109,7 +109,7 @@ fn what_is_supposed_to_be_installed_brings_what_it_needs() {
     for asked in [&[][..], &["aws/ec2#^1"]] {
         let arguments = [&["resolve", "--installed", "aws/ec2#1.0.0"][..], asked].concat();
         let run = sandbox.mu(&arguments).ok();
-        let expected = "hub.mu.com/aws/ec2 1.0.0\nhub.mu.com/aws/vpc 1.0.0\n";
+        let expected = "aws/ec2 1.0.0\naws/vpc 1.0.0\n";
         assert!(run.stdout.starts_with(expected), "{}", run.shown());
     }
 }

@@ -273,7 +273,7 @@ fn versions_with_all_that_is_known_of_them() {
     assert_eq!(shown(&tagged), ["1.10.0"]);
     let run = sandbox.mu(&["versions", "aws/ec2", "--version", "7"]).ok();
     assert_eq!(run.stdout, "");
-    run.says(&["none of the 4 versions of `hub.mu.com/aws/ec2` matches"]);
+    run.says(&["none of the 4 versions of `aws/ec2` matches"]);
 }
 
 #[test]
@@ -303,11 +303,11 @@ fn what_is_not_there_is_said_with_where_it_was_looked_for() {
     let run = sandbox.mu(&["versions", "aws/ec3"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu versions aws/ec3
-    error: there is no package `hub.mu.com/aws/ec3`
+    error: there is no package `aws/ec3`
       looked at file://[DIR]/hub/hub.json
       looked at file://[DIR]/hub/index/aws/ec3.jsonl
 
-    hint: there is `hub.mu.com/aws/ec2`
+    hint: there is `aws/ec2`
     hint: `mu search ec3` looks for packages by words
     [exit 1]
     ");

@@ -440,9 +440,9 @@ fn the_demo_shows_what_its_page_says() {
     let installed = demo.answer(&["get"]);
     for line in [
         "+ git.acme.example/ops/logs 1.1.0",
-        "+ hub.mu.com/data/postgres 16.2.0",
-        "+ hub.mu.com/web/proxy 1.2.0",
-        "+ hub.mu.com/web/tls 1.1.0",
+        "+ data/postgres 16.2.0",
+        "+ web/proxy 1.2.0",
+        "+ web/tls 1.1.0",
     ] {
         assert!(installed.contains(line), "{line}: {installed}");
     }

@@ -51,7 +51,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     for (id, by) in outcome.newly_replaced.iter().filter(|(id, _)| !is_listed(id)) {
         let _ = writeln!(lines, "{bad}-{bad:#} {id} {faint}(replaced by {by}){faint:#}");
     }
-    context.print(&lines)?;
+    context.print(&context.short(&lines))?;
     for line in written::lines(context, outcome) {
         context.shell.status(&line);
     }

@@ -5,6 +5,7 @@ use crate::manifest::source::printable;
 use crate::manifest::{Head, Manifest};
 use crate::ops::apply::fetch::fetch_release;
 use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::own_packages;
 use crate::ops::requirements::names::{Meant, in_full, meant, written_id};
 use crate::ops::solve::names::is_published;
 use crate::ops::{CommandError, Session};
@@ -100,7 +101,7 @@ fn by_own_name(
     if own != id
         && let Some(found) = session.places.member_of(&own)
     {
-        let place = &found.place;
+        let place = own_packages::shown(&found.place);
         session.events.warning(&format!(
             "`{}` leads to the folder `{place}`, whose package is `{name}`: that is what is used",
             reference.with_version(None)

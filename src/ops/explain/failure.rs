@@ -237,7 +237,7 @@ fn is_nowhere(session: &Session, id: &PackageId) -> bool {
 fn elsewhere(session: &Session, id: &PackageId) -> [String; 2] {
     let (base, name) = (id.base(), session.short_name(id));
     [
-        format!("a reference without a host, such as `{name}`, means `{base}{}`", id.name()),
+        format!("a reference without a host, such as `{name}`, is looked up at `{base}`"),
         format!(
             "if your packages are elsewhere, run `mu registry add -g {base} URL`, or write `https://HOST/{}`",
             id.name()

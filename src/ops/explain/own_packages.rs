@@ -4,6 +4,7 @@
 //! Packages are found by their place, so that a folder can take the place of any package. Whoever has a package and does not
 //! get it, or gets it for something else, is told.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::lock::Lockfile;
@@ -103,7 +104,11 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     )
 }
 
-/// A folder of the workspace for people.
-fn shown(place: &str) -> &str {
-    if place.is_empty() { "." } else { place }
+/// A folder of the workspace for people: one that is called like a host is no package's name.
+pub(crate) fn shown(place: &str) -> Cow<'_, str> {
+    match place.split_once('/') {
+        _ if place.is_empty() => Cow::Borrowed("."),
+        Some((first, _)) if first.contains('.') => Cow::Owned(format!("./{place}")),
+        _ => Cow::Borrowed(place),
+    }
 }

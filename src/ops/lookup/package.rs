@@ -7,7 +7,7 @@ use crate::index::Universe as _;
 use crate::index::releases::Releases;
 use crate::ops::apply::element::find_package;
 use crate::ops::explain::failure::unavailable;
-use crate::ops::explain::other_places;
+use crate::ops::explain::{other_places, own_packages};
 use crate::ops::session::error::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
@@ -59,7 +59,7 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     let mut error = CommandError::new(Code::NotFound, message)
         .with_details(serde_json::json!({ "id": id.to_string(), "tried": tried }));
     if let Some(member) = session.places.member_of(id) {
-        let place = if member.place.is_empty() { "." } else { &member.place };
+        let place = own_packages::shown(&member.place);
         error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
     }
     error = other_places::installed(session, id).into_iter().fold(error, CommandError::hint);

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use mu_provider::http::RequestEvent;
 
+use crate::reference::Defaults;
+
 /// A stage of an operation that takes long enough to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -45,6 +47,9 @@ impl Stage {
 pub trait Events: Send + Sync {
     /// Something that the user should know, though nothing failed.
     fn warning(&self, text: &str);
+
+    /// What references leave out here, as soon as the settings are read.
+    fn defaults(&self, _defaults: &Defaults) {}
 
     /// The operation waits for what `text` says.
     fn waiting(&self, text: &str);

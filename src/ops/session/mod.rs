@@ -180,6 +180,7 @@ impl Session {
         for registry in &options.registries {
             workspace.settings.put_registry(registry.clone());
         }
+        events.defaults(&workspace.defaults());
         for warning in &workspace.warnings {
             events.warning(&warning.to_string());
         }

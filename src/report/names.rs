@@ -1,0 +1,94 @@
+//! What packages are called in text for people: without the base that references here leave out.
+//!
+//! Answers and messages are made of whole ids, which files and `--json` keep; the base is taken out where they are printed,
+//! so that a package has one name in all of them. It stays where the rest would mean something else: before a name of one
+//! segment, which a package's own namespace comes first for, before a name that looks as if it began with a host, and
+//! in URLs, folders and prefixes.
+
+use std::borrow::Cow;
+
+use crate::reference::{Base, Name};
+
+/// What a text is with the names of packages as they are written here.
+pub(super) fn short<'t>(text: &'t str, base: &Base) -> Cow<'t, str> {
+    let base = base.as_str();
+    let mut shown = String::new();
+    let mut kept = 0;
+    for (at, _) in text.match_indices(base) {
+        let name = at + base.len();
+        if is_beginning(&text[..at]) && is_plain_name(&text[name..]) {
+            shown.push_str(&text[kept..at]);
+            kept = name;
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    shown.push_str(&text[kept..]);
+    Cow::Owned(shown)
+}
+
+/// Whether a word begins after this text, which may end with a style.
+fn is_beginning(text: &str) -> bool {
+    let is_style = |codes: &str| codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';');
+    let mut text = text;
+    while let Some((before, codes)) =
+        text.strip_suffix('m').and_then(|text| text.rsplit_once("\u{1b}["))
+        && is_style(codes)
+    {
+        text = before;
+    }
+    let goes_on = |last: char| last.is_alphanumeric() || "_.-/:@+%~\\".contains(last);
+    !text.ends_with(goes_on)
+}
+
+/// Whether a text begins with a name that means the same without a base.
+fn is_plain_name(text: &str) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || "_.-/".contains(character);
+    let end = text.find(|character| !is_part(character)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let Some((first, others)) = name.split_once('/') else { return false };
+    let is_file = others.ends_with("Mu.yaml") || others.ends_with("Mu.json");
+    // After a name, `=` and `*` make a prefix of it.
+    let is_prefix = rest.starts_with(['=', '*']);
+    !first.contains('.') && !is_file && !is_prefix && Name::parse(name).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(short(text, &Base::default()), expected, "{text}");
+    }
+
+    #[test]
+    fn the_default_base_is_left_out() {
+        check("hub.mu.com/aws/ec2", "aws/ec2");
+        check("`hub.mu.com/aws/ec2#^1` and hub.mu.com/aws/vpc.", "`aws/ec2#^1` and aws/vpc.");
+        check("mu add 'hub.mu.com/aws/ec2#^1'", "mu add 'aws/ec2#^1'");
+        check("\u{1b}[1mhub.mu.com/aws/ec2\u{1b}[0m 1.0.0", "\u{1b}[1maws/ec2\u{1b}[0m 1.0.0");
+        let other = Base::parse("acme.co").expect("is a base");
+        assert_eq!(short("acme.co/a/b hub.mu.com/a/b", &other), "a/b hub.mu.com/a/b");
+    }
+
+    #[test]
+    fn it_stays_where_the_rest_would_mean_something_else() {
+        for text in [
+            "hub.mu.com/aws",
+            "hub.mu.com/git.acme.co/aws",
+            "hub.mu.com/",
+            "hub.mu.com/acme/: ../hub",
+            "hub.mu.com/acme/*",
+            "--registry hub.mu.com/acme/x=../hub",
+            "https://hub.mu.com/aws/ec2",
+            ".mu/packs/hub.mu.com/aws/ec2",
+            "hub+https://hub.mu.com/",
+            "wrote hub.mu.com/aws/ec2/Mu.yaml",
+            "my.hub.mu.com/aws/ec2",
+            "hub.mu.com/aws/../x",
+        ] {
+            check(text, text);
+        }
+    }
+}
