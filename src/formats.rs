@@ -4,17 +4,19 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mu_formats::helm::Aliases;
+use mu_formats::helm::{Aliases, Charts};
 use mu_formats::{FORMATS, Files, Format, FormatError, Reading, Texts};
 
 use crate::env::Environment;
 use crate::fs;
+use crate::manifest::edit::Editor;
 use crate::manifest::source::SourceError;
 use crate::manifest::{
     Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
 };
-use crate::reference::{Reference, Version};
+use crate::reference::{Defaults, Reference, Version};
 
 /// The names of all manifests, in the order in which they count.
 pub fn manifest_names() -> impl Iterator<Item = &'static str> {
@@ -94,6 +96,39 @@ pub fn parse(
 ) -> Result<Manifest, SourceError> {
     let texts = Texts([(format.manifest.to_owned(), text.to_owned())].into());
     read(format, path, &texts, around)
+}
+
+/// An editor of the workspace's own manifest at `path`, mu's own or a foreign one.
+pub fn editor(
+    path: &Path,
+    text: impl Into<String>,
+    defaults: &Defaults,
+    environment: &Environment,
+) -> Editor {
+    let editor = Editor::new(path, text, defaults);
+    match format_of(path) {
+        Some(_) => editor.in_dialect(Arc::new(Charts { aliases: helms_aliases(environment) })),
+        None => editor,
+    }
+}
+
+/// What `text`, the workspace's own manifest at `path`, says.
+///
+/// # Errors
+///
+/// When it is not what its format allows.
+pub fn parse_own(
+    path: &Path,
+    text: &str,
+    environment: &Environment,
+) -> Result<Manifest, SourceError> {
+    match format_of(path) {
+        Some(format) => {
+            let aliases = helms_aliases(environment);
+            parse(format, path, text, &Reading { is_own: true, aliases: Some(&aliases) })
+        }
+        None => Manifest::parse(path, text).map(|(manifest, _)| manifest),
+    }
 }
 
 fn read(

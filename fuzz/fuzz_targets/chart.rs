@@ -25,7 +25,7 @@ fuzz_target!(|text: &str| {
                 Ok(package) => {
                     check_release(&package.release);
                     let read = manifest(&package).expect("has a name");
-                    assert_eq!(read.dependencies.len(), package.lines.len());
+                    assert_eq!(read.dependencies.len(), package.places.len());
                 }
                 Err(error) => check_error(&files.0[&error.file], &error),
             }

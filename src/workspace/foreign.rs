@@ -96,6 +96,7 @@ pub(super) fn refuse_other_owners(root: &Path, users: &[u32]) -> Result<(), Fore
         &workspace_file,
         Path::new(YAML_NAME),
         Path::new(JSON_NAME),
+        Path::new(mu_formats::helm::CHART),
         Path::new(LOCK_FILE),
     ];
     for path in inside.map(|inside| root.join(inside)) {

@@ -10,6 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::left_out::{LeftOut, Why};
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
+use crate::formats;
 use crate::fs;
 use crate::manifest::source::{SourceError, Value};
 use crate::manifest::{
@@ -131,9 +132,17 @@ pub(super) fn find(
     }
     let places: Vec<&str> = found.keys().map(String::as_str).collect();
     warnings.extend(patterns.warnings(root, &places));
-    let manifests: Result<_, ManifestError> =
-        found.into_iter().map(|(place, found)| Ok((place, found.manifest(root)?))).collect();
-    Ok(Members { manifests: manifests?, nested, left_out: left_out.into_inner() })
+    let mut manifests: BTreeMap<String, PathBuf> = found
+        .into_iter()
+        .map(|(place, found)| Ok((place, found.manifest(root)?)))
+        .collect::<Result<_, ManifestError>>()?;
+    // Those of other ecosystems count at the root alone: below it there are charts in charts.
+    let foreign = formats::locate(root)?.filter(|path| !path.is_symlink());
+    if let Some(path) = foreign.filter(|_| !manifests.contains_key("")) {
+        manifests.insert(String::new(), path);
+    }
+    let manifests = manifests.into_iter().collect();
+    Ok(Members { manifests, nested, left_out: left_out.into_inner() })
 }
 
 impl Found {

@@ -27,6 +27,10 @@ pub use self::registry::{Registry, prefix};
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
 pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
+use mu_formats::Reading;
+use mu_formats::helm::Aliases;
+
+use crate::formats;
 use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
     Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_text_if_there,
@@ -124,13 +128,26 @@ impl Workspace {
     ///
     /// When one of these files is wrong, or two members are the same package.
     pub fn open(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
+        Self::open_knowing(root, mu_home, &Aliases::default)
+    }
+
+    /// As [`Workspace::open`], where the user has given short names to chart repositories.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn open_knowing(
+        root: &Path,
+        mu_home: &Path,
+        aliases: &dyn Fn() -> Aliases,
+    ) -> Result<Self, WorkspaceError> {
         let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
         if is_searched(root, mu_home) {
             let members = members::find(root, mu_home, &patterns, &mut workspace.warnings)?;
-            workspace.add_members(members)?;
+            workspace.add_members(members, aliases)?;
         } else {
-            if let Some(path) = Manifest::locate(root)? {
-                workspace.add_member(String::new(), path)?;
+            if let Some(path) = formats::locate(root)? {
+                workspace.add_member(String::new(), path, aliases)?;
             }
             workspace.left_out = Arc::new(not_searched(root));
         }
@@ -192,15 +209,19 @@ impl Workspace {
         Ok((workspace, patterns))
     }
 
-    fn add_members(&mut self, members: Members) -> Result<(), WorkspaceError> {
+    fn add_members(
+        &mut self,
+        members: Members,
+        aliases: &dyn Fn() -> Aliases,
+    ) -> Result<(), WorkspaceError> {
         let Members { manifests, nested, mut left_out } = members;
         for (place, path) in manifests {
-            self.add_member(place, path)?;
+            self.add_member(place, path, aliases)?;
         }
         for (place, folder) in nested {
             // A repository that was cloned to where references lead is meant to be found there.
             if let Some(path) = self.manifest_at_its_place(&place, &folder) {
-                self.add_member(place, path)?;
+                self.add_member(place, path, aliases)?;
                 left_out.take(&folder);
             }
         }
@@ -218,8 +239,15 @@ impl Workspace {
         path.filter(|path| !path.is_symlink())
     }
 
-    fn add_member(&mut self, place: String, path: PathBuf) -> Result<(), WorkspaceError> {
-        let Loaded { manifest, path, text, warnings } = Manifest::load_file(&path)?;
+    fn add_member(
+        &mut self,
+        place: String,
+        path: PathBuf,
+        aliases: &dyn Fn() -> Aliases,
+    ) -> Result<(), WorkspaceError> {
+        let aliases = formats::format_of(&path).map(|_| aliases());
+        let around = Reading { is_own: true, aliases: aliases.as_ref() };
+        let Loaded { manifest, path, text, warnings } = formats::load_file(&path, &around)?;
         refuse_other_mu(&manifest, &path, &text)?;
         let folder = path.parent().unwrap_or(&self.root).to_owned();
         let id = manifest.name.id(&self.defaults());

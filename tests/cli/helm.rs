@@ -248,3 +248,43 @@ fn a_chart_that_is_not_what_its_index_says_is_refused() {
         sandbox.state().into_keys().filter(|path| !before.contains_key(path)).collect();
     assert!(kept.iter().all(|path| !path.contains("liar") && !path.contains("mixed")), "{kept:?}");
 }
+
+#[test]
+fn a_folder_with_a_chart_is_a_workspace_that_commands_edit() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    let head = "apiVersion: v2\nname: shop # ours\nversion: 0.1.0\n";
+    let stack = |version: &str| {
+        format!(
+            "  # what it stands on\n  - name: stack\n    version: {version} # for now\n    repository: {url}/\n    condition: stack.enabled\n"
+        )
+    };
+    let local = "  - name: local\n    version: 0.1.0\n    repository: \"\"\n";
+    let tail = "type: application\n";
+    let chart = |dependencies: &str| format!("{head}dependencies:\n{dependencies}{tail}");
+    sandbox.write("Chart.yaml", &chart(&format!("{local}{}", stack("~1.0.0"))));
+    sandbox.write("charts/local/Chart.yaml", "apiVersion: v2\nname: local\nversion: 0.1.0\n");
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().contains(&repository.id("stack 1.0.0")), "{:?}", sandbox.locked());
+    sandbox.mu(&["tree"]).ok().says(&["shop 0.1.0", "[HOST]/stable/stack 1.0.0 ~1.0.0"]);
+    sandbox.mu_in("work/charts/local", &["status"]).ok();
+    // What is added stands as its neighbours do.
+    sandbox.mu(&["add", &repository.chart("web#^0.3.0")]).ok().says(&["wrote Chart.yaml"]);
+    let web = format!("  - name: web\n    version: ^0.3.0\n    repository: {url}\n");
+    let with_web = |version: &str| chart(&format!("{local}{}{web}", stack(version)));
+    assert_eq!(sandbox.read("Chart.yaml"), with_web("~1.0.0"));
+    sandbox.mu(&["upgrade", &repository.id("stack")]).ok();
+    assert_eq!(sandbox.read("Chart.yaml"), with_web("~1.1.0"));
+    sandbox.mu(&["remove", &repository.id("web")]).ok();
+    assert_eq!(sandbox.read("Chart.yaml"), chart(&format!("{local}{}", stack("~1.1.0"))));
+    // What no chart can depend on is refused, and nothing is written.
+    sandbox.publish(&[Package::new("acme/base", "1.0.0")]);
+    sandbox.mu(&["add", "acme/base"]).fails().says(&["a chart cannot depend on"]);
+    assert_eq!(sandbox.read("Chart.yaml"), chart(&format!("{local}{}", stack("~1.1.0"))));
+    assert!(!sandbox.has("work/Mu.yaml"));
+    // One that is wrong is pointed at.
+    sandbox.write("Chart.yaml", &chart(&stack("newest")));
+    sandbox.mu(&["get"]).fails().says(&["Chart.yaml:7:14", "`newest` is not a version"]);
+}

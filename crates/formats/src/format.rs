@@ -30,11 +30,20 @@ pub struct Reading<'a> {
     pub aliases: Option<&'a Aliases>,
 }
 
+/// Where a dependency stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The line in its file, counted from 1.
+    pub line: usize,
+    /// The place in its list, counted from 0.
+    pub index: usize,
+}
+
 /// What a foreign manifest says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Package {
     /// The same as the line of an index.
     pub release: Release,
-    /// Where each of its dependencies stands: the line in its file, counted from 1.
-    pub lines: Vec<usize>,
+    /// Where each of its dependencies stands.
+    pub places: Vec<Place>,
 }

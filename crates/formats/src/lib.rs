@@ -23,7 +23,7 @@ mod range;
 pub use self::aliases::Aliases;
 pub use self::error::FormatError;
 pub use self::files::{Files, Texts};
-pub use self::format::{Format, Package, Reading};
+pub use self::format::{Format, Package, Place, Reading};
 pub use self::manifest::manifest;
 pub use self::range::{Rewritten, rewritten};
 

@@ -17,7 +17,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         if let Dependency::Detailed(detailed) = dependency {
             requirement.prerelease = detailed.prerelease;
         }
-        requirement.line = package.lines.get(index).copied().unwrap_or_default();
+        requirement.line = package.places.get(index).map_or(0, |place| place.line);
         Some(requirement)
     });
     let capabilities = |texts: &[String]| -> Vec<Capability> {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::formats;
 use crate::manifest::edit::{Editor, Section};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
@@ -141,7 +142,8 @@ fn listed(
 ) -> Result<Vec<Dependency>, CommandError> {
     let member = &session.workspace.members[index];
     let text = crate::fs::read_text(&member.manifest_path)?;
-    let editor = Editor::new(&member.manifest_path, text, &member.defaults());
+    let (path, environment) = (&member.manifest_path, &session.environment);
+    let editor = formats::editor(path, text, &member.defaults(), environment);
     let entries = match section {
         Section::Dependencies => &member.manifest.dependencies,
         Section::DevDependencies => &member.manifest.dev_dependencies,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::formats;
 use crate::fs;
-use crate::manifest::Manifest;
 use crate::manifest::edit::{EditError, Editor};
 use crate::ops::{CommandError, Session};
 
@@ -45,12 +45,13 @@ impl Editing {
             Some(known) => self.edits[known].text.clone(),
             None => fs::read_text(&path)?,
         };
-        let mut editor = Editor::new(&path, text, &defaults);
+        let environment = &session.environment;
+        let mut editor = formats::editor(&path, text, &defaults, environment);
         if !change(&mut editor)? {
             return Ok(false);
         }
         let text = editor.into_text();
-        let (manifest, _) = Manifest::parse(&path, &text)?;
+        let manifest = formats::parse_own(&path, &text, environment)?;
         let before = std::mem::replace(&mut member.manifest, manifest);
         self.before.entry(index).or_insert(before);
         match known {

@@ -26,6 +26,7 @@ use mu_provider::SafeUrl;
 use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
+use crate::formats;
 use crate::fs::{FileError, Lock, Sharing, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
@@ -148,7 +149,10 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let workspace = match scope {
-            Scope::Workspace => Workspace::open(root, &environment.mu_home)?,
+            Scope::Workspace => {
+                let aliases = || formats::helms_aliases(&environment);
+                Workspace::open_knowing(root, &environment.mu_home, &aliases)?
+            }
             Scope::Global => global(&environment)?,
         };
         Ok(Self::new(environment, options, scope, events, workspace))

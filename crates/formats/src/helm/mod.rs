@@ -5,17 +5,19 @@
 
 mod chart;
 mod dependency;
+mod edit;
 mod index;
 
 use std::borrow::Cow;
 
 use mu_provider::Release;
 
+pub use self::edit::Charts;
 pub use self::index::{Index, index, is_index};
 pub use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Files;
-use crate::format::{Format, Package, Reading};
+use crate::format::{Format, Package, Place, Reading};
 use crate::node::{self, Node};
 
 /// The format of charts.
@@ -39,12 +41,12 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
     let root = node::read(&text).map_err(in_chart)?;
     let (mut release, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let line = |text: &str, node: &Node<'_>| mu_manifest::source::line_of(text, node.span.start);
-    let mut lines = Vec::new();
+    let mut places = Vec::new();
     let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
         let in_file = |fault| FormatError::new(file, text, fault);
-        for node in root.list("dependencies").map_err(in_file)? {
+        for (index, node) in root.list("dependencies").map_err(in_file)?.iter().enumerate() {
             if dependency::add(&mut release, node, around).map_err(in_file)? {
-                lines.push(line(text, node));
+                places.push(Place { line: line(text, node), index });
             }
         }
         Ok(())
@@ -57,7 +59,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
     release.dependencies.get_or_insert_default();
-    Ok(Package { release, lines })
+    Ok(Package { release, places })
 }
 
 /// Name and version of a chart, and nothing else of it: what a chart that cannot be used is still told by.

@@ -106,7 +106,8 @@ fn a_chart_with_everything_becomes_a_line() {
             "helm+https://charts.acme.example/private#1.2.3",
         ]
     );
-    assert_eq!(package.lines, [13, 17, 25, 30, 33]);
+    let places = package.places.iter().map(|place| (place.line, place.index));
+    assert_eq!(places.collect::<Vec<_>>(), [(13, 1), (17, 2), (25, 4), (30, 5), (33, 6)]);
     // Where its author works on it, what is beside it is a folder.
     let own = Reading { is_own: true, ..around };
     let own = read(&files(&[(CHART, STACK)]), &own).expect("is a chart").release;

@@ -1,7 +1,5 @@
 //! Whether a changed manifest means what was intended.
 
-use std::path::Path;
-
 use super::Section;
 use crate::source::{Document, SourceError};
 use crate::{Requirement, requirement};
@@ -34,15 +32,8 @@ pub(super) fn says_the_same(left: &Requirement, right: &Requirement) -> bool {
         && left.indirect == right.indirect
 }
 
-/// Whether the section says what is expected.
-pub(super) fn is_intended(
-    path: &Path,
-    text: &str,
-    section: Section,
-    expected: &[Requirement],
-) -> bool {
-    let Ok(document) = Document::read(path, text) else { return false };
-    let Ok(found) = requirements(&document, section) else { return false };
+/// Whether a section says what is expected.
+pub(super) fn are_the_same(found: &[Requirement], expected: &[Requirement]) -> bool {
     found.len() == expected.len()
         && found.iter().zip(expected).all(|(found, expected)| says_the_same(found, expected))
 }

@@ -5,16 +5,20 @@
 
 mod check;
 mod comment;
+mod dialect;
 mod entry;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::source::layout::{self, Collection, Patch};
 use super::source::{Document, SourceError};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
+
+pub use self::dialect::{Dialect, Placed};
 
 /// A manifest that could not be changed; its text is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -73,13 +77,21 @@ pub struct Editor {
     path: PathBuf,
     text: String,
     defaults: Defaults,
+    dialect: Option<Arc<dyn Dialect>>,
 }
 
 impl Editor {
     /// An editor for `text`, the content of the manifest at `path`. References to one package are told
     /// by `defaults`, however they are written.
     pub fn new(path: &Path, text: impl Into<String>, defaults: &Defaults) -> Self {
-        Self { path: path.to_owned(), text: text.into(), defaults: defaults.clone() }
+        let (path, text) = (path.to_owned(), text.into());
+        Self { path, text, defaults: defaults.clone(), dialect: None }
+    }
+
+    /// The same for a manifest of another ecosystem, which writes dependencies as `dialect` says.
+    #[must_use]
+    pub fn in_dialect(self, dialect: Arc<dyn Dialect>) -> Self {
+        Self { dialect: Some(dialect), ..self }
     }
 
     /// The manifest's text with the changes made so far.
@@ -98,6 +110,9 @@ impl Editor {
     ///
     /// When the section is wrong.
     pub fn requirements(&self, section: Section) -> Result<Vec<Requirement>, EditError> {
+        if let Some(dialect) = &self.dialect {
+            return Ok(dialect::requirements(&**dialect, &self.path, &self.text, section)?);
+        }
         let document = Document::read(&self.path, &self.text)?;
         Ok(check::requirements(&document, section)?)
     }
@@ -171,8 +186,9 @@ impl Editor {
         let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
         let mut expected = self.requirements(section)?;
         expected.remove(index);
+        let place = self.place(index)?;
         let text = step(&self.path, &self.text, section, |patch, collection| match collection {
-            Some(collection) => patch.take(collection, index),
+            Some(collection) => patch.take(collection, place),
             None => Ok(()),
         })?;
         self.accept(section, text, &expected)
@@ -198,6 +214,9 @@ impl Editor {
     }
 
     fn append(&mut self, section: Section, new: &Requirement) -> Result<bool, EditError> {
+        if let Some(dialect) = self.dialect.clone() {
+            return self.append_in(&*dialect, section, new);
+        }
         let mut expected = self.requirements(section)?;
         let mut key = None;
         let mut text = step(&self.path, &self.text, section, |patch, collection| {
@@ -230,6 +249,9 @@ impl Editor {
         if let Some(entry) = expected.get_mut(index) {
             entry.clone_from(wanted);
         }
+        if self.dialect.is_some() {
+            return self.rewrite_in_dialect(section, index, expected);
+        }
         let mut text = self.text.clone();
         let unmarked = Requirement { indirect: old.indirect, ..wanted.clone() };
         if !check::says_the_same(old, &unmarked) {
@@ -251,7 +273,8 @@ impl Editor {
         text: String,
         expected: &[Requirement],
     ) -> Result<bool, EditError> {
-        if !check::is_intended(&self.path, &text, section, expected) {
+        let found = Self { text: text.clone(), ..self.clone() }.requirements(section);
+        if !found.is_ok_and(|found| check::are_the_same(&found, expected)) {
             return Err(EditError::Unsafe { path: self.path.clone() });
         }
         let changed = text != self.text;

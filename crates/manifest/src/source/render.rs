@@ -16,6 +16,8 @@ pub enum New {
     Flag(bool),
     /// A map on one line.
     Table(Vec<(&'static str, New)>),
+    /// A map, each key on a line of its own where that can be.
+    Lines(Vec<(&'static str, New)>),
 }
 
 /// How and where a value is to be written.
@@ -29,12 +31,19 @@ pub(crate) struct Manner {
 }
 
 impl New {
-    /// The value on one line.
+    /// The value on one line, but for [`New::Lines`], whose lines are not indented.
     pub(crate) fn render(&self, manner: Manner) -> String {
         match self {
             Self::Text(text) => render_text(text, manner),
             Self::Flag(flag) => flag.to_string(),
-            Self::Table(pairs) => {
+            Self::Lines(pairs) if !manner.flow && manner.format == Format::Yaml => {
+                let plain = Manner { style: Style::Plain, ..manner };
+                let lines = pairs.iter().map(|(key, value)| {
+                    format!("{}: {}", render_key(key, plain), value.render(plain))
+                });
+                lines.collect::<Vec<_>>().join("\n")
+            }
+            Self::Table(pairs) | Self::Lines(pairs) => {
                 let inside = Manner { flow: true, style: Style::Plain, ..manner };
                 let pairs: Vec<String> = pairs
                     .iter()

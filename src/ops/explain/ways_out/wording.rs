@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::formats;
 use crate::fs;
 use crate::manifest;
-use crate::manifest::edit::{Editor, Section};
+use crate::manifest::edit::Section;
 use crate::ops::explain::ways_out::command::{Command, narrowing};
 use crate::ops::explain::ways_out::pending::as_before;
 use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
@@ -329,7 +330,8 @@ impl Wording<'_> {
         else {
             return false;
         };
-        let editor = Editor::new(path, text, &self.session.defaults());
+        let (defaults, environment) = (self.session.defaults(), &self.session.environment);
+        let editor = formats::editor(path, text, &defaults, environment);
         let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
         let before =
             if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };

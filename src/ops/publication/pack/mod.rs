@@ -104,6 +104,14 @@ pub(super) fn make(
     lock: &Lockfile,
     making: Making<'_>,
 ) -> Result<Packed, CommandError> {
+    let path = &session.workspace.members[index].manifest_path;
+    if crate::formats::format_of(path).is_some() {
+        let text =
+            format!("`{}` is the manifest of a Helm chart, which mu does not pack", path.display());
+        return Err(
+            CommandError::new(Code::Manifest, text).hint("`helm package` makes its archive")
+        );
+    }
     let member = &session.workspace.members[index];
     let mut warnings = Vec::new();
     let leaf = member.manifest.name.name().leaf();

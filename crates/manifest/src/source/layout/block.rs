@@ -20,7 +20,7 @@ impl<'d> Patch<'d> {
         };
         let entry = self.entry_text(new, self.manner(false, collection.style()));
         let last = collection.span(collection.len() - 1);
-        let line = format!("{}{indent}{entry}", self.document.line_ending());
+        let line = self.line(&indent, &entry);
         self.insert(self.document.line_end(last.end), line);
         Ok(())
     }
@@ -40,9 +40,16 @@ impl<'d> Patch<'d> {
         let end = self.clear_value(collection)?;
         let prefix = self.line_prefix(collection, new.key.is_none())?;
         let entry = self.entry_text(new, self.manner(false, Style::Plain));
-        let line = format!("{}{prefix}{entry}", self.document.line_ending());
+        let line = self.line(&prefix, &entry);
         self.insert(self.document.line_end(end), line);
         Ok(())
+    }
+
+    /// An entry below what stands before it. If it has more lines than one, they stand below its first character.
+    fn line(&self, prefix: &str, entry: &str) -> String {
+        let ending = self.document.line_ending();
+        let next = format!("{ending}{}", " ".repeat(prefix.chars().count()));
+        format!("{ending}{prefix}{}", entry.replace('\n', &next))
     }
 
     /// Writes a key and its first entry at the end of the file.
@@ -54,7 +61,8 @@ impl<'d> Patch<'d> {
         let dash = if is_list { "- " } else { "" };
         let key = render_key(key, self.manner(false, Style::Plain));
         let entry = self.entry_text(new, self.manner(false, Style::Plain));
-        let lines = format!("{indent}{key}:{ending}{indent}{step}{dash}{entry}");
+        let line = self.line(&format!("{indent}{step}{dash}"), &entry);
+        let lines = format!("{indent}{key}:{line}");
         // A line of `...` ends the document; nothing may follow it.
         let content = self.document.node().span.end;
         match text[content..].find("\n...") {

@@ -1,0 +1,79 @@
+//! Dependencies as `Chart.yaml` writes them, for commands that change it.
+
+use std::path::Path;
+
+use mu_manifest::Requirement;
+use mu_manifest::edit::{Dialect, Placed};
+use mu_manifest::reference::{Protocol, Reference, VersionSpec};
+use mu_manifest::source::{New, Problem, SourceError};
+
+use super::{CHART, read};
+use crate::aliases::Aliases;
+use crate::files::Texts;
+use crate::format::Reading;
+use crate::manifest::manifest;
+use crate::range::rewritten;
+
+/// What Helm takes for any version.
+const ANY: &str = "*";
+
+/// The dependencies of charts.
+#[derive(Debug, Clone, Default)]
+pub struct Charts {
+    /// Short names of repositories.
+    pub aliases: Aliases,
+}
+
+impl Dialect for Charts {
+    fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError> {
+        let texts = Texts([(CHART.to_owned(), text.to_owned())].into());
+        let around = Reading { is_own: true, aliases: Some(&self.aliases) };
+        let package = read(&texts, &around).map_err(|error| error.in_text(path, text))?;
+        let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
+        let placed = package.places.iter().zip(read);
+        Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+    }
+
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+        let reference = &new.reference;
+        let refused = || {
+            Problem::new(format!("a chart cannot depend on `{reference}`"))
+                .help("charts depend on charts of repositories and of OCI registries: `helm+https://HOST/REPOSITORY/CHART`, `oci://HOST/REPOSITORY/CHART`")
+        };
+        let (scheme, protocol) = match reference.protocol() {
+            Some(Protocol::HelmHttps) => ("https", "helm+https"),
+            Some(Protocol::HelmHttp) => ("http", "helm+http"),
+            Some(Protocol::Oci) => ("oci", "oci"),
+            _ => return Err(refused()),
+        };
+        let base = reference.base().ok_or_else(refused)?;
+        let name = reference.name();
+        let folder = name.namespace().map(|folder| format!("/{folder}")).unwrap_or_default();
+        let host = base.as_str().trim_end_matches('/');
+        let version = self.version(new)?;
+        let text = format!("{protocol}://{host}{folder}/{}#{version}", name.leaf());
+        let read = Reference::parse(&text).map_err(|_| refused())?;
+        let pairs = vec![
+            ("name", New::Text(name.leaf().to_owned())),
+            ("version", New::Text(version)),
+            ("repository", New::Text(format!("{scheme}://{host}{folder}"))),
+        ];
+        let read = Requirement { prerelease: names_prerelease(&read), ..Requirement::new(read) };
+        Ok((New::Lines(pairs), read))
+    }
+
+    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+        match wanted.reference.spec() {
+            VersionSpec::Latest => Ok(ANY.to_owned()),
+            spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_)) => Ok(spec.as_str().to_owned()),
+            other => {
+                Err(Problem::new(format!("`{other}` is not a version or a range that Helm reads")))
+            }
+        }
+    }
+}
+
+fn names_prerelease(reference: &Reference) -> bool {
+    let text = reference.version_text().unwrap_or_default();
+    rewritten(text).is_ok_and(|range| range.prerelease)
+}

@@ -1,0 +1,120 @@
+//! Manifests of other ecosystems, whose entries are written in another way: in a list of maps under `dependencies`.
+//!
+//! What an entry means is for the dialect to say. Here it is put in its place, and nothing else is touched.
+
+use std::fmt;
+use std::path::Path;
+
+use super::{EditError, Editor, Section, step};
+use crate::Requirement;
+use crate::source::layout::NewEntry;
+use crate::source::render::New;
+use crate::source::{Problem, SourceError};
+
+/// How the manifests of another ecosystem write dependencies.
+pub trait Dialect: fmt::Debug + Send + Sync {
+    /// The dependencies of the manifest at `path`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no such manifest.
+    fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError>;
+
+    /// A new entry, and what it will be read as.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be said there.
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem>;
+
+    /// What an entry has under `version`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be said there.
+    fn version(&self, wanted: &Requirement) -> Result<String, Problem>;
+}
+
+/// A dependency, and its place among the entries of the list: not every entry need be one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// The place in the list, counted from 0.
+    pub index: usize,
+    /// What it says.
+    pub requirement: Requirement,
+}
+
+/// The dependencies of a section; there is one.
+pub(super) fn requirements(
+    dialect: &dyn Dialect,
+    path: &Path,
+    text: &str,
+    section: Section,
+) -> Result<Vec<Requirement>, SourceError> {
+    if section == Section::DevDependencies {
+        return Ok(Vec::new());
+    }
+    let placed = dialect.requirements(path, text)?;
+    Ok(placed.into_iter().map(|placed| placed.requirement).collect())
+}
+
+impl Editor {
+    /// The place in its list of the dependency that is number `index` of its section.
+    pub(super) fn place(&self, index: usize) -> Result<usize, EditError> {
+        let Some(dialect) = &self.dialect else { return Ok(index) };
+        let placed = dialect.requirements(&self.path, &self.text)?;
+        Ok(placed.get(index).map_or(index, |placed| placed.index))
+    }
+
+    pub(super) fn append_in(
+        &mut self,
+        dialect: &dyn Dialect,
+        section: Section,
+        new: &Requirement,
+    ) -> Result<bool, EditError> {
+        if section == Section::DevDependencies {
+            let what = Problem::new("this manifest knows no dependencies for development");
+            return Err(self.problem(what));
+        }
+        let mut expected = self.requirements(section)?;
+        let (value, read) = dialect.entry(new).map_err(|problem| self.problem(problem))?;
+        let entry = NewEntry { key: None, value };
+        let text = step(&self.path, &self.text, section, |patch, collection| match collection {
+            Some(collection) => patch.push(collection, &entry),
+            None => patch.push_collection(section.key(), &entry),
+        })?;
+        expected.push(read);
+        self.accept(section, text, &expected)
+    }
+
+    /// Gives the entry that is number `index` its new version; nothing else of it can change.
+    pub(super) fn rewrite_in_dialect(
+        &mut self,
+        section: Section,
+        index: usize,
+        mut expected: Vec<Requirement>,
+    ) -> Result<bool, EditError> {
+        let (Some(dialect), Some(wanted)) = (self.dialect.clone(), expected.get_mut(index)) else {
+            return Ok(false);
+        };
+        // There is no mark for it.
+        wanted.indirect = false;
+        let version = dialect.version(wanted).map_err(|problem| self.problem(problem))?;
+        let place = self.place(index)?;
+        let text = step(&self.path, &self.text, section, |patch, collection| match collection {
+            Some(collection) => {
+                patch.set(collection.inner(place), "version", New::Text(version.clone()))
+            }
+            None => Ok(()),
+        })?;
+        self.accept(section, text, &expected)
+    }
+
+    fn problem(&self, problem: Problem) -> EditError {
+        let error = SourceError::new(&self.path, &self.text, 0..0, problem.message);
+        match problem.help {
+            Some(help) => error.help(help).into(),
+            None => error.into(),
+        }
+    }
+}
