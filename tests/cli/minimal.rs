@@ -550,3 +550,30 @@ fn what_could_move_is_shown() {
         [r#""hub.mu.com/x/c" "1.2.0" "1.3.0""#, r#""hub.mu.com/x/e" "1.2.0" "1.3.0""#]
     );
 }
+
+#[test]
+fn a_downgrade_lowers_a_direct_dependency_that_then_needs_something_new() {
+    let sandbox = Sandbox::new();
+    let hub = sandbox.hub();
+    let depends = |name, version, on: &[&str]| {
+        hub.publish(&Package::new(name, version).key("dependencies", serde_json::json!(on)));
+    };
+    depends("b", "1.1.0", &["c#^1.0"]);
+    depends("b", "1.2.0", &["d#^1.2"]);
+    hub.release("c", "1.0.0");
+    hub.release("d", "1.1.0");
+    hub.release("d", "1.2.0");
+    sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
+    sandbox.write("Mu.yaml", "name: acme/site\ndependencies:\n  - b#^1.2\n");
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["downgrade", "d#1.1.0"]).ok();
+    for line in ["+ hub.mu.com/c 1.0.0", "(1.2.0 needs hub.mu.com/d 1.2.0)"] {
+        assert!(run.stdout.contains(line), "{}", run.stdout);
+    }
+    let manifest = sandbox.read("Mu.yaml");
+    assert!(manifest.contains("  - b#^1.1.0\n") && !manifest.contains("c#"), "{manifest}");
+    let lock = sandbox.read("Mu.lock");
+    for chosen in ["b\n  version: 1.1.0", "c\n  version: 1.0.0", "d\n  version: 1.1.0"] {
+        assert!(lock.contains(&format!("hub.mu.com/{chosen}")), "{lock}");
+    }
+}

@@ -1,9 +1,9 @@
 //! Downgrades: lowers or drops whatever does not go with the lower version, and nothing else.
 //!
 //! Go's algorithm: a version that needs a version above what is allowed is excluded, and so is whatever needs it; each
-//! package of the build list goes to its next lower version that is not excluded, or is dropped. Unlike Go's it excludes
-//! also what would bring a package that was not there; and since requirements here have upper bounds, versions with which
-//! a bound is broken are excluded too, one after the other, until everything fits.
+//! package of the build list goes to its next lower version that is not excluded, or is dropped. A lower version may bring a
+//! package that was not there, but nothing that was there is raised. Since requirements here have upper bounds, versions
+//! with which a bound is broken are excluded too, one after the other, until everything fits.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ enum Reason {
 #[derive(Debug)]
 struct Downgrade<'l> {
     list: &'l BTreeMap<Line, Position>,
-    /// Of each package, the version that nothing may be above.
+    /// Of each package that was there, the version that it may not be above.
     most: BTreeMap<Line, Position>,
     added: FxHashSet<Pick>,
     excluded: FxHashSet<Pick>,
@@ -92,17 +92,13 @@ impl<'l> Downgrade<'l> {
         let mut most = list.clone();
         most.insert(target.line, target.position);
         let mut fixed = FxHashSet::from_iter([target.line]);
-        // What is moved to brings along what it needs; nothing else may bring anything.
+        // What is moved to brings along what it needs, and that stays with it.
+        let mut seen = FxHashSet::from_iter([target]);
         let mut open = vec![target];
         while let Some(pick) = open.pop() {
             for least in required(world, pick)? {
-                let Pick { line, position } = least;
-                let package = world.package(line.place);
-                let is_new = !list.contains_key(&line)
-                    && most.get(&line).is_none_or(|&most| is_higher(package, position, most));
-                if is_new {
-                    most.insert(line, position);
-                    fixed.insert(line);
+                if !list.contains_key(&least.line) && seen.insert(least) {
+                    fixed.insert(least.line);
                     open.push(least);
                 }
             }
@@ -150,7 +146,7 @@ impl<'l> Downgrade<'l> {
             }
             let Pick { line, position } = pick;
             let most = self.most.get(&line);
-            if most.is_none_or(|&most| is_higher(world.package(line.place), position, most)) {
+            if most.is_some_and(|&most| is_higher(world.package(line.place), position, most)) {
                 self.exclude(pick);
                 continue;
             }
@@ -280,7 +276,9 @@ impl<'l> Downgrade<'l> {
             let Origin::Release(position) = chosen.origin else { return false };
             let mut own =
                 most.iter().filter(|(line, _)| *world.package(line.place).id() == chosen.id);
-            own.all(|(line, &most)| is_higher(world.package(line.place), position, most))
+            let was_there = own.clone().next().is_some();
+            was_there
+                && own.all(|(line, &most)| is_higher(world.package(line.place), position, most))
         };
         for chosen in selection.packages.iter().filter(|chosen| is_above(chosen)) {
             for demand in &chosen.requested {

@@ -407,3 +407,18 @@ fn a_version_that_needs_a_higher_one_of_its_own_package_cannot_be_moved_to() {
          at least c 1.2.0 is needed, which is not 1.1.0"
     );
 }
+
+#[test]
+fn a_lower_version_may_bring_what_was_not_there() {
+    let world = "
+        A: b#^1.2
+        b 1.1.0: c#^1.0
+        b 1.2.0: d#^1.2
+        c 1.0.0:
+        d 1.1.0:
+        d 1.2.0:";
+    lowers(world, "d#1.1.0", "B1 C0 D1", &["b 1.2.0 to 1.1.0: Some(Needs("]);
+    // But what that needs raises nothing that was there.
+    let raising = world.replace("c 1.0.0:", "c 1.0.0: d#>=1.2.0");
+    lowers(&raising, "d#1.1.0", "D1", &["b 1.2.0 to nothing: Some(Needs("]);
+}
