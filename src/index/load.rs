@@ -1,16 +1,60 @@
 //! Asks for one package: out of the cache, from its registry, or of what is installed.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use mu_provider::{Found, Listing, SafeUrl};
+use mu_provider::{ErrorKind, Found, Listing, ProviderError, Release, SafeUrl};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
 use crate::index::package::Package;
 use crate::index::routes::Route;
 use crate::index::shared::Shared;
+use crate::index::universe::Candidate;
 use crate::index::wire;
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
+
+/// What a registry would say that lists these releases.
+fn in_packs(route: &Route, releases: Vec<Release>) -> Found {
+    let mut lines = Vec::new();
+    for release in releases {
+        serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
+        lines.push(b'\n');
+    }
+    let location = route.location.clone();
+    Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() }
+}
+
+/// What a registry says of the version that somebody has put into the workspace, if it has that with the same content; with
+/// other content it is refused.
+fn listed_alike(
+    package: &Package,
+    folder: &Path,
+    placed: &Release,
+) -> Result<Option<Release>, PackageError> {
+    let version = Version::parse_lenient(&placed.version).ok();
+    let Some(at) = version.and_then(|version| package.releases().position(&version)) else {
+        return Ok(None);
+    };
+    let (route, listed) = package.release(Candidate::Release(at))?;
+    match (&listed.digest, &placed.digest) {
+        (Some(expected), Some(found)) if expected != found => {
+            let text = format!(
+                "`{}` holds `{}` {}, but not with the content that {} lists: expected {expected}, got {found}",
+                folder.display(),
+                package.id(),
+                placed.version,
+                route.location.describe(),
+            );
+            let error = ProviderError::new(ErrorKind::Integrity, text);
+            Err(error
+                .hint("remove that folder, and `mu get` installs what the registry has")
+                .into())
+        }
+        (Some(_), Some(_)) => Ok(Some(Release::clone(&listed))),
+        _ => Ok(None),
+    }
+}
 
 /// What a provider answered.
 pub(super) enum Answer {
@@ -21,7 +65,23 @@ pub(super) enum Answer {
 impl Shared {
     /// The package as its registry lists it; as far as it is installed, where nobody may be asked.
     pub(super) fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
+        let options = &self.run.options;
+        if let Some((folder, release)) = (options.placed)(id) {
+            return self.placed(id, &folder, release);
+        }
         match self.load_from_registry(id) {
+            Ok(package) if package.releases().tried().is_some() => {
+                let releases = (options.elsewhere)(id);
+                if releases.is_empty() {
+                    return Ok(package);
+                }
+                let route = Route::clone(package.route());
+                Ok(Package::of_packs(
+                    id,
+                    route.clone(),
+                    self.learned(&in_packs(&route, releases)).record,
+                ))
+            }
             Err(error) if error.is_offline() && self.uses_installed.load(Ordering::SeqCst) => {
                 self.installed(id).ok_or(error)
             }
@@ -38,14 +98,35 @@ impl Shared {
         if releases.is_empty() || !route.provider.lines_are_complete() {
             return None;
         }
-        let mut lines = Vec::new();
-        for release in releases {
-            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
-            lines.push(b'\n');
-        }
-        let location = route.location.clone();
-        let found = Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() };
-        Some(Package::installed(id, route, self.learned(&found).record))
+        let record = self.learned(&in_packs(&route, releases)).record;
+        Some(Package::installed(id, route, record))
+    }
+
+    /// The package that somebody has put into the workspace. If its registry has that version, it has to be the same.
+    fn placed(
+        &self,
+        id: &PackageId,
+        folder: &Path,
+        release: Release,
+    ) -> Result<Package, PackageError> {
+        let route = match self.load_from_registry(id) {
+            Ok(package) => {
+                let route = Route::clone(package.route());
+                if let Some(listed) = listed_alike(&package, folder, &release)? {
+                    // It is the registry's own, which everybody can have.
+                    let record = self.learned(&in_packs(&route, vec![listed])).record;
+                    return Ok(Package::new(id, route, record));
+                }
+                route
+            }
+            Err(error) if error.is_offline() => {
+                let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
+                self.run.routes.presumed(id, &known).ok_or(error)?
+            }
+            Err(error) => return Err(error),
+        };
+        let record = self.learned(&in_packs(&route, vec![release])).record;
+        Ok(Package::of_packs(id, route, record))
     }
 
     fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {

@@ -45,7 +45,7 @@ use mu_provider::threads::lock;
 
 pub use self::error::{Cause, cause};
 pub use self::limit::MOST_PACKAGES;
-pub use self::options::{Begin, IndexOptions, Installed};
+pub use self::options::{Begin, IndexOptions, Installed, Placed};
 pub use self::routes::{Providers, Route, RouteError, Searchable};
 pub use self::similar::nearest;
 pub use self::universe::{
@@ -143,6 +143,17 @@ impl Index {
     /// When the package cannot be asked for.
     pub fn route(&self, id: &PackageId) -> Result<Arc<Route>, Unavailable> {
         Ok(Arc::clone(self.shared.package(id)?.route()))
+    }
+
+    /// Whether the versions of a package that was asked for are packs of this machine, because no registry has it, or somebody
+    /// has put one into the workspace.
+    pub fn is_pack(&self, id: &PackageId) -> bool {
+        self.shared.loaded(id).is_some_and(|package| package.is_pack())
+    }
+
+    /// Whether a package was asked for in this run, and has answered.
+    pub fn has_answered(&self, id: &PackageId) -> bool {
+        self.shared.loaded(id).is_some()
     }
 
     /// Where a candidate is, and what is known of it: all that fetching it needs.

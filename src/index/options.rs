@@ -26,6 +26,10 @@ pub struct IndexOptions {
     pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
     /// What is installed of a package, for [`crate::index::Index::use_installed`].
     pub installed: Installed,
+    /// What packs of the user and the runtime there are of a package, which count where no registry has it.
+    pub elsewhere: Installed,
+    /// The pack that somebody has put into the workspace, with its folder: it is the one version that is used.
+    pub placed: Placed,
     /// The cache folder.
     pub cache: PathBuf,
     /// Whether only the cache may be asked.
@@ -50,6 +54,9 @@ pub struct IndexOptions {
 
 /// Begins a piece of work.
 pub type Begin = Box<dyn Fn(&str) -> Box<dyn Progress> + Send + Sync>;
+
+/// Tells the pack of a package that somebody has put into the workspace, with its folder there.
+pub type Placed = Box<dyn Fn(&PackageId) -> Option<(PathBuf, Release)> + Send + Sync>;
 
 /// Tells the releases that are installed of a package.
 pub type Installed = Box<dyn Fn(&PackageId) -> Vec<Release> + Send + Sync>;

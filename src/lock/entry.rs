@@ -114,7 +114,7 @@ entry! {
     /// The version of what it packages.
     #[schemars(default)]
     "appVersion" app_version: Option<String>,
-    /// `hub+URL`, `git+URL`, `path+REL` or `workspace+REL`.
+    /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, or `pack+` and a place in a packs folder of this machine.
     "source" source: String,
     /// Git: the folder inside the repository.
     #[schemars(default)]

@@ -125,7 +125,7 @@ pub struct Requested {
     pub by: Arc<str>,
 }
 
-/// Where a package came from: `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`.
+/// Where a package came from: `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+PLACE`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(into = "String")]
 #[schemars(inline)]
@@ -189,6 +189,28 @@ impl Source {
     /// Whether the package is in the workspace itself.
     pub fn is_workspace(&self) -> bool {
         self.provider == Self::WORKSPACE
+    }
+
+    /// The provider name of packages that were taken from a packs folder of this machine, because no registry has them.
+    pub const PACK: &'static str = "pack";
+
+    /// What the place of a pack of the workspace begins with, which somebody has put there.
+    pub const IN_WORKSPACE: &'static str = ".mu/packs/";
+
+    /// What the place of a pack of the user begins with.
+    pub const IN_HOME: &'static str = "global/";
+
+    /// What the place of a pack of the runtime begins with.
+    pub const IN_RUNTIME: &'static str = "muroot/";
+
+    /// Whether the package was taken from a packs folder of this machine.
+    pub fn is_pack(&self) -> bool {
+        self.provider == Self::PACK
+    }
+
+    /// Whether the package is a pack that somebody has put into the workspace, which is used where it is.
+    pub fn is_placed(&self) -> bool {
+        self.is_pack() && self.place.starts_with(Self::IN_WORKSPACE)
     }
 
     fn parse(text: &str) -> Option<Self> {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Source};
+use crate::ops::apply::fetch::placed_folder;
 use crate::ops::session::installed_packs::{folder_of, named, wanted};
 use crate::ops::session::json;
 use crate::ops::session::locked::version_of;
@@ -73,9 +74,12 @@ pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
     let packages = lock.packages.iter().enumerate().map(|(index, package)| {
         let pack = wanted.get(&index);
         let is_installed = |pack: &&Wanted| !missing.contains(&*pack.place);
+        let placed = package.source.is_placed().then(|| placed_folder(session, package).ok());
+        let placed = placed.flatten().filter(|folder| folder.is_dir());
+        let is_here = package.source.is_workspace() || placed.is_some();
         Listed {
-            installed: pack.map_or(package.source.is_workspace(), is_installed),
-            path: pack.map(|pack| packs.pack_path(&pack.place)),
+            installed: pack.map_or(is_here, is_installed),
+            path: pack.map(|pack| packs.pack_path(&pack.place)).or(placed),
             ..Listed::new(&package.id, Some(package))
         }
     });

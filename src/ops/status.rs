@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ops::apply::fetch::placed_fault;
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::{named, wanted};
@@ -81,8 +82,13 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let locked: Vec<Wanted> = wanted(&lock).map(|(_, wanted)| wanted).collect();
     let state = packs.recognized(|| named(&lock))?;
     let missing = packs.missing(&state, &locked).into_iter();
-    let missing: Vec<String> =
+    let mut missing: Vec<String> =
         missing.map(|wanted| format!("{} {}", wanted.id, wanted.version)).collect();
+    for package in lock.packages.iter().filter(|package| package.source.is_placed()) {
+        if placed_fault(session, package)?.is_some() {
+            missing.push(format!("{} {}", package.id, package.version));
+        }
+    }
     let own = own_packages::warnings(session, &requirements, &lock);
     for warning in other_places::left_out(session, &lock).into_iter().chain(own) {
         session.events.warning(&warning);

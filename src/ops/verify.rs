@@ -10,7 +10,7 @@ use mu_provider::threads::{at_once, into_inner, lock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ops::apply::fetch::check_installed;
+use crate::ops::apply::fetch::{check_installed, placed_fault, placed_folder};
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
@@ -56,7 +56,16 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
         .chain(state.packs.keys())
         .map(|place| &**place)
         .collect();
-    Ok(check_all(session, &wanted, |(index, wanted)| {
+    let mut placed = 0;
+    let mut faults = Vec::new();
+    for package in lock.packages.iter().filter(|package| package.source.is_placed()) {
+        let folder = placed_folder(session, package)?;
+        let what = format!("{} {}", package.id, package.version);
+        let problem = placed_fault(session, package)?;
+        faults.extend(problem.map(|problem| Fault { what, folder, problem }));
+        placed += 1;
+    }
+    let mut report = check_all(session, &wanted, |(index, wanted)| {
         let folder = packs.pack_path(&wanted.place);
         let problem = if !folder.exists() {
             Some("it is not installed; run `mu get`".to_owned())
@@ -82,7 +91,11 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
             folder,
             problem,
         })
-    }))
+    });
+    report.checked += placed;
+    report.faults.extend(faults);
+    report.faults.sort();
+    Ok(report)
 }
 
 /// Checks every tree in the store.

@@ -56,6 +56,7 @@ mod names;
 mod no_lock;
 mod pack;
 mod packs;
+mod packs_here;
 mod pin;
 mod placement;
 mod places;

@@ -103,20 +103,18 @@ fn a_workspace_of_its_own_is_used_where_its_name_leads_and_else_told() {
 }
 
 #[test]
-fn a_package_that_is_only_installed_is_told_with_its_place_and_the_way_to_use_it() {
+fn a_package_that_is_only_installed_is_used_from_its_place() {
     let sandbox = Sandbox::with_dependencies(&["std/core#^1"]);
     sandbox.publish(&[Package::new("aws/app", "1.0.0")]);
-    for folder in ["runtime/lib/packs/std/core", "home/.mu/packs/hub.mu.com/std/core"] {
+    for (folder, source) in [
+        ("runtime/lib/packs/std/core", "pack+muroot/std/core"),
+        ("home/.mu/packs/hub.mu.com/std/core", "pack+global/hub.mu.com/std/core"),
+    ] {
         sandbox.place(folder, &Package::new("std/core", "1.2.0"));
         let place = format!("[DIR]/{folder}");
         assert_eq!(sandbox.mu(&["which", "std/core"]).ok().stdout, format!("{place}\n"));
-        let entry = format!("overrides: {{std/core: {place}}}");
-        let run = sandbox.mu(&["get"]).fails();
-        run.says(&[&format!("`std/core` 1.2.0 is in `{place}`"), &entry]);
-        sandbox.mu(&["info", "std/core"]).fails().says(&[&place]);
-        let settings = entry.replace("[DIR]", &sandbox.root().display().to_string());
-        sandbox.write(".mu/workspace.yaml", &settings);
-        sandbox.mu(&["get"]).ok().says(&["std/core 1.2.0"]);
+        sandbox.mu(&["get"]).ok().says(&["hub.mu.com/std/core 1.2.0"]);
+        assert_eq!(sandbox.lock()["packages"][0]["source"], source);
         std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("was written");
         std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was made");
     }

@@ -36,6 +36,8 @@ pub(super) struct Package {
     table: Table,
     /// Whether nobody was asked, because the commits that are asked for are on this machine.
     is_recalled: bool,
+    /// Whether its versions are packs of this machine.
+    is_pack: bool,
     requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
     /// What manifests say besides, of the versions whose manifests were read and say something.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
@@ -64,6 +66,7 @@ impl Package {
             lines,
             table,
             is_recalled: false,
+            is_pack: false,
             requirements: Mutex::default(),
             declared: Mutex::default(),
             untagged: Mutex::default(),
@@ -82,6 +85,16 @@ impl Package {
         let mut package = Self::new(id, route, record);
         package.releases = Arc::new(Arc::unwrap_or_clone(package.releases).ageless());
         package
+    }
+
+    /// The package as far as packs of this machine hold it, which no registry does.
+    pub(super) fn of_packs(id: &PackageId, route: Route, record: Record) -> Self {
+        Self { is_pack: true, ..Self::installed(id, route, record) }
+    }
+
+    /// Whether its versions are packs of this machine.
+    pub(super) fn is_pack(&self) -> bool {
+        self.is_pack
     }
 
     /// Whether nobody was asked, so that there may be more versions by now.

@@ -85,6 +85,8 @@ pub fn install(
             let folder =
                 crate::env::absolute(&session.workspace.root, package.source.place.as_ref());
             outcome.folders.insert(index, folder);
+        } else if package.source.is_placed() {
+            outcome.folders.insert(index, fetch::placed_folder(session, package)?);
         }
     }
     Ok(outcome)
@@ -143,6 +145,7 @@ fn make_packs(
     // What a checkout brought needs neither store nor network, if it is what the lock says.
     let (state, is_news) = packs.recognize(|| named(&resolved.previous))?;
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
+    fetch::check_placed(session, &resolved.lock)?;
     let is_known = !has_folders
         && resolved
             .lock

@@ -3,7 +3,7 @@
 use crate::index::{Cause, Unavailable, cause, nearest};
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
-use crate::ops::explain::other_places::{installed, stripped};
+use crate::ops::explain::other_places::{installed, only_pack, stripped};
 use crate::ops::explain::own_packages::misplaced;
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::requirements::requester::Requester;
@@ -47,6 +47,9 @@ pub(crate) fn failed(
                 }
                 error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
                 error = stripped(session, &clash.id).into_iter().fold(error, CommandError::hint);
+            }
+            for clash in &conflict.clashes {
+                error = only_pack(session, &clash.id).into_iter().fold(error, CommandError::hint);
             }
             if !missing
                 && by.iter().any(|by| Requester::called(by).is_move())

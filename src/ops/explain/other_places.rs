@@ -1,14 +1,14 @@
-//! Packages that are at places of the search path from which nothing is taken: what to say about them.
+//! Packages that are at places of the search path and are not taken from there: what to say about them.
 //!
-//! Versions are chosen from what registries have, and from the workspace's own packages, so that every machine gets the
-//! same. Whoever sees a package at one of the eight places and does not get it is told why.
+//! Versions are chosen from what registries have, so that every machine gets the same; packs of this machine count where no
+//! registry has a package. Whoever sees a package at one of the eight places and does not get it reads why.
 
 use crate::lock::Lockfile;
+use crate::ops::Session;
 use crate::ops::session::installed_packs::search_path;
-use crate::ops::{Scope, Session};
+use crate::ops::session::installed_releases::PacksHere;
 use crate::reference::{PackageId, VersionSpec};
 use crate::search::{Candidate, State, Wanted};
-use crate::workspace::{CONFIG_FILE, MU_FOLDER, WORKSPACE_FILE};
 
 /// What there is to say about locked packages that are in folders of the workspace, but not used from there.
 pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
@@ -24,8 +24,12 @@ pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
 /// has brought there, nothing.
 pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
     let lock = session.lockfile().ok().flatten().unwrap_or_default();
-    if lock.find(id).next().is_some() {
-        return Vec::new();
+    if let Some(package) = lock.find(id).next() {
+        let place = &package.source.place;
+        let text = format!(
+            "Mu.lock has it from `{place}` in the packs of this machine, and it is not there"
+        );
+        return package.source.is_pack().then_some(text).into_iter().collect();
     }
     if let Some(candidate) = session.places.search().left_out(id) {
         return vec![not_taken(id, &candidate)];
@@ -40,17 +44,29 @@ pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
     }
     let folder = found.place.folder.display();
     let version = found.hit.version.map(|version| format!(" {version}")).unwrap_or_default();
-    let short = session.short_name(id);
-    vec![
+    vec![format!("`{id}`{version} is in `{folder}`: `--offline` uses it without asking")]
+}
+
+/// What there is to say about a package of which a pack of this machine is all there is, where that does not do.
+pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
+    let here = PacksHere::new(session);
+    let name = session.short_name(id);
+    if let Some((folder, release)) = here.placed(id) {
+        return Some(format!(
+            "`{}` holds `{name}` {}, where somebody has put it, and while it is there no other version is used: \
+             remove it, or ask for that version",
+            folder.display(),
+            release.version
+        ));
+    }
+    let [first, ..] = &here.elsewhere(id)[..] else { return None };
+    let place = here.source(id, &first.version)?.place;
+    session.index().is_pack(id).then(|| {
         format!(
-            "`{id}`{version} is in `{folder}`, where `mu which` finds it; but versions are chosen from what \
-             registries have, so that every machine gets the same"
-        ),
-        format!(
-            "`overrides: {{{short}: {folder}}}` in `{}` takes it from there",
-            settings(session)
-        ),
-    ]
+            "no registry has `{name}`; the packs of this machine have {} in `{place}`",
+            first.version
+        )
+    })
 }
 
 /// Why a package that a registry has under its whole name was not found there, if that may be: the registry leaves out what
@@ -76,12 +92,4 @@ fn not_taken(id: &PackageId, candidate: &Candidate) -> String {
         State::Hit(_) | State::Miss => String::new(),
     };
     format!("`{id}` is not taken from `{folder}`: {why}")
-}
-
-/// The file with the settings that are in force.
-fn settings(session: &Session) -> String {
-    match session.scope {
-        Scope::Workspace => format!("{MU_FOLDER}/{WORKSPACE_FILE}"),
-        Scope::Global => session.environment.mu_home.join(CONFIG_FILE).display().to_string(),
-    }
 }

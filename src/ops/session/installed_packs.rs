@@ -13,7 +13,8 @@ use crate::search::{Installed, SearchPath};
 /// The packs that a lock wants, with their places in its packages.
 pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
     lock.packages.iter().enumerate().filter_map(|(index, package)| {
-        let digest = package.digest?;
+        // What somebody has put there is not mu's to install.
+        let digest = package.digest.filter(|_| !package.source.is_placed())?;
         let place = place(lock, index);
         Some((
             index,

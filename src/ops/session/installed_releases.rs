@@ -1,26 +1,124 @@
-//! What is installed of a package, as releases to choose from where no registry can be asked: the packs of the
-//! workspace, of the user, and of the runtime.
+//! The packs of this machine, as releases to choose from: what is installed, where no registry can be asked; packs of the user
+//! and the runtime, where no registry has a package; and what somebody has put among the packs of the workspace.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use mu_formats::Reading;
 use mu_provider::Release;
 
 use crate::formats;
-use crate::manifest::{Loaded, manifest_name};
-use crate::ops::Places;
-use crate::packs::hash_folder;
+use crate::lock::{LockedPackage, Lockfile, Source};
+use crate::manifest::{Loaded, Manifest, manifest_name};
+use crate::ops::session::installed_packs::named;
+use crate::ops::session::source::relative;
+use crate::ops::{Places, Scope, Session};
+use crate::packs::{PacksFolder, hash_folder};
 use crate::reference::PackageId;
 
-/// The installed versions of a package from a hub, those that the search path finds first in front.
-///
-/// A pack that is not the package, or not it alone, is left out: its content would have another digest.
-pub(crate) fn releases(places: &Places, id: &PackageId) -> Vec<Release> {
-    let packs = &places.search().places(id)[2..];
-    let packs = packs.iter().map(|place| &place.folder);
-    let packs = packs.filter(|folder| places.search().link_on_the_way(folder).is_none());
-    packs.filter_map(|folder| release(folder, id)).collect()
+/// The packs of this machine.
+pub(crate) struct PacksHere {
+    places: Places,
+    scope: Scope,
+    own: PacksFolder,
+    lock: Arc<Lockfile>,
+    /// Where mu has its own packs in the packs folder of the workspace.
+    managed: OnceLock<HashSet<String>>,
+}
+
+impl PacksHere {
+    /// The packs around a session.
+    pub(crate) fn new(session: &Session) -> Self {
+        Self {
+            places: session.places.clone(),
+            scope: session.scope,
+            own: session.packs(),
+            lock: session.lockfile().ok().flatten().unwrap_or_default(),
+            managed: OnceLock::new(),
+        }
+    }
+
+    /// The installed versions of a package from a hub, those that the search path finds first in front.
+    ///
+    /// A pack that is not the package, or not it alone, is left out: its content would have another digest.
+    pub(crate) fn installed(&self, id: &PackageId) -> Vec<Release> {
+        self.found(id, 2).into_iter().map(|(_, release)| release).collect()
+    }
+
+    /// The versions of a package among the packs of the user and of the runtime, each once.
+    pub(crate) fn elsewhere(&self, id: &PackageId) -> Vec<Release> {
+        let mut releases: Vec<Release> = Vec::new();
+        for (_, release) in self.found(id, self.first_elsewhere()) {
+            if !releases.iter().any(|known| known.version == release.version) {
+                releases.push(release);
+            }
+        }
+        releases
+    }
+
+    /// The number of the first place that other workspaces have too: global packs are not elsewhere for themselves.
+    fn first_elsewhere(&self) -> usize {
+        match self.scope {
+            Scope::Workspace => 4,
+            Scope::Global => 6,
+        }
+    }
+
+    /// The pack of a package that somebody has put into the workspace, and its folder. What mu installed, and what the lock
+    /// has from elsewhere, is none.
+    pub(crate) fn placed(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
+        let places = self.places.search().places(id);
+        let has_manifest = |folder: &Path| !matches!(Manifest::locate(folder), Ok(None));
+        let there = places[2..4].iter().filter(|place| has_manifest(&place.folder));
+        let there: Vec<&PathBuf> = there.map(|place| &place.folder).collect();
+        if there.is_empty() || self.scope == Scope::Global || self.own.is_vendored() {
+            return None;
+        }
+        let is_locked = |package: &LockedPackage| !package.source.is_placed();
+        if self.lock.find(id).any(is_locked) || self.lock.replacement(id).is_some() {
+            return None;
+        }
+        let managed = self.managed.get_or_init(|| {
+            let state = self.own.state().unwrap_or_default();
+            let named = named(&self.lock).into_iter().map(|pack| pack.place);
+            state.packs.into_keys().chain(state.pending).chain(named).collect()
+        });
+        let is_own = |folder: &Path| managed.contains(&relative(self.own.path(), folder));
+        let mut there = there.into_iter().filter(|folder| !is_own(folder));
+        there.find_map(|folder| {
+            let is_linked = self.places.search().link_on_the_way(folder).is_some();
+            (!is_linked).then(|| release(folder, id)).flatten().map(|found| (folder.clone(), found))
+        })
+    }
+
+    /// Where a version of a package is among these packs, as the lock says it.
+    pub(crate) fn source(&self, id: &PackageId, version: &str) -> Option<Source> {
+        let [own, user, runtime] = self.places.search().packs();
+        if let Some((folder, _)) = self.placed(id) {
+            let place = format!("{}{}", Source::IN_WORKSPACE, relative(own, &folder));
+            return Some(Source::new(Source::PACK, place));
+        }
+        let found = self.found(id, self.first_elsewhere());
+        let (folder, _) = found.into_iter().find(|(_, release)| release.version == version)?;
+        let place = if folder.starts_with(user) {
+            format!("{}{}", Source::IN_HOME, relative(user, &folder))
+        } else {
+            format!("{}{}", Source::IN_RUNTIME, relative(runtime, &folder))
+        };
+        Some(Source::new(Source::PACK, place))
+    }
+
+    /// The versions of a package from the place of this number on (counted from 0), with their folders.
+    fn found(&self, id: &PackageId, first: usize) -> Vec<(PathBuf, Release)> {
+        let search = self.places.search();
+        let folders = search.places(id).into_iter().skip(first).map(|place| place.folder);
+        let folders = folders.filter(|folder| search.link_on_the_way(folder).is_none());
+        folders
+            .filter_map(|folder| Some((release(&folder, id)?, folder)))
+            .map(|(one, at)| (at, one))
+            .collect()
+    }
 }
 
 fn release(folder: &Path, id: &PackageId) -> Option<Release> {

@@ -8,7 +8,7 @@ pub(crate) mod credentials;
 pub mod error;
 pub mod events;
 pub mod installed_packs;
-mod installed_releases;
+pub(crate) mod installed_releases;
 pub(crate) mod json;
 pub mod locked;
 mod lockfile;
@@ -32,6 +32,7 @@ use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
 use crate::ops::session::events::{Aside, Work};
+use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::{Code, CommandError, Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
@@ -350,7 +351,8 @@ impl Session {
                 (places.id_of(reference, &defaults, root, &self.workspace), id.clone())
             })
             .collect();
-        let packs = self.places.clone();
+        let packs = Arc::new(PacksHere::new(self));
+        let (others, placed) = (Arc::clone(&packs), Arc::clone(&packs));
         let events = Arc::clone(&self.events);
         let answered = Arc::clone(&self.events);
         Index::new(IndexOptions {
@@ -360,7 +362,9 @@ impl Session {
             defaults,
             instead_of,
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
-            installed: Box::new(move |id: &PackageId| installed_releases::releases(&packs, id)),
+            installed: Box::new(move |id: &PackageId| packs.installed(id)),
+            elsewhere: Box::new(move |id: &PackageId| others.elsewhere(id)),
+            placed: Box::new(move |id: &PackageId| placed.placed(id)),
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             allow_insecure: self.options.allow_insecure,

@@ -12,6 +12,7 @@ use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, is_overridden_alike, overrides};
+use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::source::source_of;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -19,13 +20,14 @@ use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Demanded, Replaced, Selection, Warning};
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
-/// that `other` knows.
+/// that `other` knows. `moves` says that versions are meant to move.
 pub(crate) fn record(
     session: &Session,
     requirements: &Requirements,
     previous: Arc<Lockfile>,
     other: &Lockfile,
     selection: &Selection,
+    moves: bool,
 ) -> Result<Resolved, CommandError> {
     let overrides: HashMap<PackageId, String> =
         overrides(session).into_iter().map(|(id, reference)| (id, reference.to_string())).collect();
@@ -40,7 +42,12 @@ pub(crate) fn record(
         selection.warnings.iter().map(|warning| describe(requirements, warning)).collect();
     let kept = |chosen: &Chosen| {
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
-        known.find(|package| is_same(package, chosen) && is_overridden_alike(session, package))
+        known.find(|package| {
+            // What is in a pack of this machine, or whether a registry has it by now, is what was just found out.
+            let is_asked =
+                moves && package.source.is_pack() && session.index().has_answered(chosen.source());
+            !is_asked && is_same(package, chosen) && is_overridden_alike(session, package)
+        })
     };
     let kept: Vec<Option<&LockedPackage>> = selection.packages.iter().map(kept).collect();
     let new = selection.packages.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
@@ -63,6 +70,12 @@ pub(crate) fn record(
                     // Taken for unchanged until it is read again.
                     let before = previous.find(&chosen.id).next();
                     package.digest = before.and_then(|before| before.digest);
+                }
+                if package.source.is_placed() {
+                    warnings.push(format!(
+                        "`{}` {} is used from `{}`, where somebody has put it; mu leaves it alone",
+                        package.id, package.version, package.source.place
+                    ));
                 }
                 if let Some(to) = moved_to(&chosen.id, &release) {
                     warnings.push(moved(chosen, &to.to_string()));
@@ -299,7 +312,9 @@ fn new_entry(
     release: &Release,
 ) -> Result<LockedPackage, CommandError> {
     let version = version_text(chosen.version.as_ref());
-    let source = source_of(session, route);
+    let is_pack = session.index().is_pack(chosen.source());
+    let pack = is_pack.then(|| PacksHere::new(session).source(chosen.source(), &version)).flatten();
+    let source = pack.unwrap_or_else(|| source_of(session, route));
     let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     package.commit = chosen.commit.as_deref().map(str::to_owned);

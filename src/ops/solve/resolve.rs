@@ -149,7 +149,7 @@ fn choose(
         let held = LockedUniverse::new(session, &previous);
         if let Ok(selection) = select(session, strategy, &held, &mut request) {
             let nothing = Lockfile::default();
-            return record(session, requirements, previous, &nothing, &selection);
+            return record(session, requirements, previous, &nothing, &selection, false);
         }
     }
     let failure =
@@ -171,7 +171,7 @@ fn choose(
         ask_installed_too(session, &mut request, &failure, choose)?
     };
     tell_cost(session, &selection);
-    record(session, requirements, previous, &user, &selection)
+    record(session, requirements, previous, &user, &selection, !stays)
 }
 
 /// Asks selection; where only the network knows more, and nobody may ask it, what is installed is all there is besides the

@@ -1,6 +1,7 @@
 //! Brings the trees that a lock names into the store: from the store itself, from packs that are
 //! already on this machine, else from where they are published. Many at once.
 
+mod here;
 mod local_packs;
 mod route;
 
@@ -14,6 +15,7 @@ use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
+pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, placed_folder};
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
 pub(crate) use crate::ops::apply::fetch::route::source_now;
@@ -96,6 +98,10 @@ impl<'run> Fetching<'run> {
         let is_empty = session.store.is_empty();
         for (index, package) in resolved.lock.packages.iter().enumerate() {
             if package.source.is_workspace() {
+                continue;
+            }
+            if package.source.is_placed() {
+                reused += 1;
                 continue;
             }
             let is_there =
@@ -225,7 +231,8 @@ impl<'run> Fetching<'run> {
     fn prefetch(&self, number: usize) {
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
-        if package.digest.is_some() && self.packs.may_hold(&package.id) {
+        let may_be_here = package.digest.is_some() && self.packs.may_hold(&package.id);
+        if may_be_here || package.source.is_pack() {
             return;
         }
         // Why it cannot be asked for is said where the package is fetched.
@@ -268,6 +275,9 @@ impl<'run> Fetching<'run> {
         {
             judge(&stored, None, false)?;
             return Ok((stored, true));
+        }
+        if package.source.is_pack() {
+            return Err(here::missing(session, package));
         }
         let (route, release) = self.origin(number)?;
         let what = format!("{} {}", package.id, package.version);

@@ -251,7 +251,7 @@ pub(super) fn release_of(
 
 /// What the lock should say of where a package comes from: where the settings lead it now, if that is known without asking.
 pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<Source> {
-    if package.source.is_workspace() {
+    if package.source.is_workspace() || package.source.is_pack() {
         return None;
     }
     if package.source.is_folder() {

@@ -1,0 +1,183 @@
+//! Packs of this machine that no registry gave: those of the user and of the runtime, and those that somebody has put into the
+//! workspace.
+
+use std::fs;
+
+use crate::support::{Package, Sandbox, digest_of};
+
+fn remove(sandbox: &Sandbox, folders: &[&str]) {
+    for folder in folders {
+        let folder = sandbox.path(folder);
+        if folder.exists() {
+            fs::remove_dir_all(folder).expect("is ours");
+        }
+    }
+}
+
+fn source(sandbox: &Sandbox, package: usize) -> String {
+    sandbox.lock()["packages"][package]["source"].as_str().expect("is text").to_owned()
+}
+
+const ELK: &str = "runtime/lib/packs/hub.mu.com/aws/elk";
+
+#[test]
+fn what_no_registry_has_is_taken_from_the_runtime_and_the_user() {
+    for resolution in ["highest", "minimal"] {
+        let mut sandbox = Sandbox::with_dependencies(&["aws/elk#^1.2"]);
+        sandbox.set("MU_RESOLUTION", resolution);
+        sandbox.publish(&[Package::new("aws/log", "2.0.0")]);
+        // What it needs is found in the same way, or in a registry.
+        let elk = Package::new("aws/elk", "1.2.0").needs("aws/utils#~1.5.3").needs("aws/log#^2");
+        sandbox.place(ELK, &elk);
+        sandbox.place("home/.mu/packs/aws/utils", &Package::new("aws/utils", "1.5.3"));
+        sandbox.place("runtime/lib/packs/aws/utils", &Package::new("aws/utils", "1.9.0"));
+        sandbox.mu(&["get"]).ok();
+        let expected =
+            ["hub.mu.com/aws/elk 1.2.0", "hub.mu.com/aws/log 2.0.0", "hub.mu.com/aws/utils 1.5.3"];
+        assert_eq!(sandbox.locked(), expected);
+        assert_eq!(source(&sandbox, 0), "pack+muroot/hub.mu.com/aws/elk");
+        assert_eq!(source(&sandbox, 2), "pack+global/aws/utils");
+        let digest = digest_of(&sandbox.path(ELK));
+        assert_eq!(sandbox.lock()["packages"][0]["digest"], digest);
+        for arguments in [&["verify"][..], &["status"], &["tree"], &["list"], &["outdated"]] {
+            sandbox.mu(arguments).ok();
+        }
+        sandbox.mu(&["why", "aws/utils"]).ok().says(&["pack+global/aws/utils", "aws/elk"]);
+        sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+        sandbox.mu(&["update"]).ok().says(&["nothing to do"]);
+        let lock = sandbox.read("Mu.lock");
+        for flag in ["--locked", "--frozen"] {
+            remove(&sandbox, &["cache", "work/.mu/packs"]);
+            sandbox.mu(&["get", flag]).ok();
+            assert_eq!(digest_of(&sandbox.path("work/.mu/packs/hub.mu.com/aws/elk")), digest);
+        }
+        assert_eq!(sandbox.read("Mu.lock"), lock);
+        // On a machine that has other content, and on one that has none.
+        sandbox.place(ELK, &Package::new("aws/elk", "1.2.0").file("more.txt", "other"));
+        remove(&sandbox, &["cache", "work/.mu/packs"]);
+        let run = sandbox.mu(&["get", "--locked"]).fails();
+        run.says(&[
+            "aws/elk` 1.2.0",
+            "runtime/lib/packs/hub.mu.com/aws/elk",
+            "other content",
+            &digest,
+        ]);
+        remove(&sandbox, &["runtime/lib", "cache"]);
+        let run = sandbox.mu(&["get", "--locked"]).fails();
+        run.says(&[
+            "aws/elk` 1.2.0",
+            "runtime/lib/packs/hub.mu.com/aws/elk",
+            "not there",
+            "mu update",
+        ]);
+        assert!(!sandbox.has("work/.mu/packs/hub.mu.com"));
+        // A registry that has it by now is as good as any.
+        sandbox.publish(&[Package::new("aws/elk", "1.3.0")]);
+        sandbox.mu(&["update"]).ok();
+        assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.3.0"]);
+        assert!(source(&sandbox, 0).starts_with("hub+"));
+    }
+}
+
+#[test]
+fn packs_of_this_machine_do_not_count_where_a_registry_answers_or_cannot() {
+    let sandbox = Sandbox::with_dependencies(&["aws/elk"]);
+    sandbox.place(ELK, &Package::new("aws/elk", "9.0.0"));
+    sandbox.publish(&[Package::new("aws/elk", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.0.0"]);
+    // What does not fit is named, with its place.
+    let sandbox = Sandbox::with_dependencies(&["aws/elk#^2"]);
+    sandbox.place(ELK, &Package::new("aws/elk", "1.0.0"));
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["aws/elk ^2", "no registry has `aws/elk`", "1.0.0 in `muroot/hub.mu.com/aws/elk`"]);
+    let sandbox = Sandbox::with_dependencies(&["aws/elk"]);
+    sandbox.place(ELK, &Package::new("aws/elk", "1.0.0"));
+    sandbox.hub_is_at("http://127.0.0.1:1/");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["cannot reach", "runtime/lib/packs/hub.mu.com/aws/elk", "`--offline`"]);
+    sandbox.mu(&["get", "--offline"]).ok();
+}
+
+const PLACED: [&str; 2] = [".mu/packs/hub.mu.com/aws/ec2", ".mu/packs/aws/ec2"];
+
+#[test]
+fn what_somebody_put_into_the_workspace_is_used_and_left_alone() {
+    for (place, resolution) in PLACED.into_iter().zip(["highest", "minimal"]) {
+        let mut sandbox = Sandbox::with_dependencies(&["aws/app"]);
+        sandbox.set("MU_RESOLUTION", resolution);
+        sandbox.publish(&[
+            Package::new("aws/app", "1.0.0").needs("aws/ec2#^1"),
+            Package::new("aws/ec2", "1.0.0"),
+            Package::new("aws/ec2", "1.9.0"),
+            Package::new("aws/vpc", "1.0.0"),
+        ]);
+        // It is one that no registry has, and what it needs comes along.
+        let folder = format!("work/{place}");
+        sandbox.place(&folder, &Package::new("aws/ec2", "1.5.0").needs("aws/vpc"));
+        let run = sandbox.mu(&["get"]).ok();
+        run.says(&["aws/ec2` 1.5.0 is used from", place, "leaves it alone"]);
+        let expected =
+            ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.5.0", "hub.mu.com/aws/vpc 1.0.0"];
+        assert_eq!(sandbox.locked(), expected);
+        assert_eq!(source(&sandbox, 1), format!("pack+{place}"));
+        let digest = digest_of(&sandbox.path(&folder));
+        assert_eq!(sandbox.lock()["packages"][1]["digest"], digest);
+        let lock = sandbox.read("Mu.lock");
+        for arguments in [&["get"][..], &["get", "--locked"], &["get", "--frozen"], &["update"]] {
+            remove(&sandbox, &["cache", "work/.mu/packs/hub.mu.com/aws/app"]);
+            sandbox.mu(arguments).ok();
+            assert_eq!(sandbox.read("Mu.lock"), lock, "{arguments:?}");
+            assert_eq!(digest_of(&sandbox.path(&folder)), digest);
+        }
+        sandbox.mu(&["verify"]).ok().says(&["3 packs verified"]);
+        sandbox.mu(&["status"]).ok().says(&["up to date"]);
+        sandbox.mu(&["list"]).ok().says(&[place]).does_not_say(&["not installed"]);
+        let run = sandbox.mu(&["which", "aws/ec2"]).ok();
+        assert_eq!(run.stdout, format!("[DIR]/{folder}\n"));
+        // Somebody changes it.
+        sandbox.write(&format!("{place}/more.txt"), "changed");
+        sandbox.mu(&["verify"]).fails().says(&["its content changed"]);
+        for arguments in [["get"].as_slice(), &["get", "--locked"]] {
+            let error = sandbox.mu(&[arguments, &["--json"]].concat()).fails_with("integrity");
+            let message = error["message"].as_str().expect("is text");
+            assert!(message.contains(place) && message.contains(&digest), "{message}");
+        }
+        sandbox.mu(&["update", "aws/ec2"]).ok();
+        assert_ne!(sandbox.lock()["packages"][1]["digest"], digest);
+        // Without it, the machine says what is missing where.
+        remove(&sandbox, &[&folder]);
+        sandbox.mu(&["get", "--frozen"]).fails().says(&["aws/ec2` 1.5.0", place, "is not there"]);
+        // Nothing asks for it any more: it is still somebody's.
+        sandbox.place(&folder, &Package::new("aws/ec2", "1.5.0").needs("aws/vpc"));
+        sandbox.mu(&["update"]).ok();
+        sandbox.asks_for(&[]);
+        sandbox.mu(&["get"]).ok();
+        assert!(sandbox.has(&format!("{folder}/Mu.yaml")));
+        assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/vpc"));
+    }
+}
+
+#[test]
+fn what_somebody_put_there_and_does_not_do_is_an_error_that_names_both() {
+    for place in PLACED {
+        let sandbox = Sandbox::with_dependencies(&["aws/ec2#^2"]);
+        sandbox.publish(&[Package::new("aws/ec2", "1.0.0"), Package::new("aws/ec2", "2.0.0")]);
+        let folder = format!("work/{place}");
+        sandbox.place(&folder, &Package::new("aws/ec2", "1.5.0"));
+        let run = sandbox.mu(&["get"]).fails();
+        run.says(&["acme/web requires aws/ec2 ^2", place, "1.5.0", "remove it"]);
+        assert!(!sandbox.has("work/Mu.lock"));
+        // A version that the registry has, with other content.
+        sandbox.place(&folder, &Package::new("aws/ec2", "2.0.0").file("more.txt", "other"));
+        let error = sandbox.mu(&["get", "--json"]).fails_with("integrity");
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains(place) && message.contains("2.0.0"), "{message}");
+        // With the same content it is the registry's, which everybody can have.
+        fs::remove_dir_all(sandbox.path(&folder)).expect("is ours");
+        sandbox.place(&folder, &Package::new("aws/ec2", "2.0.0"));
+        sandbox.mu(&["get"]).ok();
+        assert!(source(&sandbox, 0).starts_with("hub+"));
+        assert!(sandbox.has(&format!("{folder}/Mu.yaml")));
+    }
+}
