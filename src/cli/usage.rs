@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::CommandFactory as _;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde::Serialize;
 
 use crate::cli::Cli;
@@ -14,6 +14,12 @@ use crate::report::{ColorChoice, Shell, ShellOptions};
 pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: ColorChoice) -> u8 {
     suggest(&mut error, arguments);
     let is_json = is_json(arguments);
+    if error.kind() == ErrorKind::DisplayVersion && is_json {
+        let shell = Shell::new(ShellOptions { json: true, color, ..Default::default() });
+        // A closed stream leaves nobody to tell.
+        let _ = shell.json(&Version { version: &crate::cli::VERSION });
+        return 0;
+    }
     if !error.use_stderr() && is_json {
         return help(&error.to_string(), arguments, color);
     }
@@ -27,7 +33,14 @@ pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: Col
     if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
 }
 
-/// What `--help` and `--version` answer under `--json`.
+/// What `--version` answers under `--json`.
+#[derive(Serialize)]
+struct Version<'a> {
+    /// The version of mu.
+    version: &'a str,
+}
+
+/// What `--help` answers under `--json`.
 #[derive(Serialize)]
 pub(super) struct Help<'a> {
     /// The text.

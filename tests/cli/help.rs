@@ -197,13 +197,14 @@ fn topics_are_pages_of_their_own() {
         let json: serde_json::Value = serde_json::from_str(&json).expect("is JSON");
         assert_eq!(json["help"], run.stdout.trim_end());
     }
-    for arguments in
-        [&["--json", "help"][..], &["--json", "help", "get"], &["--json"], &["--json", "--version"]]
-    {
+    for arguments in [&["--json", "help"][..], &["--json", "help", "get"], &["--json"]] {
         let text = sandbox.mu(arguments).ok().stdout;
         let json: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
         assert!(json["help"].as_str().is_some_and(|text| text.contains("mu")), "{text}");
     }
+    let text = sandbox.mu(&["--json", "--version"]).ok().stdout;
+    let json: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
 }
 
 #[test]
