@@ -133,8 +133,7 @@ impl Lines<'_> {
         if node.flag("removed")? {
             release.yanked = Yanked::Flag(true);
         }
-        let created = node.text("created").ok().flatten();
-        release.published = created.map(|(text, _)| text.to_owned());
+        release.published = node.text("created").ok().flatten().map(|(text, _)| text.to_owned());
         if let Some((digest, at)) = node.text("digest")? {
             let hex = digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase();
             let digest: Result<ArchiveDigest, _> = format!("sha256:{hex}").parse();
