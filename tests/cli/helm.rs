@@ -271,7 +271,7 @@ fn a_folder_with_a_chart_is_a_workspace_that_commands_edit() {
     sandbox.mu(&["tree"]).ok().says(&["shop 0.1.0", "[HOST]/stable/stack 1.0.0 ~1.0.0"]);
     sandbox.mu_in("work/charts/local", &["status"]).ok();
     // What is added stands as its neighbours do.
-    sandbox.mu(&["add", &repository.chart("web#^0.3.0")]).ok().says(&["wrote Chart.yaml"]);
+    sandbox.mu(&["add", &repository.chart("web#^0.3.0")]).ok().says(&["(Chart.yaml)"]);
     let web = format!("  - name: web\n    version: ^0.3.0\n    repository: {url}\n");
     let with_web = |version: &str| chart(&format!("{local}{}{web}", stack(version)));
     assert_eq!(sandbox.read("Chart.yaml"), with_web("~1.0.0"));

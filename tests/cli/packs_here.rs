@@ -43,7 +43,7 @@ fn what_no_registry_has_is_taken_from_the_runtime_and_the_user() {
             sandbox.mu(arguments).ok();
         }
         sandbox.mu(&["why", "aws/utils"]).ok().says(&["pack+global/aws/utils", "aws/elk"]);
-        sandbox.mu(&["get"]).ok().says(&["nothing to do"]);
+        sandbox.mu(&["get"]).ok().says(&["up to date"]);
         sandbox.mu(&["update"]).ok().says(&["nothing to do"]);
         let lock = sandbox.read("Mu.lock");
         for flag in ["--locked", "--frozen"] {

@@ -109,9 +109,6 @@ impl<'t> Node<'t> {
     }
 }
 
-/// A key and the bytes it stands in.
-pub(crate) type Key<'t> = (Cow<'t, str>, Range<usize>);
-
 /// Values as they come, one after the other.
 pub(crate) struct Reader<'t> {
     text: &'t str,

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::formats;
-use crate::manifest::edit::{Editor, Section};
+use crate::manifest::edit::Section;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::solve::planning::rewrites;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::formats;
 use crate::fs;
+use crate::manifest::Manifest;
 use crate::manifest::edit::{EditError, Editor};
 use crate::ops::{CommandError, Session};
 
