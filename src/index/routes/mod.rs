@@ -205,8 +205,7 @@ impl Routes {
         }
         let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
         if let Some(protocol) = &hint.protocol
-            && !self.has_repositories_elsewhere(id, protocol)?
-            && !(protocol.is_helm() && self.is_placed(id))
+            && !self.is_placed(id, protocol)
             && let Some(route) = self.explicit(id, protocol, &hint, &path)?
         {
             return Ok(Some(route));

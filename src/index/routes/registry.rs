@@ -37,32 +37,14 @@ impl Routes {
         self.below(registry, provider, root, path).map(Some)
     }
 
-    /// Whether the settings say where the repositories really are that a reference reaches by `protocol`.
-    pub(super) fn has_repositories_elsewhere(
-        &self,
-        id: &PackageId,
-        protocol: &Protocol,
-    ) -> Result<bool, RouteError> {
-        let is_git = matches!(
-            protocol,
-            Protocol::GitHttps
-                | Protocol::GitHttp
-                | Protocol::GitSsh
-                | Protocol::Ssh
-                | Protocol::Git
-        );
-        let registry = self.registry(id).map(|(registry, _)| registry);
-        let Some(registry) = registry.filter(|registry| is_git && registry.url.is_some()) else {
-            return Ok(false);
-        };
-        let (provider, _) = self.place(registry)?;
-        Ok(self.providers.get(provider)?.is_repository())
-    }
-
-    /// Whether the settings say where a package is, not only how its place may be asked.
-    pub(super) fn is_placed(&self, id: &PackageId) -> bool {
-        let is_it = |registry: &Registry| registry.url.is_some() || registry.provider.is_some();
-        self.registry(id).is_some_and(|(registry, _)| is_it(registry))
+    /// Whether the settings say where a package is that a reference reaches by `protocol`: then the settings count. What is
+    /// a folder of this machine is where it says.
+    pub(super) fn is_placed(&self, id: &PackageId, protocol: &Protocol) -> bool {
+        let Some((registry, _)) = self.registry(id) else { return false };
+        match protocol {
+            Protocol::File | Protocol::GitFile => false,
+            protocol => registry.url.is_some() || protocol.is_helm() && registry.provider.is_some(),
+        }
     }
 
     /// Which provider serves a registry of the settings, and where it is.
