@@ -12,9 +12,9 @@ use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 With --lock, copies everything that Mu.lock names, at exactly those versions. With references, copies the versions that \
-would be chosen for them, and those of their dependencies. Archives are copied byte for byte, so locks hold for the \
-mirror too. What is already there is not fetched again. Packages that are not in a hub, such as those in Git \
-repositories, are not copied. With --as, packages get another namespace: their index lines name where they come from, \
+would be chosen for them, and those of their dependencies. Archives of hubs are copied byte for byte, so locks hold for the \
+mirror too. Packages in Git repositories are packed from the commit that is locked, and charts from their archives; \
+their content stays the same. What is already there is not fetched again. With --as, packages get another namespace: their index lines name where they come from, \
 and what they call each other means the new home.
 
 Examples:
@@ -109,12 +109,13 @@ fn registry_place(session: &Session, place: &str) -> Option<String> {
 
 /// Why a package was not copied, and how it can be.
 fn left(elsewhere: &Elsewhere) -> String {
-    let Elsewhere { id, provider, place } = elsewhere;
-    match &**provider {
-        "git" => format!(
-            "`{id}` is in a Git repository, and is not copied; `git clone --mirror {place}` copies the repository"
+    let Elsewhere { id, provider, place, reason } = elsewhere;
+    match (reason, &**provider) {
+        (Some(reason), "git") => format!(
+            "`{id}` is not copied: {reason}; `git clone --mirror {place}` copies its repository, and a registry with \
+             `provider: git` leads to the copy"
         ),
-        "path" => format!("`{id}` is the folder `{place}`, and is not copied"),
-        _ => format!("`{id}` is not in a hub, and is not copied"),
+        (Some(reason), _) => format!("`{id}` is not copied: {reason}"),
+        (None, _) => format!("`{id}` is the folder `{place}`, and is not copied"),
     }
 }

@@ -159,6 +159,15 @@ impl LockedPackage {
         }
     }
 
+    /// What a hub calls a copy of a commit that no tag calls by its version, such as `1.2.0-git-1895753f53a6`; `None` where
+    /// there is no commit.
+    pub fn version_of_copy(&self) -> Option<String> {
+        let commit = self.commit.as_ref()?.get(..12)?;
+        let version = self.version.split('+').next().unwrap_or_default();
+        let separator = if version.contains('-') { '.' } else { '-' };
+        Some(format!("{version}{separator}git-{commit}"))
+    }
+
     /// Its version, as versions compare.
     pub fn parsed_version(&self) -> Option<Version> {
         if self.is_composite {

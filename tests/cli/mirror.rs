@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::git::{HttpServer, Origin};
-use crate::support::{Hub, Package, Sandbox, Served, tree};
+use crate::support::{Chart, Charts, Hub, Nginx, Package, Sandbox, Served, tree};
 
 fn world() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&["aws/app"]);
@@ -178,19 +178,19 @@ fn what_the_lock_names_is_copied_at_exactly_those_versions() {
     sandbox.mu(&["get"]).ok();
     sandbox.offer("aws/app 1.1.0: aws/new\n aws/lib 1.1.0:\n aws/new 1.0.0:\n other/tool 1.1.0:");
     let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--dry-run"]).ok();
-    run.says(&["+ aws/lib 1.0.0", "3 versions would be copied to ../mirror, 0 already there"]);
+    run.says(&["+ aws/lib 1.0.0", "4 versions would be copied to ../mirror, 0 already there"]);
     assert!(!sandbox.path("mirror/index").exists());
     let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
-    let run = run.says(&["is in a Git repository, and is not copied; `git clone --mirror http://"]);
     let run = run.says(&["next: `mu registry add hub.mu.com/ ../mirror`"]);
     assert_eq!(
         run.stdout.lines().collect::<Vec<_>>(),
-        ["+ aws/app 1.0.0", "+ aws/lib 1.0.0", "+ other/tool 1.0.0"]
+        ["+ aws/app 1.0.0", "+ aws/lib 1.0.0", "+ group/infra 1.0.0", "+ other/tool 1.0.0"]
     );
     let again = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--json"]).ok().json();
-    assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(3)));
-    assert_eq!(again["elsewhere"][0]["provider"], "git");
-    assert_eq!(again["prefixes"], json!(["hub.mu.com/"]));
+    assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(4)));
+    assert_eq!(again["elsewhere"], json!([]));
+    let host = server.root().trim_start_matches("http://").to_owned();
+    assert_eq!(again["prefixes"], json!([host, "hub.mu.com/"]));
     // A hub that has other content now than the lock names, or lacks it, is not copied from.
     let index = sandbox.hub().index("aws/lib");
     let lines = fs::read_to_string(&index).expect("is there");
@@ -295,4 +295,73 @@ fn a_checkout_works_behind_an_air_gap() {
     let installed = tree(&sandbox.path("work/.mu/packs"));
     assert_eq!(installed.keys().collect::<Vec<_>>(), packs.keys().collect::<Vec<_>>());
     sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn repositories_and_charts_are_packed_for_behind_an_air_gap() {
+    let mut origin = Origin::new("group/infra.git");
+    // The tag has the last word, and what follows a branch has no version of its own.
+    origin.commit(&[("Mu.yaml", "name: infra\nversion: 0.9.0\n"), ("run.sh", "one")]);
+    origin.git(&["tag", "v1.0.0"]);
+    origin.add("group/plain.git");
+    origin.commit(&[("main.tf", "one"), ("link", "-> main.tf")]);
+    let server = HttpServer::start(origin.root());
+    let url = |name: &str| format!("git+{}group/{name}", server.root());
+    let mut sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");
+    let mut charts = Charts::new(&sandbox.path("www/stable"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    charts.add(&Chart::new("web", "0.3.0").lines("appVersion: \"1.10\"\n"));
+    let chart = format!("helm+http://{}/stable/web#^0.3", nginx.host());
+    sandbox.asks_for(&[&url("infra.git#^1"), &url("plain.git#main"), &chart]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let packs = tree(&sandbox.path("work/.mu/packs"));
+    // Another checkout that follows the branch has its next commit.
+    origin.commit(&[("main.tf", "two")]);
+    Hub::new(&sandbox.path("mirror"));
+    sandbox.mu(&["mirror", &url("plain.git#main"), "--to", "../mirror"]).ok();
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    run.says(&["+ group/infra 1.0.0", "+ group/plain 0.0.0-git-", "+ stable/web 0.3.0"]);
+    let again = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--json"]).ok().json();
+    assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(3)));
+    sandbox.mu(&["hub", "check", "../mirror"]).ok();
+    // A server says itself what is in an archive, which Git and charts do not say as mu does.
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.set_token(&served.address.to_string(), token.stdout.trim());
+    let run = sandbox.mu(&["mirror", "--lock", "--to", &served.url()]).ok();
+    run.says(&[
+        "plain` is not copied: a hub's server only takes packages with a Mu.yaml",
+        "0 versions",
+    ]);
+    let next = run_of_next(&sandbox);
+    assert_eq!(next.len(), 2, "{next:?}");
+    drop((server, nginx, origin));
+    for line in next {
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        sandbox.mu(&words).ok();
+    }
+    for gone in ["www", "cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(gone)).expect("is ours");
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    assert_eq!(tree(&sandbox.path("work/.mu/packs")), packs);
+    sandbox.mu(&["verify"]).ok();
+    // Without the lock, what has a version is found there by it, too.
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    let again: Vec<String> = sandbox.locked();
+    assert!(again.iter().any(|one| one.ends_with("group/infra 1.0.0")), "{again:?}");
+    assert!(again.iter().any(|one| one.contains("group/plain 0.0.0-git-")), "{again:?}");
+}
+
+/// The commands that lead to the mirror, as `mu mirror` prints them.
+fn run_of_next(sandbox: &Sandbox) -> Vec<String> {
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    let next = run.stderr.lines().filter_map(|line| line.strip_prefix("next: `"));
+    next.map(|line| line.trim_end_matches('`').to_owned()).collect()
 }

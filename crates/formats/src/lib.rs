@@ -24,8 +24,12 @@ pub use self::aliases::Aliases;
 pub use self::error::FormatError;
 pub use self::files::{Files, Texts};
 pub use self::format::{Format, Package, Place, Reading};
-pub use self::manifest::manifest;
+pub use self::manifest::{as_listed, manifest};
 pub use self::range::{Rewritten, rewritten};
+
+/// What a hub's index calls the format of a package that was copied from a Git commit, where the commit says name and version,
+/// not a manifest in it.
+pub const GIT: &str = "git";
 
 /// The formats, in the order in which their manifests count.
 pub const FORMATS: &[Format] = &[helm::FORMAT];

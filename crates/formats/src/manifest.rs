@@ -2,7 +2,7 @@
 
 use mu_manifest::reference::{Range, Reference, Version};
 use mu_manifest::{Capability, Constraint, Globs, Manifest, Person, Requirement, Versioning};
-use mu_provider::{Dependency, Maintainer};
+use mu_provider::{Dependency, Maintainer, Release};
 
 use crate::format::Package;
 
@@ -56,6 +56,15 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         build: None,
         generated: false,
     })
+}
+
+/// Makes the manifest of a foreign package say what the index line `line` says where both may differ: an index may say less,
+/// and writes numbers in other words.
+pub fn as_listed(manifest: &mut Manifest, line: &Release) {
+    manifest.app_version.clone_from(&line.app_version);
+    if line.dependencies.is_none() {
+        manifest.dependencies.clear();
+    }
 }
 
 fn person(maintainer: &Maintainer) -> Person {

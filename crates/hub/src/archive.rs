@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use bytes::Bytes;
-use mu_manifest::reference::Reference;
+use mu_formats::{FORMATS, Format, Reading, Texts};
+use mu_manifest::reference::{Reference, Version};
 use mu_manifest::source::MAX_BYTES;
 use mu_manifest::{JSON_NAME, Manifest, ManifestError, Outline, Versioning, YAML_NAME, agreement};
 use mu_provider::fs::{self, FileError};
-use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Tree, TreeWriter};
+use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Mode, Tree, TreeWriter};
 use mu_provider_hub::archive::{self, ArchiveError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -104,6 +105,9 @@ impl Unpacked {
         {
             return mismatch("size", &expected.to_string(), self.size.to_string());
         }
+        if let Some(format) = line.text("format") {
+            return self.check_foreign(line, format);
+        }
         let outline = self.outline(line)?;
         let name = outline.name.unwrap_or_default();
         let origin = line.text("origin");
@@ -125,6 +129,42 @@ impl Unpacked {
         Ok(())
     }
 
+    /// Checks name and version of a package of another format. Of a Git commit both are what Git says; what newer hubs hold
+    /// nobody here knows.
+    fn check_foreign(&self, line: &Line, format: &str) -> Result<(), HubError> {
+        let Some(format) = format_called(format) else { return Ok(()) };
+        let found = (format.head)(&self.texts(format)?).map_err(|error| {
+            refused(&format!("the archive of {}", line.describe()), &error.to_string())
+        })?;
+        let mismatch = |what, expected: &str, found: String| {
+            let (package, expected) = (line.describe(), expected.to_owned());
+            Err(HubError::Mismatch { package, what, expected, found })
+        };
+        if found.name != line.name() && line.text("origin") != Some(&found.name) {
+            return mismatch("name", line.name(), found.name);
+        }
+        let is_version = Version::parse_lenient(&found.version).is_ok_and(|found| {
+            Version::parse_lenient(line.version()).is_ok_and(|one| one == found)
+        });
+        if !is_version {
+            return mismatch("version", line.version(), found.version);
+        }
+        Ok(())
+    }
+
+    /// The files that the reader of a format looks into.
+    fn texts(&self, format: &Format) -> Result<Texts, FileError> {
+        let mut texts = Texts::default();
+        for name in [format.manifest].iter().chain(format.others) {
+            let mut files = self.tree.entries().iter();
+            let is_there = files.any(|one| one.path == *name && one.mode != Mode::Symlink);
+            if is_there && let Some(text) = self.read(name, MAX_BYTES as u64)? {
+                texts.0.insert((*name).to_owned(), text);
+            }
+        }
+        Ok(texts)
+    }
+
     /// Checks that a line says what the manifest says, as far as versions are chosen by it.
     pub(crate) fn agrees(&self, line: &Line) -> Result<(), HubError> {
         match self.differences(line).into_iter().next() {
@@ -135,13 +175,25 @@ impl Unpacked {
 
     /// Where a line does not say what the manifest says; nothing if the manifest is for another mu to read.
     pub(crate) fn differences(&self, line: &Line) -> Vec<String> {
-        let manifest = self.manifest(&line.describe());
+        let manifest = match line.text("format").map(format_called) {
+            None | Some(None) => self.manifest(&line.describe()).ok(),
+            Some(Some(format)) => self.foreign_manifest(format, line),
+        };
         manifest.map_or(Vec::new(), |manifest| agreement::differences(&manifest, line.map()))
+    }
+
+    /// The manifest of a package of another format, as its line may say it; `None` if it cannot be read here.
+    fn foreign_manifest(&self, format: &Format, line: &Line) -> Option<Manifest> {
+        let listed = serde_json::from_value(Value::Object(line.map().clone())).ok()?;
+        let package = (format.read)(&self.texts(format).ok()?, &Reading::default()).ok()?;
+        let mut manifest = mu_formats::manifest(&package)?;
+        mu_formats::as_listed(&mut manifest, &listed);
+        Some(manifest)
     }
 
     /// The path of the readme: the one that the manifest names, else one whose name says it.
     pub(crate) fn readme(&self, line: &Line) -> Option<&str> {
-        let named = self.outline(line).ok()?.readme;
+        let named = self.outline(line).ok().and_then(|outline| outline.readme);
         let paths = || self.tree.entries().iter().map(|entry| entry.path.as_str());
         if let Some(named) = named {
             let named = named.strip_prefix("./").unwrap_or(&named);
@@ -188,12 +240,15 @@ impl Unpacked {
     }
 }
 
+/// The foreign format of this name that is known here.
+fn format_called(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
 /// Which file of a package is its manifest.
 fn manifest_name(tree: &Tree) -> Result<&'static str, String> {
     let is_there = |name: &str| {
-        tree.entries()
-            .iter()
-            .any(|entry| entry.path == name && entry.mode != mu_provider::Mode::Symlink)
+        tree.entries().iter().any(|entry| entry.path == name && entry.mode != Mode::Symlink)
     };
     match (is_there(YAML_NAME), is_there(JSON_NAME)) {
         (true, false) => Ok(YAML_NAME),

@@ -46,6 +46,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether its places are hubs, whose archives and index lines can be copied as they are.
+    fn is_hub(&self) -> bool {
+        false
+    }
+
     /// Says what this provider will soon be asked, so that it can choose how, or ask the network already.
     ///
     /// Returns at once, and does nothing unless a provider says otherwise. What fails, fails in the call.

@@ -289,6 +289,10 @@ impl Provider for HubProvider {
         }
     }
 
+    fn is_hub(&self) -> bool {
+        true
+    }
+
     fn lines_are_complete(&self) -> bool {
         true
     }

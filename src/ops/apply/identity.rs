@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_formats::Reading;
+use mu_formats::{GIT, Reading};
 use mu_provider::threads::at_once;
 use mu_provider::{Listing, Release, Silent};
 
@@ -68,14 +68,13 @@ pub(crate) fn check(
             let loaded = content.load(session).map_err(|error| content.unreadable(error))?;
             let Some(mut manifest) = loaded else { return Ok(()) };
             if line.format.is_some() {
-                // An index may say less than the manifest, and writes numbers in other words.
-                manifest.app_version.clone_from(&line.app_version);
-                if line.dependencies.is_none() {
-                    manifest.dependencies.clear();
-                }
+                mu_formats::as_listed(&mut manifest, line);
             }
-            content.check_name(session, Some(&manifest.name), route)?;
-            content.check_version(session, manifest.version.as_ref(), route)?;
+            // Of a commit that was copied into a hub, the line says what Git called it.
+            if line.format.as_deref() != Some(GIT) {
+                content.check_name(session, Some(&manifest.name), route)?;
+                content.check_version(session, manifest.version.as_ref(), route)?;
+            }
             match first_difference(&content.package.id, line, &manifest) {
                 None => Ok(()),
                 Some(difference) => {
@@ -153,7 +152,9 @@ impl Content<'_> {
             return Ok(());
         }
         let route = route()?;
-        let is_origin = |line: &Release| line.origin.as_deref() == Some(name);
+        let is_origin = |line: &Release| {
+            line.origin.as_deref() == Some(name) || line.format.as_deref() == Some(GIT)
+        };
         let is_right = name == route.location.path
             || match self.line {
                 Some(line) => is_origin(line),
@@ -182,6 +183,10 @@ impl Content<'_> {
         {
             return Ok(());
         }
+        let is_commit = |line: Arc<Release>| line.format.as_deref() == Some(GIT);
+        if self.line.is_none() && self.listed(session).is_some_and(is_commit) {
+            return Ok(());
+        }
         let place = route()?.location.describe();
         if self.line.is_none() {
             let said = format!("its manifest says {version}, from {place}");
@@ -200,9 +205,11 @@ impl Content<'_> {
         let (None, Some(commit)) = (self.line, &self.package.commit) else { return Ok(()) };
         let head = self.head().ok().flatten().filter(|head| !head.generated);
         let claimed = head.and_then(|head| head.version);
+        let copied = self.package.version_of_copy();
         let is_locked = |version: &Version| {
             self.package.parsed_version().as_ref() == Some(version)
                 || version.to_string() == self.package.version
+                || copied.as_ref().is_some_and(|copied| version.to_string() == *copied)
         };
         if claimed.as_ref().is_some_and(is_locked) {
             return Ok(());

@@ -109,6 +109,11 @@ impl Target {
         Ok(Self { kind, name })
     }
 
+    /// Whether it is a server, which makes index lines of its own of what is in an archive.
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self.kind, Kind::Server(_))
+    }
+
     /// Publishes a version.
     ///
     /// # Errors

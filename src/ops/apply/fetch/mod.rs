@@ -18,8 +18,8 @@ use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, placed_folder};
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
-pub(crate) use crate::ops::apply::fetch::route::source_now;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
+pub(crate) use crate::ops::apply::fetch::route::{source_now, used_instead};
 use crate::ops::apply::identity::{Content, check, check_all, check_label, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;
@@ -444,6 +444,26 @@ fn folder_has_changed() -> CommandError {
         "a folder outside the workspace has changed since Mu.lock was written",
     )
     .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
+}
+
+/// Brings one locked package into the store, from where the settings lead it; says also where that is.
+///
+/// # Errors
+///
+/// When it cannot be fetched, or is not what the lock says.
+pub(crate) fn fetch_locked(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<(Stored, Route), CommandError> {
+    let way = way_of(session, package, &Roots::default())?;
+    if let Some(digest) = &package.digest
+        && let Some(stored) = session.store.find(digest)?
+    {
+        return Ok((stored, way.route));
+    }
+    let release = release_of(session, package, &way)?;
+    let stored = fetch_release(session, &package.id, &way.route, &release)?;
+    Ok((stored, way.route))
 }
 
 /// Brings one release into the store, whatever any lock says of it.

@@ -67,7 +67,7 @@ pub(super) fn way_of(
         return Ok(Way { route: folder_route(session, package)?, is_moved: false });
     }
     let index = session.index();
-    let id = meant(session, &package.id);
+    let id = used_instead(session, &package.id);
     let known = index.known_route(&id);
     if let Some(route) = in_lock(session, package, &id, known.as_ref(), roots)? {
         return Ok(Way { route, is_moved: false });
@@ -80,7 +80,7 @@ pub(super) fn way_of(
 }
 
 /// What is used for `id`: another package, if an override says so.
-fn meant(session: &Session, id: &PackageId) -> PackageId {
+pub(crate) fn used_instead(session: &Session, id: &PackageId) -> PackageId {
     let workspace = &session.workspace;
     let Some(reference) = workspace.settings.overrides.get(id) else { return id.clone() };
     let (root, defaults) = (&workspace.root, session.defaults());
@@ -235,11 +235,25 @@ pub(super) fn release_of(
             ..release
         }));
     }
+    let id = used_instead(session, &package.id);
+    let is_repository = way.route.provider.is_repository();
+    if let (Some(_), false, Some(digest)) = (&package.commit, is_repository, &release.digest) {
+        // A registry that was copied to may call a commit otherwise than Git does, but has the same content.
+        let failed = |error| unavailable(session, error);
+        let index = session.index();
+        let releases = index.published(&id).map_err(failed)?;
+        for position in (0..releases.len()).rev() {
+            let candidate = crate::index::Candidate::Release(position);
+            let (_, listed) = index.release(&id, candidate).map_err(failed)?;
+            if listed.digest.as_ref() == Some(digest) {
+                return Ok(listed);
+            }
+        }
+    }
     // Another place has its own archive of the same content.
-    if package.commit.is_some() || !way.route.provider.is_repository() {
+    if package.commit.is_some() || !is_repository {
         return Ok(Arc::new(release));
     }
-    let id = meant(session, &package.id);
     let version = package.parsed_version();
     let found = session.index().published(&id).and_then(|releases| {
         let at = version.as_ref().and_then(|version: &Version| releases.position(version));
@@ -257,7 +271,7 @@ pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<S
     if package.source.is_folder() {
         return Some(source_of(session, &folder_route(session, package).ok()?));
     }
-    let id = meant(session, &package.id);
+    let id = used_instead(session, &package.id);
     let known = session.index().known_route(&id);
     let route = in_lock(session, package, &id, known.as_ref(), &Roots::default()).ok()?;
     let mut route = match (route, known) {

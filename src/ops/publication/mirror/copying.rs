@@ -20,15 +20,15 @@ use crate::reference::PackageId;
 
 /// A run of copying.
 pub(super) struct Copying<'a> {
-    session: &'a Session,
-    target: &'a Target,
-    request: &'a MirrorRequest,
+    pub(super) session: &'a Session,
+    pub(super) target: &'a Target,
+    pub(super) request: &'a MirrorRequest,
     provider: HubProvider,
     /// Which package is copied under a name.
     names: BTreeMap<String, PackageId>,
     /// Which namespaces have another name in the mirror.
     renaming: Option<Renaming>,
-    mirrored: Mirrored,
+    pub(super) mirrored: Mirrored,
 }
 
 impl<'a> Copying<'a> {
@@ -50,7 +50,7 @@ impl<'a> Copying<'a> {
         self.renaming = Some(renaming);
     }
 
-    /// Says of a package that it is in no hub.
+    /// Says of a package that it is not copied.
     pub(super) fn leave(&mut self, elsewhere: Elsewhere) {
         self.mirrored.elsewhere.push(elsewhere);
     }
@@ -125,8 +125,9 @@ impl<'a> Copying<'a> {
         let failed = |error| unavailable(self.session, error);
         let route = index.route(id).map_err(failed)?;
         let mut needed = BTreeSet::new();
-        if !route.provider.lines_are_complete() {
-            return Ok(needed);
+        if !route.provider.is_hub() {
+            let locked = chosen.into_iter().flat_map(|chosen| chosen.values());
+            return Ok(locked.flat_map(|package| package.dependencies.iter().cloned()).collect());
         }
         let (releases, positions) = self.versions(id, chosen)?;
         for position in positions {
@@ -141,11 +142,8 @@ impl<'a> Copying<'a> {
     fn package(&mut self, id: &PackageId, chosen: Option<&Versions>) -> Result<(), CommandError> {
         let session = self.session;
         let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
-        if !route.provider.lines_are_complete() {
-            let provider = route.provider.name().to_owned();
-            let place = route.location.describe();
-            self.leave(Elsewhere { id: id.clone(), provider, place });
-            return Ok(());
+        if !route.provider.is_hub() {
+            return self.pack(id, chosen, &route);
         }
         let (releases, positions) = self.versions(id, chosen)?;
         if positions.is_empty() {
@@ -161,8 +159,9 @@ impl<'a> Copying<'a> {
             let version = releases.version(position).to_string();
             let line = here.iter().find(|line| full_version(line) == version);
             let Some(line) = line else { continue };
-            if let Some(Some(locked)) = chosen.and_then(|chosen| chosen.get(&version)) {
-                check_digest(id, &version, line, locked, &route)?;
+            let locked = chosen.and_then(|chosen| chosen.get(&version)?.digest);
+            if let Some(locked) = locked {
+                check_digest(id, &version, line, &locked, &route)?;
             }
             if copy_of(line, &there).is_some() {
                 self.mirrored.present += 1;
@@ -188,7 +187,7 @@ impl<'a> Copying<'a> {
 
     /// What a package is called in the mirror: as in the hub that it comes from, unless it is in a namespace that is renamed. No
     /// two packages have one name there.
-    fn name_of(
+    pub(super) fn name_of(
         &mut self,
         id: &PackageId,
         route: &Route,
@@ -196,7 +195,11 @@ impl<'a> Copying<'a> {
         let renamed = self.renaming.as_ref().and_then(|renaming| renaming.of(id));
         let (name, renamed) = match renamed {
             Some((name, renamed)) => (name.to_string(), Some(renamed)),
-            None => (route.location.path.clone(), None),
+            None if route.provider.is_hub() => (route.location.path.clone(), None),
+            None => {
+                let registry = self.session.index().registry(id);
+                (registry.map_or(id.name_str(), |(_, rest)| rest).to_owned(), None)
+            }
         };
         let prefix = match self.session.index().registry(id) {
             Some((registry, _)) => registry.prefix.clone(),

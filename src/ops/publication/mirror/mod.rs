@@ -1,24 +1,25 @@
-//! `mirror`: copies packages of hubs into another hub, archives byte for byte, so that every lock that
-//! names them holds there too.
+//! `mirror`: copies packages into a hub, so that every lock that names them holds there too.
 //!
-//! Here is what is copied: what `Mu.lock` names, or what references lead to; `copying.rs` does it.
+//! Here is what is copied: what `Mu.lock` names, or what references lead to; `copying.rs` does it, archives of hubs byte for
+//! byte. `packing.rs` makes archives of what is in no hub.
 //!
 //! What is there already is not fetched again, so a run that broke off goes on where it ended. What can change of a published
 //! version, changes there too.
 
 mod copying;
+mod packing;
 mod renaming;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mu_provider::Digest;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::copying::Copying;
 use self::renaming::Renaming;
-use crate::lock::{FILE_NAME, Lockfile};
+use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
+use crate::ops::apply::fetch::used_instead;
 use crate::ops::publication::target::Target;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
@@ -76,7 +77,7 @@ pub struct Mirrored {
     pub present: usize,
     /// What was there, and has changed since.
     pub changed: Vec<Changed>,
-    /// Packages that are in no hub, and stay where they are.
+    /// Packages that are not copied, and stay where they are.
     pub elsewhere: Vec<Elsewhere>,
     /// What registries have as their key that lead to the packages now: the same ones lead to the mirror.
     pub prefixes: BTreeSet<String>,
@@ -84,7 +85,7 @@ pub struct Mirrored {
     pub dry_run: bool,
 }
 
-/// A package that is in no hub.
+/// A package that is not copied.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Elsewhere {
     /// The package.
@@ -93,10 +94,12 @@ pub struct Elsewhere {
     pub provider: String,
     /// Where it is.
     pub place: String,
+    /// Why it was not copied, where that is not because it is a folder.
+    pub reason: Option<String>,
 }
 
-/// The versions of a package that are copied, with the content that they must have, where that is known.
-type Versions = BTreeMap<String, Option<Digest>>;
+/// The versions of a package that are copied, with what a lock says of them.
+type Versions = BTreeMap<String, LockedPackage>;
 
 /// Copies packages, and what they depend on.
 ///
@@ -127,7 +130,7 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
     let resolved = resolved.map_err(CommandError::without_ways_out)?;
     let is_copied = |id: &PackageId| !request.no_deps || roots.contains(id);
-    let versions = versions(&resolved.lock, is_copied);
+    let versions = versions(&outside, &resolved.lock, is_copied);
     let mut copying = Copying::new(&outside, &target, request);
     if let Some(text) = &request.namespace {
         copying.rename(Renaming::new(&roots, text)?);
@@ -169,6 +172,8 @@ fn mirror_locked(
             "{FILE_NAME} does not fit the manifests; what it names is copied, and `mu get` updates it"
         ));
     }
+    requirements.declare(session);
+    lock.packages.iter().for_each(|package| declare(session, package));
     let mut copying = Copying::new(session, target, request);
     let mut left: BTreeSet<&PackageId> = BTreeSet::new();
     for package in &lock.packages {
@@ -177,27 +182,43 @@ fn mirror_locked(
             left.insert(&package.id);
             continue;
         }
-        let provider = session.index().providers().get(&source.provider);
-        let is_in_hub = provider.is_ok_and(|provider| provider.lines_are_complete());
-        // A registry may lead to a hub now.
-        if !is_in_hub && session.index().registry(&package.id).is_none() {
+        if source.is_folder() {
             left.insert(&package.id);
             let (provider, place) = (source.provider.clone(), source.place.clone());
-            copying.leave(Elsewhere { id: package.id.clone(), provider, place });
+            copying.leave(Elsewhere { id: package.id.clone(), provider, place, reason: None });
         }
     }
-    copying.run(&versions(&lock, |id| !left.contains(id)))
+    copying.run(&versions(session, &lock, |id| !left.contains(id)))
 }
 
-/// The versions in a lock of those packages that are copied.
+/// Says how a package is reached that no manifest of the workspace names: as it was when it was locked.
+fn declare(session: &Session, package: &LockedPackage) {
+    let LockedPackage { id, source, folder, .. } = package;
+    let provider = session.index().providers().get(&source.provider);
+    let is_flat = provider.is_ok_and(|provider| provider.places_are_flat());
+    let inside = match folder {
+        Some(folder) => folder,
+        None if is_flat => id.name_str().rsplit('/').next().unwrap_or_default(),
+        None => "",
+    };
+    let text = format!("{}+{}/{inside}", source.provider, source.place.trim_end_matches('/'));
+    let reference = Reference::parse(text.trim_end_matches('/')).ok();
+    if let Some(reference) = reference.filter(|one| one.id(&session.defaults()) == *id) {
+        session.index().declare(id, &reference, &session.workspace.root);
+    }
+}
+
+/// The versions in a lock of those packages that are copied. Of an overridden one that is the package that is used instead,
+/// which the override leads to behind the mirror, too.
 fn versions(
+    session: &Session,
     lock: &Lockfile,
     is_copied: impl Fn(&PackageId) -> bool,
 ) -> BTreeMap<PackageId, Versions> {
     let mut versions: BTreeMap<PackageId, Versions> = BTreeMap::new();
     for package in lock.packages.iter().filter(|package| is_copied(&package.id)) {
-        let of_package = versions.entry(package.id.clone()).or_default();
-        of_package.insert(package.version.clone(), package.digest);
+        let of_package = versions.entry(used_instead(session, &package.id)).or_default();
+        of_package.insert(package.version.clone(), package.clone());
     }
     versions
 }

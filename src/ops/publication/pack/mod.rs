@@ -11,6 +11,8 @@ mod secrets;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "publish")]
+use mu_provider::Mode;
 use mu_provider::publishable;
 use mu_provider_hub::wire;
 
@@ -24,6 +26,8 @@ use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::pin_of;
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
+#[cfg(feature = "publish")]
+use crate::store::Stored;
 
 /// What every gzip'd file begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -160,6 +164,32 @@ pub(super) fn make(
         session.events.warning(&warning);
     }
     Ok(Packed { manifest, archive, file_name, path: None })
+}
+
+/// Packs a tree of the store as it is; errors call it `name`.
+///
+/// # Errors
+///
+/// When a file of it cannot be read, or this machine's disk refuses.
+#[cfg(feature = "publish")]
+pub(super) fn archive_of(
+    session: &Session,
+    name: &str,
+    stored: &Stored,
+) -> Result<Archive, CommandError> {
+    let items = stored.tree.entries().iter().map(|entry| {
+        let place = stored.folder.join(&entry.path);
+        let content = match entry.mode {
+            Mode::Symlink => {
+                let target = crate::fs::read_link(&place)?;
+                Content::Link(target.to_string_lossy().into_owned())
+            }
+            mode => Content::File { place, executable: mode == Mode::Executable },
+        };
+        Ok(Item { path: entry.path.clone(), content })
+    });
+    let items: Vec<Item> = items.collect::<Result<_, CommandError>>()?;
+    Archive::make(session, name, &items)
 }
 
 /// Refuses a manifest that says more than hubs take of a version.

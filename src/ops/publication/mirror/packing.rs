@@ -1,0 +1,198 @@
+//! Packages that are in no hub, such as those in Git repositories, packed so that a hub has them: the same files, and so the
+//! same content as in a lock.
+//!
+//! A commit that a tag calls by its version becomes that version. Any other becomes a prerelease that is named by the commit,
+//! which no range asks for by chance; a lock finds it by its content.
+
+use std::sync::Arc;
+
+use mu_formats::GIT;
+use serde_json::Value;
+
+use super::copying::Copying;
+use super::{Copied, Elsewhere, Versions};
+use crate::index::{Candidate, Route};
+use crate::lock::LockedPackage;
+use crate::manifest::Manifest;
+use crate::ops::apply::fetch::fetch_locked;
+use crate::ops::publication::lines::{Line, full_version};
+use crate::ops::publication::pack::archive_of;
+use crate::ops::publication::target::Upload;
+use crate::ops::{CommandError, Session};
+use crate::reference::{PackageId, Version};
+use crate::store::Stored;
+
+/// Why a package cannot be packed for a hub.
+type Refusal = String;
+
+impl Copying<'_> {
+    /// Packs the versions of a package that is in no hub, and publishes them.
+    pub(super) fn pack(
+        &mut self,
+        id: &PackageId,
+        chosen: Option<&Versions>,
+        route: &Route,
+    ) -> Result<(), CommandError> {
+        let Some(chosen) = chosen else {
+            let reason =
+                "`--all-versions` copies from hubs alone; without it, the version in use is copied";
+            self.leave_at(id, route, reason.to_owned());
+            return Ok(());
+        };
+        let (name, renamed) = self.name_of(id, route)?;
+        for package in chosen.values() {
+            let called = version_in_hub(self.session, id, package);
+            let there = self.target.lines(&name)?;
+            let is_there = |digest: &str| {
+                let mut lines = there.iter();
+                lines.any(|line| line.get("digest").and_then(Value::as_str) == Some(digest))
+            };
+            let locked = package.digest.map(|digest| digest.to_string());
+            if locked.is_some_and(|digest| is_there(&digest)) {
+                self.mirrored.present += 1;
+                continue;
+            }
+            if !self.request.dry_run {
+                let (stored, _) = fetch_locked(self.session, package)?;
+                if is_there(&stored.digest.to_string()) {
+                    self.mirrored.present += 1;
+                    continue;
+                }
+                let line = line(self.session, id, package, &stored, &called);
+                let mut line = match line.and_then(|line| self.fits(line)) {
+                    Ok(line) => line,
+                    Err(reason) => {
+                        self.leave_at(id, route, reason);
+                        continue;
+                    }
+                };
+                let origin = line.get("name").and_then(Value::as_str).map(str::to_owned);
+                if let Some(origin) = origin.filter(|origin| *origin != name) {
+                    line.insert("origin".to_owned(), origin.into());
+                }
+                line.insert("name".to_owned(), name.as_str().into());
+                if let Some(renamed) = &renamed {
+                    renamed.apply(&mut line);
+                }
+                let archive = archive_of(self.session, &format!("{id} {called}"), &stored)?;
+                line.insert("archive".to_owned(), archive.archive.to_string().into());
+                line.insert("size".to_owned(), archive.size.into());
+                let version = full_version(&line);
+                let upload = Upload {
+                    name: name.clone(),
+                    version: version.clone(),
+                    line,
+                    archive: archive.bytes()?,
+                    renamed: renamed.clone(),
+                };
+                self.target.compare(self.session, &upload)?;
+                self.target.publish(upload)?;
+                // What followed a branch or a tag can go on to do so.
+                let tag = package.reference.as_deref();
+                if let Some(tag) = tag.filter(|tag| mu_hub::check_tag(tag).is_ok()) {
+                    self.target.tag(&name, &version, tag, false)?;
+                }
+            }
+            self.mirrored.copied.push(Copied { name: name.clone(), version: called });
+        }
+        Ok(())
+    }
+
+    fn leave_at(&mut self, id: &PackageId, route: &Route, reason: Refusal) {
+        self.leave(Elsewhere {
+            id: id.clone(),
+            provider: route.provider.name().to_owned(),
+            place: route.location.root.to_string(),
+            reason: Some(reason),
+        });
+    }
+
+    /// Refuses a line that the hub would not take.
+    fn fits(&self, line: Line) -> Result<Line, Refusal> {
+        if line.contains_key("format") && self.target.is_server() {
+            return Err("a hub's server only takes packages with a Mu.yaml that says their name and version; \
+                 copy it into the folder or bucket of the hub"
+                .to_owned());
+        }
+        let version = full_version(&line);
+        match Version::parse(&version).is_ok() || line.contains_key("versioning") {
+            true => Ok(line),
+            false => Err(format!("hubs take no version such as `{version}`")),
+        }
+    }
+}
+
+/// What a version is called in a hub: a commit that its tag does not call so is named by the commit.
+fn version_in_hub(session: &Session, id: &PackageId, package: &LockedPackage) -> String {
+    let Some(commit) = &package.commit else { return package.version.clone() };
+    let releases = session.index().published(id).ok();
+    let is_released = releases.is_some_and(|releases| {
+        let at = package.parsed_version().and_then(|version| releases.position(&version));
+        at.is_some_and(|at| releases.commit(at).is_some_and(|known| **known == **commit))
+    });
+    let copy = package.version_of_copy().filter(|_| !is_released);
+    copy.unwrap_or_else(|| package.version.clone())
+}
+
+/// The index line of a package that is in no hub, with the name that its manifest has, if it has one.
+fn line(
+    session: &Session,
+    id: &PackageId,
+    package: &LockedPackage,
+    stored: &Stored,
+    called: &str,
+) -> Result<Line, Refusal> {
+    let mut line = match &package.commit {
+        Some(commit) => {
+            let mut line = committed(stored, called)?;
+            line.insert("commit".to_owned(), commit.as_str().into());
+            line
+        }
+        None => listed(session, id, package)?,
+    };
+    line.insert("digest".to_owned(), stored.digest.to_string().into());
+    Ok(line)
+}
+
+/// What the manifest in a commit says, with the version that the commit is called by.
+fn committed(stored: &Stored, called: &str) -> Result<Line, Refusal> {
+    let loaded = Manifest::load(&stored.folder).map_err(|error| error.to_string())?;
+    let mut line = Line::new();
+    if let Some(loaded) = loaded {
+        let mut dependencies = loaded.manifest.dependencies.iter();
+        if let Some(folder) = dependencies.find_map(|one| one.reference.local()) {
+            return Err(format!(
+                "it depends on `{folder}`, a folder beside it in its repository, which a hub does not have"
+            ));
+        }
+        line = loaded.manifest.index_line();
+        let name = loaded.manifest.name.name().as_str();
+        line.insert("name".to_owned(), name.into());
+        if full_version(&line) == called {
+            return Ok(line);
+        }
+    }
+    line.shift_remove("versioning");
+    line.insert("version".to_owned(), called.into());
+    line.insert("format".to_owned(), GIT.into());
+    Ok(line)
+}
+
+/// What the index of its registry says of a package, without where its archive is there.
+fn listed(session: &Session, id: &PackageId, package: &LockedPackage) -> Result<Line, Refusal> {
+    let index = session.index();
+    let releases = index.published(id).map_err(|error| error.to_string())?;
+    let at = package.parsed_version().and_then(|version| releases.position(&version));
+    let at =
+        at.ok_or_else(|| format!("its registry does not list {} any more", package.version))?;
+    let release = index.release(id, Candidate::Release(at));
+    let (_, release) = release.map_err(|error| error.to_string())?;
+    let release = Arc::unwrap_or_clone(release);
+    let Ok(Value::Object(mut line)) = serde_json::to_value(release) else {
+        return Err("its index line cannot be written".to_owned());
+    };
+    for key in ["urls", "archive", "size", "tags"] {
+        line.shift_remove(key);
+    }
+    Ok(line)
+}
