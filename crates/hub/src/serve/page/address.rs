@@ -11,6 +11,9 @@ use mu_manifest::reference::Base;
 /// The longest host that is believed, in bytes.
 const LONGEST: usize = 260;
 
+/// The header by which a proxy says below which path of its own it shows this server.
+const PREFIX: &str = "x-forwarded-prefix";
+
 /// What stands before a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Address {
@@ -25,6 +28,14 @@ pub(super) struct Address {
 impl Address {
     /// The address of a request to a server that speaks TLS itself or does not.
     pub(super) fn of(headers: &HeaderMap, uri: &Uri, told: Option<&str>, tls: bool) -> Self {
+        let mut address = Self::of_host(headers, uri, told, tls);
+        if !address.url.is_empty() {
+            address.url.push_str(&prefix(headers));
+        }
+        address
+    }
+
+    fn of_host(headers: &HeaderMap, uri: &Uri, told: Option<&str>, tls: bool) -> Self {
         let asked = uri.authority().map(|authority| authority.as_str());
         let asked = asked.or_else(|| headers.get(header::HOST)?.to_str().ok());
         let here = asked.and_then(|host| place(host, tls));
@@ -62,6 +73,19 @@ impl Address {
         }
         (!self.base.is_empty()).then(|| format!("{}{}{name}", self.protocol, self.base))
     }
+}
+
+/// The path below which a proxy shows this server, with a slash at the end; empty if no proxy says so, or what it says is
+/// no plain path.
+fn prefix(headers: &HeaderMap) -> String {
+    let told = headers.get(PREFIX).and_then(|told| told.to_str().ok()).unwrap_or_default();
+    let fits = |segment: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+        !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain)
+    };
+    let path = told.trim_matches('/');
+    let is_path = path.len() <= LONGEST && path.split('/').all(fits);
+    if is_path { format!("{path}/") } else { String::new() }
 }
 
 /// The protocol and the base of a host; `None` if it is none.
@@ -103,6 +127,8 @@ fn is_this_machine(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     fn address(host: &str, told: Option<&str>, tls: bool) -> Address {
@@ -127,6 +153,24 @@ mod tests {
             ("a b", Some("hub.mu.com/"), false, ""),
         ] {
             assert_eq!(address(host, told, tls).url, expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_may_show_a_server_below_a_path() {
+        for (told, expected) in [
+            ("/mu", "https://hub.acme.co/mu/"),
+            ("/team/mu/", "https://hub.acme.co/team/mu/"),
+            ("/", "https://hub.acme.co/"),
+            ("/../x", "https://hub.acme.co/"),
+            ("//other.co", "https://hub.acme.co/other.co/"),
+            ("/a\"><script>", "https://hub.acme.co/"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("hub.acme.co"));
+            headers.insert(PREFIX, HeaderValue::from_static(told));
+            let address = Address::of(&headers, &Uri::from_static("/x"), None, true);
+            assert_eq!(address.url, expected, "{told}");
         }
     }
 
