@@ -120,6 +120,33 @@ fn every_version_has_a_page_with_all_that_is_in_it() {
 }
 
 #[test]
+fn a_tag_leads_to_the_page_of_its_version() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("web/tls", "1.0.0").key("tags", json!(["lts", "release/2024"])),
+        Package::new("web/tls", "2.0.0-rc.1+x")
+            .key("tags", json!(["beta"]))
+            .file("docs/how to.md", "# How"),
+    ]);
+    let served = served(&sandbox);
+    for (asked, leads_to) in [
+        ("lts", "../../packages/web/tls@1.0.0"),
+        ("beta/docs/how%20to.md", "../../../../packages/web/tls@2.0.0-rc.1+x/docs/how%20to.md"),
+        ("release/2024", "../../../packages/web/tls@1.0.0"),
+    ] {
+        let path = format!("/packages/web/tls@{asked}");
+        let answer = served.ask("GET", &path, &[BROWSER], &[]).is(302);
+        assert_eq!(answer.header("location"), Some(leads_to), "{asked}");
+        let page = format!("/{}", leads_to.trim_start_matches("../"));
+        served.ask("GET", &page, &[BROWSER], &[]).is(200);
+    }
+    for missing in ["nightly", "lt", "lts2", "release"] {
+        let path = format!("/packages/web/tls@{missing}");
+        served.ask("GET", &path, &[BROWSER], &[]).is(404);
+    }
+}
+
+#[test]
 fn the_first_page_says_how_to_use_the_hub_and_how_to_publish() {
     let sandbox = Sandbox::new();
     sandbox.publish(&[Package::new("a/b", "1.0.0")]);
@@ -233,6 +260,10 @@ fn feeds_name_the_versions_that_were_published_last() {
     let e_tag = format!("if-none-match: {}", feed.header("etag").expect("has an ETag"));
     served.ask("GET", "/feeds/web/proxy.atom", &[&e_tag], &[]).is(304);
     has(&page(&served, "/packages/web/proxy"), "href=\"../../feeds/web/proxy.atom\"");
+    // Below a path of a proxy, whole addresses have it too.
+    let proxied = served.ask("GET", "/feed.atom", &["x-forwarded-prefix: /mu"], &[]).is(200);
+    has(&proxied.text(), "<id>https://hub.acme.co/mu/packages/web/proxy@1.2.0</id>");
+    has(&proxied.text(), "href=\"https://hub.acme.co/mu/feed.atom\"");
     for missing in ["/feeds/web/none.atom", "/feeds/web/proxy", "/feeds/.atom"] {
         served.ask("GET", missing, &[BROWSER], &[]).is(404);
     }

@@ -17,6 +17,7 @@ fn private() -> (Sandbox, Served, String) {
     sandbox.write(".mu/workspace.yaml", &settings);
     sandbox.set_token(&served.address.to_string(), &token);
     sandbox.write("Mu.yaml", "name: secret/tool\nversion: 1.0.0\ndependencies: ['aws/lib#^1']\n");
+    sandbox.write("map.png", "not really a picture");
     sandbox.mu(&["publish"]).ok();
     (sandbox, served, token)
 }
@@ -71,6 +72,7 @@ fn nothing_of_a_private_hub_is_read_without_a_token() {
         "/",
         "/search?q=tool",
         "/packages/secret/tool",
+        "/packages/secret/tool@1.0.0/map.png",
     ];
     for path in paths {
         for shown in [&[][..], &["authorization: Bearer mu_x"], &["authorization: Basic YTpi"]] {

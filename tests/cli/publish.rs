@@ -6,7 +6,7 @@ use mu_testing::http::{Reply, Seen, TestServer};
 use serde_json::{Value, json};
 
 use crate::support::git::Origin;
-use crate::support::{Nginx, Package, Sandbox, digest_of, write};
+use crate::support::{Nginx, Package, Sandbox, Served, digest_of, write};
 
 /// A workspace at `author/` that others' packages are published from; `hub.mu.com/` is the sandbox's hub.
 fn author(sandbox: &Sandbox, manifest: &str) {
@@ -390,7 +390,7 @@ fn a_package_that_names_its_base_is_not_published_as_one_of_another() {
 
 #[test]
 fn what_is_not_committed_is_not_published() {
-    let sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);
     let origin = Origin::new("monorepo");
     let manifest =
         "name: acme/site\nversion: 1.0.0\nrepository: https://github.com/acme/site#deploy\n";
@@ -419,6 +419,16 @@ fn what_is_not_committed_is_not_published() {
     sandbox.mu(&["info", "acme/site"]).ok().says(&["https://github.com/acme/site#deploy"]);
     let hub = sandbox.hub().folder().display().to_string();
     sandbox.mu(&["hub", "check", &hub]).ok();
+    // A server is sent the commit beside the archive.
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let add = ["hub", "token", "add", "../srv", "ci", "--namespace", "acme"];
+    let token = sandbox.mu(&add).ok().stdout.trim().to_owned();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.set_token(&served.address.to_string(), &token);
+    sandbox.mu_in(folder, &["publish", "--to", &served.url()]).ok();
+    let answer = served.ask("GET", "/index/acme/site.jsonl", &[], &[]).is(200);
+    let line: Value = serde_json::from_str(&answer.text()).expect("is one line");
+    assert_eq!(line["commit"], *commit);
     // An older version than the newest is no mistake, and worth a word.
     write(&checkout, "deploy/Mu.yaml", "name: acme/site\nversion: 0.9.0\n");
     let told = "`acme/site` 0.9.0 is older than 1.0.0, which is published already";

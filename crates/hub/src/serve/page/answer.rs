@@ -94,6 +94,17 @@ pub(super) fn send(
     response
 }
 
+/// Leads to another page for now; `None` if its address fits no header.
+pub(super) fn elsewhere(page: &str) -> Option<Response> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::FOUND;
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, HeaderValue::try_from(page).ok()?);
+    let caching = HeaderValue::from_static(Keeping::AskAgain.header());
+    headers.insert(header::CACHE_CONTROL, caching);
+    Some(response)
+}
+
 /// The beginning of a text's SHA-256: enough to tell it from others.
 pub(super) fn digest(text: &[u8]) -> String {
     hex(&Sha256::digest(text)[..12])

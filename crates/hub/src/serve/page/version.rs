@@ -46,7 +46,8 @@ struct FilePage<'asked> {
     download: Option<String>,
 }
 
-/// Answers with the page of a version, or of a file in it: `more` is `VERSION` or `VERSION/PATH`.
+/// Answers with the page of a version, or of a file in it: `more` is `VERSION` or `VERSION/PATH`. A tag in the place of
+/// the version leads to the page of the version that has it.
 pub(super) async fn answer(
     server: &Server,
     asked: &Asked,
@@ -61,7 +62,9 @@ pub(super) async fn answer(
         let detail = format!("{name} has no version {}", printable(version));
         Problem::new(StatusCode::NOT_FOUND, detail)
     };
-    let line = lines.find(version).ok_or_else(missing)?;
+    let Some(line) = lines.find(version) else {
+        return tagged(asked, lines, more).ok_or_else(missing);
+    };
     if let Some(path) = path {
         return file(server, asked, root, line, path).await;
     }
@@ -94,6 +97,21 @@ pub(super) async fn answer(
         }
     });
     asked.page(Keeping::AskAgain, &page)
+}
+
+/// Leads to the page of the version that has the tag at the beginning of `more`, or to a file in it.
+fn tagged(asked: &Asked, lines: &Lines, more: &str) -> Option<Response> {
+    let (line, path) = lines.iter().rev().find_map(|line| {
+        let paths = line.texts("tags").filter_map(|tag| more.strip_prefix(tag));
+        let path = paths.into_iter().find(|path| path.is_empty() || path.starts_with('/'))?;
+        Some((line, path.trim_start_matches('/')))
+    })?;
+    let (frame, version) = (asked.frame(), line.full_version());
+    let page = match path {
+        "" => frame.version(line.name(), &version),
+        path => frame.file(line.name(), &version, path),
+    };
+    answer::elsewhere(&page)
 }
 
 /// Answers with a picture, or with a page that shows another file.
