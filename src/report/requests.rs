@@ -27,8 +27,10 @@ struct Log {
 struct Open {
     sent: Instant,
     text: String,
-    token_for: Option<String>,
+    /// With whose token, and through which proxy.
+    way: String,
     status: Option<String>,
+    sent_bytes: u64,
     bytes: u64,
 }
 
@@ -46,16 +48,32 @@ impl Requests {
             headers.map(|header| format!("  {mark} {header}")).collect()
         };
         match event {
-            RequestEvent::Sent { number, method, url, authorized, headers } => {
+            RequestEvent::Sent { number, method, url, authorized, proxy, headers } => {
                 let text = format!("{method} {url}");
                 let mut lines = told(">", headers.shown());
                 if self.with_headers {
                     lines.insert(0, text.clone());
                 }
-                let token_for = authorized.then(|| url.host_and_port());
-                let (sent, status, bytes) = (Instant::now(), None, 0);
-                log.open.insert(*number, Open { sent, text, token_for, status, bytes });
+                let mut way = String::new();
+                if let Some(origin) = authorized {
+                    way.push_str(&format!(", with the token for {}", url.host_and_port()));
+                    if !origin.is_empty() {
+                        way.push_str(&format!(" from {origin}"));
+                    }
+                }
+                if let Some(proxy) = proxy {
+                    way.push_str(&format!(", through the proxy {proxy}"));
+                }
+                let (sent, status) = (Instant::now(), None);
+                let open = Open { sent, text, way, status, sent_bytes: 0, bytes: 0 };
+                log.open.insert(*number, open);
                 lines
+            }
+            RequestEvent::Sending { number, done, .. } => {
+                if let Some(open) = log.open.get_mut(number) {
+                    open.sent_bytes = *done;
+                }
+                Vec::new()
             }
             RequestEvent::Answered { number, status, headers } => {
                 if let Some(open) = log.open.get_mut(number) {
@@ -98,8 +116,11 @@ impl Open {
             Some(status) => format!("{status}, {}", size(self.bytes)),
             None => "no answer".to_owned(),
         };
-        let token = self.token_for.map(|host| format!(", with the token for {host}"));
-        let token = token.unwrap_or_default();
-        format!("{}: {answer} in {} ms{token}", self.text, self.sent.elapsed().as_millis())
+        let took = self.sent.elapsed().as_millis();
+        let sent = match self.sent_bytes {
+            0 => String::new(),
+            bytes => format!("{} sent, ", size(bytes)),
+        };
+        format!("{}: {sent}{answer} in {took} ms{}", self.text, self.way)
     }
 }

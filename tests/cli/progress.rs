@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::support::{Package, Sandbox, Terminal};
+use mu_testing::git::{HttpServer, Origin};
 use mu_testing::http::{Reply, Seen, TestServer};
 
 /// Serves the hub of a sandbox, except what `respond` answers differently.
@@ -143,7 +144,9 @@ fn verbose_says_what_was_asked_and_how_long_that_took() {
     let run = sandbox.mu(&["get", "-v"]).ok();
     let index = format!("GET http://{host}/index/big/data.jsonl: 200 OK, ");
     let line = run.stderr.lines().find(|line| line.starts_with(&index)).expect(&run.stderr);
-    assert!(line.contains(" B in ") && line.ends_with(&format!(" ms, with the token for {host}")));
+    let variable = mu_provider::http::token_variable(&host).expect("has one");
+    let end = format!(" ms, with the token for {host} from `{variable}`");
+    assert!(line.contains(" B in ") && line.ends_with(&end), "{line}");
     for part in ["resolving took ", "fetching took ", "\ntook ", " requests, "] {
         assert!(run.stderr.contains(part), "`{part}` is missing: {}", run.stderr);
     }
@@ -155,4 +158,107 @@ fn verbose_says_what_was_asked_and_how_long_that_took() {
         assert!(run.stderr.contains(part), "`{part}` is missing: {}", run.stderr);
     }
     assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+}
+
+#[test]
+fn verbose_says_which_token_and_which_proxy_a_request_has() {
+    let mut sandbox = sandbox();
+    let server = serve(&sandbox, |request, body| {
+        Some(match request.header("authorization") {
+            Some(_) => Reply::body(body),
+            None => Reply::status(401).header("www-authenticate", "Bearer"),
+        })
+    });
+    let host = server.host();
+    let stored = sandbox.path("home/.mu/credentials.json");
+    sandbox.write(
+        "../home/.mu/credentials.json",
+        &format!("{{\"version\": 1, \"tokens\": {{\"{host}\": \"hunter2\"}}}}"),
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&stored, mode).expect("is ours");
+    let run = sandbox.mu(&["get", "-v"]).ok();
+    let from = format!(", with the token for {host} from `[DIR]/home/.mu/credentials.json`");
+    run.says(&[&from]).does_not_say(&["hunter2"]);
+    // A proxy is named without what it is shown, and hosts that need none have none.
+    let proxy = TestServer::start(|_, _| Reply::status(502));
+    sandbox.set("HTTPS_PROXY", &format!("http://ada:hunter3@{}", proxy.host()));
+    let through = format!("through the proxy `http://{}` (HTTPS_PROXY)", proxy.host());
+    let run = sandbox.mu(&["info", "https://hub.example.com/aws/ec2", "-v"]).fails();
+    run.says(&["GET https://hub.example.com/hub.json: no answer in ", &through])
+        .does_not_say(&["hunter3"]);
+    sandbox.set("NO_PROXY", "hub.example.com");
+    let run = sandbox.mu(&["info", "https://hub.example.com/aws/ec2", "-v"]).fails();
+    run.says(&["GET https://hub.example.com/hub.json"]).does_not_say(&["proxy"]);
+}
+
+/// A hub's server that reads slowly what is published.
+fn slow_reader() -> TestServer {
+    TestServer::reading((64 << 10, Duration::from_millis(50)), |request, _| {
+        match (&*request.method, &*request.path) {
+            ("PUT", _) => Reply::status(201).saying("{}"),
+            (_, "/hub.json") => {
+                Reply::body(r#"{"hub": 1, "index": "index/", "packs": "packs/", "api": "api/v1/"}"#)
+            }
+            _ => Reply::status(404),
+        }
+    })
+}
+
+/// Watches an upload: how much of it is on its way, and how fast.
+fn uploads(sandbox: &Sandbox, arguments: &str, stage: &str, name: &str) {
+    let mut terminal = Terminal::run(sandbox, 100, arguments);
+    let shown = terminal.shows(|shown| {
+        let line = shown.lines().find(|line| line.starts_with(&format!("  {name} ")));
+        line.is_some_and(|line| line.contains(" MiB/")) && shown.contains("/s  0:0")
+    });
+    assert!(shown.contains(&format!(" {stage} 0/1 ")), "{shown}");
+    let (last, _, status) = terminal.end();
+    assert!(status == 0 && !last.contains(stage), "{last}");
+}
+
+#[test]
+fn an_upload_is_watched() {
+    let sandbox = Sandbox::new();
+    let big = noise(6 << 20);
+    sandbox.publish(&[Package::new("big/data", "1.0.0").file("data.txt", &big)]);
+    sandbox.write("Mu.yaml", "name: acme/big\nversion: 1.0.0\nlicense: MIT\n");
+    sandbox.write("data.txt", &big);
+    let server = slow_reader();
+    let to = server.url("");
+    uploads(&sandbox, &format!("publish --to {to}"), "publishing", "hub.mu.com/acme/big");
+    let mirror = format!("mirror big/data --to {to}");
+    uploads(&sandbox, &mirror, "mirroring", "sending hub.mu.com/big/data 1.0.0");
+    let sent = server.seen().into_iter().filter(|seen| seen.method == "PUT");
+    let sent: Vec<(Option<String>, usize)> = sent
+        .map(|seen| (seen.header("content-length").map(str::to_owned), seen.body.len()))
+        .collect();
+    assert_eq!(sent.len(), 2);
+    assert!(sent.iter().all(|(told, length)| told.as_deref() == Some(&*length.to_string())));
+    let run = sandbox.mu(&["publish", "--to", &to, "-v"]).ok();
+    let line = run.stderr.lines().find(|line| line.starts_with("PUT ")).expect(&run.stderr);
+    assert!(line.contains(" MiB sent, 201 "), "{line}");
+}
+
+#[test]
+fn a_clone_is_watched() {
+    let sandbox = Sandbox::new();
+    let origin = Origin::new("infra.git");
+    origin.commit(&[("Mu.yaml", "name: infra\n"), ("data.txt", &noise(200_000))]);
+    origin.git(&["tag", "v1.0.0"]);
+    let server = HttpServer::answering(origin.root(), |reply| match reply.length() {
+        0..20_000 => reply,
+        length => reply.in_pieces(length / 30, Duration::from_millis(75)),
+    });
+    let url = format!("{}infra.git", server.root());
+    let mut terminal = Terminal::run(&sandbox, 100, &format!("get git+{url}"));
+    let shown = terminal.shows(|shown| {
+        let mut lines = shown.lines().skip(1);
+        lines.any(|line| {
+            line.starts_with(&format!("  cloning {url} ")) && line.contains(" KiB  0:0")
+        })
+    });
+    assert!(shown.contains(" KiB/s "), "{shown}");
+    let (last, _, status) = terminal.end();
+    assert!(status == 0 && !last.contains("cloning"), "{last}");
 }

@@ -66,6 +66,11 @@ impl Reply {
         Self { body: body.into(), ..self }
     }
 
+    /// How long its body is, in bytes.
+    pub fn length(&self) -> usize {
+        self.body.len()
+    }
+
     /// The part of `body` that the request asks for by `Range`, else all of it.
     pub fn ranged(request: &Seen, body: &[u8]) -> Self {
         let range = request.header("range").and_then(|range| range.strip_prefix("bytes="));
@@ -138,11 +143,19 @@ pub struct TestServer {
 impl TestServer {
     /// Starts a server on a free port of this machine. `respond` gets the request and how many came before it.
     pub fn start(respond: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
+        Self::reading((usize::MAX, Duration::ZERO), respond)
+    }
+
+    /// A server that reads what it is sent slowly: so many bytes, and the next after a pause.
+    pub fn reading(
+        pace: (usize, Duration),
+        respond: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let log: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let kept = Arc::clone(&log);
         let listener = Listener::start(move |stream| {
             // A client that hangs up is part of the game.
-            let _ = serve(&stream, &kept, &respond);
+            let _ = serve(&stream, &kept, pace, &respond);
             let _ = stream.shutdown(Shutdown::Both);
         });
         Self { listener, log }
@@ -176,10 +189,11 @@ fn lock(log: &Mutex<Vec<Seen>>) -> MutexGuard<'_, Vec<Seen>> {
 fn serve(
     stream: &TcpStream,
     log: &Mutex<Vec<Seen>>,
+    pace: (usize, Duration),
     respond: &dyn Fn(&Seen, usize) -> Reply,
 ) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
-    while let Some(request) = read_request(&mut reader)? {
+    while let Some(request) = read_request(&mut reader, pace)? {
         let before = {
             let mut log = lock(log);
             log.push(request.clone());
@@ -193,7 +207,10 @@ fn serve(
     Ok(())
 }
 
-fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Seen>> {
+fn read_request(
+    reader: &mut BufReader<&TcpStream>,
+    (most, apart): (usize, Duration),
+) -> io::Result<Option<Seen>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -212,7 +229,10 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Seen>> 
     }
     let length = request.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
     request.body = vec![0; length];
-    reader.read_exact(&mut request.body)?;
+    for piece in request.body.chunks_mut(most) {
+        reader.read_exact(piece)?;
+        std::thread::park_timeout(apart);
+    }
     Ok(Some(request))
 }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use mu_provider::SafeUrl;
-use mu_provider::http::{Http, HttpOptions, Watch};
+use mu_provider::http::{Http, HttpOptions, Proxies, Watch};
 
 use crate::env::Environment;
 use crate::formats;
@@ -414,11 +414,8 @@ impl Session {
     }
 }
 
-/// The proxies that the environment names, as errors call them; none if it names hosts without one, which may be meant.
-fn proxies(environment: &Environment) -> Vec<(&'static str, String)> {
-    if ["NO_PROXY", "no_proxy"].iter().any(|name| environment.variable(name).is_some()) {
-        return Vec::new();
-    }
+/// The proxies that the environment names, as messages call them.
+fn proxies(environment: &Environment) -> Proxies {
     let names = [
         ("https", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
         ("http", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]),
@@ -432,7 +429,8 @@ fn proxies(environment: &Environment) -> Vec<(&'static str, String)> {
         );
         Some((scheme, format!("{shown} ({name})")))
     });
-    named.collect()
+    let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| environment.variable(name));
+    Proxies::new(named.collect(), no_proxy.unwrap_or_default())
 }
 
 impl Drop for Session {

@@ -111,6 +111,13 @@ impl State {
                 self.started.get_or_insert(now);
                 self.requests.insert(number, Request { host: url.host_and_port(), heard: now });
             }
+            RequestEvent::Sending { number, done, total } => {
+                self.heard(number, now);
+                // What sends something does one thing at a time.
+                if let Some(what) = self.work.last().map(|work| work.what.clone()) {
+                    self.bytes(&what, done, Some(total), now);
+                }
+            }
             RequestEvent::Answered { number, .. } => {
                 self.note = None;
                 self.heard(number, now);

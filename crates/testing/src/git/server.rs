@@ -44,6 +44,12 @@ impl HttpServer {
         Self { server }
     }
 
+    /// Serves the repositories below `root`, with answers that `change` may send otherwise.
+    pub fn answering(root: &Path, change: impl Fn(Reply) -> Reply + Send + Sync + 'static) -> Self {
+        let root = root.to_owned();
+        Self { server: TestServer::start(move |request, _| change(backend(&root, request))) }
+    }
+
     /// The server's URL.
     pub fn root(&self) -> String {
         format!("http://{}/", self.server.host())

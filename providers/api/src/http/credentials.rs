@@ -78,6 +78,11 @@ pub trait Credentials: Send + Sync {
     fn variable(&self, _url: &SafeUrl) -> Option<String> {
         None
     }
+
+    /// Where the token comes from, in words; `None` if that is not known.
+    fn origin(&self, url: &SafeUrl) -> Option<String> {
+        self.variable(url).map(|variable| format!("`{variable}`"))
+    }
 }
 
 /// Credentials of somebody who has none.
@@ -98,27 +103,48 @@ pub enum Authorization {
     Stored,
     /// Nothing, whatever is stored.
     Nothing,
-    /// This value of the `Authorization` header.
-    Header(Secret),
+    /// This value of the `Authorization` header, and where it comes from, in words.
+    Header(Secret, String),
 }
 
 impl Authorization {
     /// `Bearer TOKEN`.
     pub fn bearer(token: &Secret) -> Self {
-        Self::Header(Secret(format!("Bearer {}", token.expose())))
+        Self::Header(Secret(format!("Bearer {}", token.expose())), String::new())
     }
 
     /// `Basic` with a user and a password, as Git hosts want it.
     pub fn basic(user: &str, password: &Secret) -> Self {
         let pair = STANDARD.encode(format!("{user}:{}", password.expose()));
-        Self::Header(Secret(format!("Basic {pair}")))
+        Self::Header(Secret(format!("Basic {pair}")), String::new())
+    }
+
+    /// The same, with where it comes from, in words.
+    #[must_use]
+    pub fn known_from(self, origin: impl Into<String>) -> Self {
+        match self {
+            Self::Header(value, _) => Self::Header(value, origin.into()),
+            other => other,
+        }
+    }
+
+    /// Where what is shown at `url` comes from, in words, if anything is shown there; empty if that is not known.
+    pub(super) fn origin(&self, url: &SafeUrl, stored: &dyn Credentials) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Header(_, origin) => origin.clone(),
+            Self::Stored => match url.as_url().password() {
+                Some(_) if stored.token(url).is_none() => "the URL".to_owned(),
+                _ => stored.origin(url).unwrap_or_default(),
+            },
+        }
     }
 
     /// The header's value for a request to `url`, which may be trusted with it.
     pub(super) fn value(&self, url: &SafeUrl, stored: &dyn Credentials) -> Option<Secret> {
         match self {
             Self::Nothing => None,
-            Self::Header(value) => Some(value.clone()),
+            Self::Header(value, _) => Some(value.clone()),
             Self::Stored => match (stored.token(url), url.as_url().password()) {
                 (Some(token), _) => Some(Secret(format!("Bearer {}", token.expose()))),
                 (None, Some(password)) => {

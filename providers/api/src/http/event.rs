@@ -23,10 +23,22 @@ pub enum RequestEvent<'event> {
         method: &'event Method,
         /// Where to.
         url: &'event SafeUrl,
-        /// Whether a token or a password goes with it.
-        authorized: bool,
+        /// Where the token or password comes from that goes with it, in words, empty if that is not known; `None` if none
+        /// does.
+        authorized: Option<&'event str>,
+        /// What the proxy is called that it goes through, if it goes through one.
+        proxy: Option<&'event str>,
         /// What it says beside.
         headers: Headers<'event>,
+    },
+    /// A part of its body is on its way.
+    Sending {
+        /// The number of the request.
+        number: u64,
+        /// How much of the body that is so far, in bytes.
+        done: u64,
+        /// How long the body is, in bytes.
+        total: u64,
     },
     /// The head of its answer is there.
     Answered {
@@ -90,17 +102,26 @@ fn is_secret(name: &str) -> bool {
     name != "www-authenticate" && words.iter().any(|word| name.contains(word))
 }
 
+/// What a request takes along, and how it goes.
+pub(super) struct Way {
+    /// Where the token or password comes from, if one goes with it.
+    pub(super) origin: String,
+    /// What the proxy is called.
+    pub(super) proxy: Option<String>,
+}
+
 /// One request that is watched; says that it ended when it is dropped.
 pub(super) struct Watched {
     watch: Watch,
     number: u64,
     url: SafeUrl,
+    way: Way,
     is_sent: bool,
 }
 
 impl Watched {
-    pub(super) fn new(watch: Watch, number: u64, url: SafeUrl) -> Self {
-        Self { watch, number, url, is_sent: false }
+    pub(super) fn new(watch: Watch, number: u64, url: SafeUrl, way: Way) -> Self {
+        Self { watch, number, url, way, is_sent: false }
     }
 
     pub(super) fn sent(&mut self, method: &Method, headers: &HeaderMap) {
@@ -109,7 +130,10 @@ impl Watched {
             number: self.number,
             method,
             url: &self.url,
-            authorized: headers.contains_key(reqwest::header::AUTHORIZATION),
+            authorized: headers
+                .contains_key(reqwest::header::AUTHORIZATION)
+                .then_some(self.way.origin.as_str()),
+            proxy: self.way.proxy.as_deref(),
             headers: Headers(headers),
         });
     }

@@ -11,10 +11,12 @@
 mod credentials;
 mod event;
 mod exchange;
+mod proxies;
 mod request;
 mod response;
 mod retry;
 mod rules;
+mod sending;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +35,7 @@ pub use self::credentials::{
 };
 pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending};
+pub use self::proxies::Proxies;
 pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;
@@ -73,8 +76,8 @@ pub struct HttpOptions {
     pub credentials: Arc<dyn Credentials>,
     /// Whoever wants to know what happens to requests.
     pub watch: Option<Watch>,
-    /// The proxies that the environment names, as errors call them, by the scheme that each is for.
-    pub proxies: Vec<(&'static str, String)>,
+    /// The proxies that the environment names, as messages call them.
+    pub proxies: Proxies,
 }
 
 impl Default for HttpOptions {
@@ -95,7 +98,7 @@ impl Default for HttpOptions {
             sleep: Arc::new(std::thread::sleep),
             credentials: Arc::new(NoCredentials),
             watch: None,
-            proxies: Vec::new(),
+            proxies: Proxies::default(),
         }
     }
 }
@@ -186,12 +189,6 @@ impl Http {
                 .hint("install the package `ca-certificates`, or name a file of trusted certificates in SSL_CERT_FILE")
         })?;
         Ok((exchange, client))
-    }
-
-    /// The proxy that requests to `url` go through, if the environment names one.
-    fn proxy_of(&self, url: &SafeUrl) -> Option<&str> {
-        let mut proxies = self.options.proxies.iter().filter(|_| !url.is_loopback());
-        proxies.find(|(scheme, _)| *scheme == url.scheme()).map(|(_, proxy)| proxy.as_str())
     }
 
     fn build(&self, local: bool) -> reqwest::Result<Client> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
-use super::event::Watched;
+use super::event::{Watched, Way};
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
+use super::sending::Sending;
 use super::{Authorization, Failure, Http, Response, Secret, or_variable, rules};
 use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
@@ -205,7 +206,7 @@ impl<'http> Request<'http> {
         };
         match pending.wait() {
             Ok(answer) => Ok(Response::new(url.clone(), answer)),
-            Err(error) => Err(Failure::transport(error, url, self.http.proxy_of(url))),
+            Err(error) => Err(Failure::transport(error, url, self.http.options.proxies.of(url))),
         }
     }
 
@@ -233,7 +234,11 @@ impl<'http> Request<'http> {
         for (name, value) in &self.headers {
             request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
         }
+        let mut origin = String::new();
         if let Some(value) = self.token_for(url) {
+            if options.watch.is_some() {
+                origin = self.authorization.origin(&self.url, options.credentials.as_ref());
+            }
             let mut value =
                 HeaderValue::from_str(value.expose()).map_err(|_| self.no_header(url))?;
             value.set_sensitive(true);
@@ -246,10 +251,19 @@ impl<'http> Request<'http> {
         };
         if !self.body.is_empty() {
             patience.head += Duration::from_secs(self.body.len() as u64 / SLOWEST_SENDING);
-            *request.body_mut() = Some(self.body.clone().into());
+            *request.body_mut() = Some(match options.watch.clone() {
+                Some(watch) => reqwest::Body::wrap(Sending::new(
+                    self.body.clone().into(),
+                    number as u64,
+                    watch,
+                )),
+                None => self.body.clone().into(),
+            });
         }
-        let watched =
-            options.watch.clone().map(|watch| Watched::new(watch, number as u64, url.clone()));
+        let watched = options.watch.clone().map(|watch| {
+            let proxy = options.proxies.of(url).map(str::to_owned);
+            Watched::new(watch, number as u64, url.clone(), Way { origin, proxy })
+        });
         Ok(send(exchange, Outgoing { client: client.clone(), request, patience, watched }))
     }
 

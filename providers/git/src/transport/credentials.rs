@@ -29,11 +29,13 @@ pub(super) struct Offer {
     user: String,
     password: Secret,
     from_helper: bool,
+    /// Where it comes from, in words.
+    origin: String,
 }
 
 impl Offer {
     pub(super) fn authorization(&self) -> Authorization {
-        Authorization::basic(&self.user, &self.password)
+        Authorization::basic(&self.user, &self.password).known_from(&*self.origin)
     }
 }
 
@@ -57,7 +59,10 @@ impl GitCredentials {
         // Over a line that others can read nothing is sent, so nothing is looked up.
         let confidential = url.scheme() == "https" || url.is_loopback();
         let stored = move || {
-            self.http.options().credentials.token(url).map(|token| Ok(offer_token(remote, &token)))
+            let credentials = &self.http.options().credentials;
+            let token = credentials.token(url)?;
+            let origin = credentials.origin(url).unwrap_or_default();
+            Some(Ok(Offer { origin, ..offer_token(remote, &token) }))
         };
         let helped = move || self.ask_helpers(remote).transpose();
         [Source::Stored, Source::Helpers].into_iter().filter(move |_| confidential).filter_map(
@@ -99,7 +104,9 @@ impl GitCredentials {
         };
         Ok(match (value("username"), value("password")) {
             (Some(user), Some(password)) => {
-                Some(Offer { user, password: Secret::new(password), from_helper: true })
+                // Some keep the token in the place of the user.
+                let origin = "Git's credential helper".to_owned();
+                Some(Offer { user, password: Secret::new(password), from_helper: true, origin })
             }
             _ => None,
         })
@@ -149,7 +156,8 @@ fn offer_token(remote: &RemoteUrl, token: &Secret) -> Offer {
         (None, "gitlab.com") => ("oauth2", text),
         (None, _) => (remote.user().unwrap_or("x-access-token"), text),
     };
-    Offer { user: user.to_owned(), password: Secret::new(password), from_helper: false }
+    let (user, password) = (user.to_owned(), Secret::new(password));
+    Offer { user, password, from_helper: false, origin: String::new() }
 }
 
 /// What Git's helpers are asked, without the empty line at the end.

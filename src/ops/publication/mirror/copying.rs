@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mu_provider::{Digest, Listing, Provider as _, Release, Silent};
+use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent};
 use mu_provider_hub::{HubOptions, HubProvider};
 
 use super::renaming::Renaming;
@@ -74,9 +74,9 @@ impl<'a> Copying<'a> {
         }
         for (done, id) in in_order(&needs).into_iter().enumerate() {
             self.session.events.progress(Stage::Mirroring, done, needs.len());
-            let _work = Work::begin(&self.session.events, id.as_str());
+            let work = Work::begin(&self.session.events, id.as_str());
             let chosen = versions.get(id).filter(|_| !self.request.all_versions);
-            self.package(id, chosen)?;
+            self.package(id, chosen, &work)?;
         }
         self.mirrored.copied.sort();
         self.mirrored.elsewhere.sort();
@@ -139,7 +139,12 @@ impl<'a> Copying<'a> {
     }
 
     /// Copies versions of a package.
-    fn package(&mut self, id: &PackageId, chosen: Option<&Versions>) -> Result<(), CommandError> {
+    fn package(
+        &mut self,
+        id: &PackageId,
+        chosen: Option<&Versions>,
+        work: &Work,
+    ) -> Result<(), CommandError> {
         let session = self.session;
         let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
         if !route.provider.is_hub() {
@@ -170,8 +175,11 @@ impl<'a> Copying<'a> {
             if !self.request.dry_run {
                 let release = session.index().release(id, Candidate::Release(position));
                 let (_, release) = release.map_err(|error| unavailable(session, error))?;
-                let upload = self.upload(&route, &release, line, &name, renamed.as_ref())?;
+                work.doing(&format!("fetching {id} {version}"));
+                let archive = self.archive(&route, &release, work)?;
+                let upload = upload(&route, archive, line, &name, renamed.as_ref());
                 self.target.compare(session, &upload)?;
+                work.doing(&format!("sending {id} {version}"));
                 self.target.publish(upload)?;
                 has_copied = true;
             }
@@ -233,32 +241,16 @@ impl<'a> Copying<'a> {
         Ok(lines)
     }
 
-    /// What is published of a version: its archive as it is, and its line with the name that it has in the mirror.
-    fn upload(
+    /// The archive of a version as it is.
+    fn archive(
         &self,
         route: &Route,
         release: &Release,
-        line: &Line,
-        name: &str,
-        renamed: Option<&Rename>,
-    ) -> Result<Upload, CommandError> {
+        work: &Work,
+    ) -> Result<Vec<u8>, CommandError> {
         let mut archive = Vec::new();
-        self.provider.copy_archive(&route.location, release, &mut archive, &Silent)?;
-        let mut line = line.clone();
-        line.remove("urls");
-        line.insert("name".to_owned(), name.into());
-        if name != route.location.path && !line.contains_key("origin") {
-            line.insert("origin".to_owned(), route.location.path.as_str().into());
-        }
-        // It may have come home.
-        if line.get("origin").is_some_and(|origin| origin == name) {
-            line.shift_remove("origin");
-        }
-        if let Some(renamed) = renamed {
-            renamed.apply(&mut line);
-        }
-        let (name, version) = (name.to_owned(), full_version(&line));
-        Ok(Upload { name, version, line, archive, renamed: renamed.cloned() })
+        self.provider.copy_archive(&route.location, release, &mut archive, work)?;
+        Ok(archive)
     }
 
     /// Makes what can change of versions that are `there` what it is `here` now; returns the versions, and what was changed
@@ -308,6 +300,31 @@ impl<'a> Copying<'a> {
         }
         Ok(all)
     }
+}
+
+/// What is published of a version: its archive, and its line with the name that it has in the mirror.
+fn upload(
+    route: &Route,
+    archive: Vec<u8>,
+    line: &Line,
+    name: &str,
+    renamed: Option<&Rename>,
+) -> Upload {
+    let mut line = line.clone();
+    line.remove("urls");
+    line.insert("name".to_owned(), name.into());
+    if name != route.location.path && !line.contains_key("origin") {
+        line.insert("origin".to_owned(), route.location.path.as_str().into());
+    }
+    // It may have come home.
+    if line.get("origin").is_some_and(|origin| origin == name) {
+        line.shift_remove("origin");
+    }
+    if let Some(renamed) = renamed {
+        renamed.apply(&mut line);
+    }
+    let (name, version) = (name.to_owned(), full_version(&line));
+    Upload { name, version, line, archive, renamed: renamed.cloned() }
 }
 
 /// Refuses a line whose content is another one than the lock names.

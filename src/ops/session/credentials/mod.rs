@@ -125,6 +125,17 @@ impl Credentials for Tokens {
     fn variable(&self, url: &SafeUrl) -> Option<String> {
         token_variable(&url.host_and_port()).filter(|name| self.variables.contains_key(name))
     }
+
+    fn origin(&self, url: &SafeUrl) -> Option<String> {
+        if let Some(variable) = self.variable(url) {
+            return Some(format!("`{variable}`"));
+        }
+        let stored = self.stored.get()?;
+        Some(match stored.contains_key(&url.host_and_port()) {
+            true => format!("`{}`", file::path(&self.home).display()),
+            false => "the keyring".to_owned(),
+        })
+    }
 }
 
 /// Stores a token for a host, in place of the one that was stored before.
