@@ -264,9 +264,8 @@ fn all_lead_out(form: Form) {
     // Shells differ in what they take for patterns, and one form shows that.
     let shells = if form == Form::List { shells() } else { &shells()[..1] };
     for (name, kind) in kinds() {
-        // Where prereleases are accepted there is no conflict; two manifests cannot be changed by one command yet.
-        let is_left_out = [("only prereleases", Form::Prerelease), ("downgrade", Form::Packages)];
-        if is_left_out.contains(&(name, form)) {
+        // Where prereleases are accepted there is no conflict.
+        if (name, form) == ("only prereleases", Form::Prerelease) {
             continue;
         }
         let command = if kind.command.is_empty() { &["get"] } else { kind.command };

@@ -49,7 +49,12 @@ pub fn install(
         let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
         return Ok(Outcome { dry_run, edited, unagreed, ..outcome });
     }
-    let Made { counts, made, removed } = make_packs(session, requirements, &mut resolved)?;
+    // Without a lock, `--frozen` has nothing to install, and takes nothing away.
+    let has_lock = !session.options.frozen || session.lockfile()?.is_some();
+    let Made { counts, made, removed } = match has_lock {
+        true => make_packs(session, requirements, &mut resolved)?,
+        false => Made::default(),
+    };
     if session.options.locked && !resolved.is_unchanged() {
         return Err(CommandError::new(
             Code::LockOutdated,

@@ -19,6 +19,7 @@ use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, rewrites};
 use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
+use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Change, Lowered, Move, Selection, Update};
@@ -174,7 +175,14 @@ impl Plan {
         requirements.discarded = std::mem::take(&mut self.discarded);
         requirements.installed.clone_from(&self.installed);
         requirements.asked.append(&mut self.once);
-        let mut resolved = resolve(session, &requirements, update.clone())?;
+        // Where nothing was ever chosen, there is nothing that a frozen lock could hold.
+        let only_edits = session.options.frozen
+            && (self.adding.is_some() || !self.editing.before().is_empty())
+            && session.lockfile()?.is_none();
+        let mut resolved = match only_edits {
+            true => Resolved::default(),
+            false => resolve(session, &requirements, update.clone())?,
+        };
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
             let written = names::collect(session, self.extra)?;

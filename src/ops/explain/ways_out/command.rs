@@ -3,6 +3,9 @@
 use crate::ops::Session;
 use crate::ops::session::error::quoted;
 
+/// The command that writes a requirement into a manifest.
+pub(super) const ADD: &str = "mu add";
+
 /// A command line.
 pub(super) struct Command {
     /// The program, the command, and what stands before the references.
@@ -28,15 +31,23 @@ impl Command {
     }
 
     /// The command line, with the flags that the command that failed was given, without some; `is_any_age` says whether it
-    /// lets versions in however young they are.
-    pub(super) fn print(&self, session: &Session, without: &str, is_any_age: bool) -> String {
+    /// lets versions in however young they are, `edits_more` whether others follow that edit manifests. Then one that edits a
+    /// manifest does no more than that: before the others are edited, there may be no versions to choose.
+    pub(super) fn print(
+        &self,
+        session: &Session,
+        without: &str,
+        is_any_age: bool,
+        edits_more: bool,
+    ) -> String {
         let without = if self.front.contains(" -C ") { "-C" } else { without };
         let (age, no_age) =
             if is_any_age { (" --exclude-newer 0", "--exclude-newer") } else { ("", "") };
         let references: String =
             self.references.iter().map(|text| format!(" {}", quoted(text))).collect();
         let repeated = repeated(session, &[without, no_age]);
-        format!("{}{references}{}{age}{repeated}", self.front, self.back)
+        let only_edits = if edits_more && self.front.starts_with(ADD) { " --frozen" } else { "" };
+        format!("{}{references}{}{only_edits}{age}{repeated}", self.front, self.back)
     }
 }
 

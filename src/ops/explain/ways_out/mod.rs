@@ -23,7 +23,7 @@ pub(crate) fn remedies(
     requirements: &Requirements,
     ways_out: &[WayOut],
 ) -> Vec<Remedy> {
-    let wording = Wording { session, requirements, is_any_age: false };
+    let wording = Wording { session, requirements, is_any_age: false, edits_more: false };
     ways_out.iter().filter_map(|way_out| wording.remedy(way_out)).collect()
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn longer(session: &Session, requirements: &Requirements, steps: usiz
             format!("{command} {flag} {steps}{flags}")
         }
         None => {
-            let wording = Wording { session, requirements, is_any_age: false };
+            let wording = Wording { session, requirements, is_any_age: false, edits_more: false };
             wording.again(flag, &steps.to_string()).join(" && ")
         }
     };

@@ -6,7 +6,7 @@ use crate::formats;
 use crate::fs;
 use crate::manifest;
 use crate::manifest::edit::Section;
-use crate::ops::explain::ways_out::command::{Command, narrowing};
+use crate::ops::explain::ways_out::command::{ADD, Command, narrowing};
 use crate::ops::explain::ways_out::pending::as_before;
 use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
 use crate::ops::explain::ways_out::supposed;
@@ -29,6 +29,8 @@ pub(super) struct Wording<'a> {
     pub(super) requirements: &'a Requirements,
     /// Whether commands are to let versions in however young they are.
     pub(super) is_any_age: bool,
+    /// Whether commands that edit more manifests follow.
+    pub(super) edits_more: bool,
 }
 
 impl Wording<'_> {
@@ -131,10 +133,18 @@ impl Wording<'_> {
         let is_any_age = all.contains(&WayOut::AnyAge);
         let wording = Wording { is_any_age, ..*self };
         let others = all.iter().filter(|way_out| **way_out != WayOut::AnyAge);
-        let mut steps: Vec<Remedy> =
-            others.map(|way_out| wording.change(way_out)).collect::<Option<_>>()?;
+        let steps = others.map(|way_out| Some((way_out, wording.change(way_out)?)));
+        let mut steps: Vec<(&WayOut, Remedy)> = steps.collect::<Option<_>>()?;
         let has_commands = |step: &Remedy| !step.commands.is_empty();
-        steps.sort_by_key(has_commands);
+        steps.sort_by_key(|(_, step)| has_commands(step));
+        let edits = |step: &Remedy| step.commands.iter().any(|line| line.starts_with(ADD));
+        if let Some(last) = steps.iter().rposition(|(_, step)| edits(step)) {
+            let wording = Wording { edits_more: true, ..wording };
+            for (way_out, step) in steps.iter_mut().take(last).filter(|(_, step)| edits(step)) {
+                *step = wording.change(way_out)?;
+            }
+        }
+        let mut steps: Vec<Remedy> = steps.into_iter().map(|(_, step)| step).collect();
         let is_said_first = is_any_age && steps.iter().any(has_commands);
         if is_any_age && !is_said_first {
             steps.push(self.change(&WayOut::AnyAge)?);
@@ -249,8 +259,12 @@ impl Wording<'_> {
     }
 
     fn print(&self, commands: &[Command], without: &str) -> Vec<String> {
-        let line = |command: &Command| command.print(self.session, without, self.is_any_age);
-        commands.iter().map(line).collect()
+        let last = commands.iter().rposition(|command| command.front.starts_with(ADD));
+        let lines = commands.iter().enumerate().map(|(index, command)| {
+            let edits_more = self.edits_more || last.is_some_and(|last| index < last);
+            command.print(self.session, without, self.is_any_age, edits_more)
+        });
+        lines.collect()
     }
 
     /// The command that installs here.
@@ -293,7 +307,7 @@ impl Wording<'_> {
         let channel = or_away(&to.channel, listed.map(|listed| &listed.channel));
         let app_version = or_away(&to.app_version, listed.map(|listed| &listed.app_version));
         let back = narrowed(channel.as_deref(), app_version.as_deref());
-        let mut front = "mu add".to_owned();
+        let mut front = ADD.to_owned();
         if members.len() > 1 {
             let name = member.manifest.name.to_string();
             let place = if member.place.is_empty() { "." } else { &*member.place };
