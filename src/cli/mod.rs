@@ -59,6 +59,7 @@ use crate::cli::context::{Context, Ending, Stop};
 use crate::cli::global::Global;
 use crate::cli::shape::Globals;
 use crate::env::{Environment, EnvironmentError};
+use crate::ops::explain::disk::with_hint;
 use crate::ops::session::error::no_folder;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell};
@@ -273,55 +274,62 @@ fn start(
         return Err(CommandError { code: Code::Io, ..error }.into());
     }
     let context = Context { environment, global: cli.global, shell: Arc::clone(shell) };
+    carry_out(&context, command).map_err(|stop| match stop {
+        Stop::Failed(error) => Stop::from(with_hint(*error, &context.environment.cache)),
+        closed @ Stop::Closed(_) => closed,
+    })
+}
+
+fn carry_out(context: &Context, command: Command) -> Ending {
     match command {
-        Command::Init(arguments) => init::run(&context, &arguments),
-        Command::Get(arguments) => get::run(&context, &arguments),
-        Command::Add(arguments) => add::run(&context, &arguments),
-        Command::Remove(arguments) => remove::run(&context, &arguments),
-        Command::Update(arguments) => update::run(&context, &arguments),
-        Command::Upgrade(arguments) => upgrade::run(&context, &arguments),
-        Command::Downgrade(arguments) => upgrade::downgrade(&context, &arguments),
-        Command::Pin(arguments) => pin::pin(&context, &arguments),
-        Command::Unpin(arguments) => pin::unpin(&context, &arguments),
-        Command::Resolve(arguments) => resolve::run(&context, &arguments),
-        Command::WhatIf(arguments) => resolve::run(&context, &arguments.explained()),
-        Command::Which(arguments) => which::run(&context, &arguments),
-        Command::List(arguments) => list::run(&context, &arguments),
-        Command::Tree(arguments) => tree::run(&context, &arguments),
-        Command::Graph(arguments) => graph::run(&context, &arguments),
-        Command::Why(arguments) => why::run(&context, &arguments),
-        Command::Outdated(arguments) => outdated::run(&context, &arguments),
-        Command::Status(arguments) => status::run(&context, &arguments),
-        Command::Search(arguments) => search::run(&context, &arguments),
-        Command::Info(arguments) => info::run(&context, &arguments),
-        Command::Versions(arguments) => versions::run(&context, &arguments),
-        Command::Verify(arguments) => verify::run(&context, &arguments),
-        Command::Vendor(arguments) => vendor::run(&context, &arguments),
-        Command::Version(arguments) => version::run(&context, &arguments),
+        Command::Init(arguments) => init::run(context, &arguments),
+        Command::Get(arguments) => get::run(context, &arguments),
+        Command::Add(arguments) => add::run(context, &arguments),
+        Command::Remove(arguments) => remove::run(context, &arguments),
+        Command::Update(arguments) => update::run(context, &arguments),
+        Command::Upgrade(arguments) => upgrade::run(context, &arguments),
+        Command::Downgrade(arguments) => upgrade::downgrade(context, &arguments),
+        Command::Pin(arguments) => pin::pin(context, &arguments),
+        Command::Unpin(arguments) => pin::unpin(context, &arguments),
+        Command::Resolve(arguments) => resolve::run(context, &arguments),
+        Command::WhatIf(arguments) => resolve::run(context, &arguments.explained()),
+        Command::Which(arguments) => which::run(context, &arguments),
+        Command::List(arguments) => list::run(context, &arguments),
+        Command::Tree(arguments) => tree::run(context, &arguments),
+        Command::Graph(arguments) => graph::run(context, &arguments),
+        Command::Why(arguments) => why::run(context, &arguments),
+        Command::Outdated(arguments) => outdated::run(context, &arguments),
+        Command::Status(arguments) => status::run(context, &arguments),
+        Command::Search(arguments) => search::run(context, &arguments),
+        Command::Info(arguments) => info::run(context, &arguments),
+        Command::Versions(arguments) => versions::run(context, &arguments),
+        Command::Verify(arguments) => verify::run(context, &arguments),
+        Command::Vendor(arguments) => vendor::run(context, &arguments),
+        Command::Version(arguments) => version::run(context, &arguments),
         #[cfg(feature = "hub")]
-        Command::Pack(arguments) => pack::run(&context, &arguments),
+        Command::Pack(arguments) => pack::run(context, &arguments),
         #[cfg(feature = "publish")]
-        Command::Publish(arguments) => publish::run(&context, &arguments),
+        Command::Publish(arguments) => publish::run(context, &arguments),
         #[cfg(feature = "publish")]
-        Command::Yank(arguments) => yank::run(&context, &arguments),
+        Command::Yank(arguments) => yank::run(context, &arguments),
         #[cfg(feature = "publish")]
-        Command::Tag(arguments) => tag::run(&context, &arguments),
+        Command::Tag(arguments) => tag::run(context, &arguments),
         #[cfg(feature = "publish")]
-        Command::Mirror(arguments) => mirror::run(&context, &arguments),
-        Command::Login(arguments) => login::run(&context, &arguments),
-        Command::Logout(arguments) => login::run_logout(&context, &arguments),
-        Command::Registry(command) => registry::run(&context, &command),
+        Command::Mirror(arguments) => mirror::run(context, &arguments),
+        Command::Login(arguments) => login::run(context, &arguments),
+        Command::Logout(arguments) => login::run_logout(context, &arguments),
+        Command::Registry(command) => registry::run(context, &command),
         #[cfg(feature = "publish")]
-        Command::Hub(command) => hub::run(&context, &command),
-        Command::Cache(command) => cache::run(&context, &command),
-        Command::Config(command) => config::run(&context, &command),
-        Command::Env(arguments) => config::environment(&context, &arguments),
-        Command::Doctor(arguments) => doctor::run(&context, &arguments),
-        Command::Complete(arguments) => complete::run(&context, &arguments),
+        Command::Hub(command) => hub::run(context, &command),
+        Command::Cache(command) => cache::run(context, &command),
+        Command::Config(command) => config::run(context, &command),
+        Command::Env(arguments) => config::environment(context, &arguments),
+        Command::Doctor(arguments) => doctor::run(context, &arguments),
+        Command::Complete(arguments) => complete::run(context, &arguments),
         Command::Completions(arguments) => {
-            completions::run(&context, &arguments, &mut Cli::command())
+            completions::run(context, &arguments, &mut Cli::command())
         }
-        Command::Man(arguments) => completions::man(&context, &arguments, Cli::command()),
-        Command::Schema(arguments) => schema::run(&context, &arguments),
+        Command::Man(arguments) => completions::man(context, &arguments, Cli::command()),
+        Command::Schema(arguments) => schema::run(context, &arguments),
     }
 }

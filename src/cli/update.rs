@@ -5,6 +5,7 @@ use clap::Args;
 use crate::cli::change;
 use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
+use crate::ops::get::check_not_empty;
 use crate::ops::update::update;
 
 #[derive(Debug, Args)]
@@ -40,6 +41,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
     let mut session = context.open_for(scope, arguments.dry_run)?;
+    if arguments.packages.is_empty() {
+        check_not_empty(&session)?;
+    }
     change::print(
         context,
         &update(&mut session, &arguments.packages, &arguments.installed, arguments.dry_run)?,

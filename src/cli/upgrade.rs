@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::cli::change;
 use crate::cli::context::{Context, Ending};
+use crate::ops::get::check_not_empty;
 use crate::ops::upgrade::upgrade;
 use crate::ops::{Code, CommandError, Scope, update};
 
@@ -46,6 +47,9 @@ pub(crate) struct DowngradeArguments {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    if arguments.packages.is_empty() {
+        check_not_empty(&session)?;
+    }
     change::print(context, &upgrade(&mut session, &arguments.packages, arguments.dry_run)?)
 }
 

@@ -116,6 +116,16 @@ const WORDS: &[(&[&str], &str)] = &[
 /// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.
 fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     const FARTHEST: usize = 2;
+    let is_one =
+        |words: &[&str]| arguments.iter().any(|argument| words.iter().any(|word| argument == word));
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && is_one(&["get", "install", "i"])
+        && is_one(&["-p", "--package"])
+    {
+        let tip = "`-p` says which package's Mu.yaml `--save` writes; `mu get` alone installs what all packages \
+                   of the workspace need";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };

@@ -35,7 +35,18 @@ impl Shared {
             .collect::<Vec<_>>();
         let listed = self.listed(id);
         // What is remembered of a registry is superseded by what it lists.
-        nearest(id, if listed.is_empty() { cached } else { listed })
+        if !listed.is_empty() {
+            return nearest(id, listed);
+        }
+        nearest(id, cached.into_iter().chain(self.in_lower_case(id)))
+    }
+
+    /// The package of the same name in lower case, if there is one: a registry that lists nothing is asked for that alone.
+    fn in_lower_case(&self, id: &PackageId) -> Option<PackageId> {
+        let lower = PackageId::parse(&id.as_str().to_ascii_lowercase()).ok()?;
+        let package = (lower != *id).then(|| self.package(&lower))?.ok()?;
+        let is_there = package.releases().tried().is_none();
+        is_there.then_some(lower)
     }
 
     /// The packages that the registry of `id` lists, if it lists any; of a registry that only answers questions, those with

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use mu_provider::without_secrets;
+
 use crate::fs;
 use crate::index::RouteError;
-use crate::manifest::source::nearest;
+use crate::manifest::source::{Problem, nearest};
 use crate::ops::{Code, CommandError, Session};
-use crate::workspace::edit::{NewRegistry, Set, remove_registry, set_registry};
+use crate::workspace::edit::{NewRegistry, Part, Set, remove_registry, set_registry};
 use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, WORKSPACE_FILE};
 
 /// What came of setting a registry.
@@ -33,6 +35,14 @@ pub fn add(
 ) -> Result<Added, CommandError> {
     let path = file(session, global);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
+    if let Err((part, problem)) = registry.check(prefix, &session.workspace.root) {
+        let url = registry.url.as_deref().unwrap_or_default();
+        let (before, word, after) = match part {
+            Part::Prefix => ("mu registry add ".to_owned(), prefix, url),
+            Part::Url => (format!("mu registry add {prefix} "), url, ""),
+        };
+        return Err(misread(&before, word, after, problem));
+    }
     let Set { text, before, now } = set_registry(&path, &text, prefix, registry)?;
     check(session, &now)?;
     if global {
@@ -40,6 +50,25 @@ pub fn add(
     }
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(Added { file: path, before, now })
+}
+
+/// The error about a word of a command line, with carets under what is wrong with it.
+fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandError {
+    let line = format!("{before}{word} {after}");
+    let span = problem.span.unwrap_or(0..word.len());
+    let characters = |text: Option<&str>| text.map_or(0, |text| text.chars().count());
+    let column = before.chars().count() + characters(word.get(..span.start));
+    let carets = "^".repeat(characters(word.get(span)).max(1));
+    let mut message = problem.message;
+    // What may not be repeated has no place to point at.
+    if without_secrets(&line) == line {
+        message.push_str(&format!("\n  {}\n  {:column$}{carets}", line.trim_end(), ""));
+    }
+    let error = CommandError::new(Code::Usage, message);
+    match problem.help {
+        Some(help) => error.hint(help),
+        None => error,
+    }
 }
 
 /// The protocols that registries may have, besides the names of providers.

@@ -41,13 +41,19 @@ pub(super) fn describe(
         tried,
         nearest: nearest(package, &available, &asked),
         narrowed: narrowed(package, &available, &asked),
-        notes: Vec::new(),
+        notes: asked.iter().flatten().filter_map(|asked| too_many_numbers(asked)).collect(),
         source: None,
         available: Versions::fold(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected,
         asked,
     }
+}
+
+/// What is wrong with a version that has more numbers than one has.
+fn too_many_numbers(asked: &str) -> Option<String> {
+    let three = three_numbers(asked)?;
+    Some(format!("a version has three numbers, such as {three}"))
 }
 
 /// More channels or app versions than this are not listed.
@@ -98,17 +104,30 @@ fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>])
     }
     let [asked] = &asked[..] else { return Vec::new() };
     let Some(wish) = Requirement::parse(package.id().clone(), asked) else { return Vec::new() };
+    if matches!(&wish.spec, VersionSpec::Range(range) if range.is_empty()) {
+        return Vec::new();
+    }
     let Some(end) = behind(package, &wish.spec) else { return Vec::new() };
     let above = available.intersection(&PositionSet::between(end, Position::MAX));
     let around = available.last_below(end).into_iter().chain(above.first());
     around.map(|position| package.label(position)).collect()
 }
 
+/// The first three of more numbers with dots between them: `1.0.0` of `1.0.0.0`.
+pub(super) fn three_numbers(text: &str) -> Option<&str> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (end, _) = text.match_indices('.').nth(2)?;
+    text.split('.').all(is_number).then(|| &text[..end])
+}
+
 /// The position behind the version that a specification names first, which need not exist.
 pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Position> {
     let text = spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
     let first = text.split([' ', ',', '|']).next().unwrap_or_default();
-    let wanted = Version::parse_lenient(first.trim_end_matches(['x', 'X', '*', '.'])).ok()?;
+    let first = first.trim_end_matches(['x', 'X', '*', '.']);
+    // Of a text with more numbers than a version has, the first three are meant.
+    let first = three_numbers(first).unwrap_or(first);
+    let wanted = Version::parse_lenient(first).ok()?;
     let versions = package.releases().versions();
     Some(versions.take_while(|version| *version <= wanted).count() as Position)
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::reference::{Base, PackageId, VersionSpec};
+use crate::reference::{Base, PackageId, Range, VersionSpec};
 use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::fold::{Run, Versions};
@@ -297,6 +297,9 @@ impl Names {
             [] => format!("no version of {name} does all of that"),
             [one] if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
                 format!("{name} has no version {narrowed}")
+            }
+            [one] if Range::parse(one).is_ok_and(|range| range.is_empty()) => {
+                format!("no version can be {one}: that range is empty")
             }
             [one] => format!("no version of {name} is {one}"),
             several => format!("no version of {name} is {} at once", join(several, "and")),

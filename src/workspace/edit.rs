@@ -10,7 +10,7 @@ use super::{CONFIG_FILE, Registry, registry};
 use crate::manifest::edit::EditError;
 use crate::manifest::source::New;
 use crate::manifest::source::layout::{self, Collection, NewEntry, Patch};
-use crate::manifest::source::{Document, SourceError};
+use crate::manifest::source::{Document, Problem, SourceError};
 
 const KEY: &str = "registries";
 
@@ -30,6 +30,18 @@ pub struct NewRegistry {
 }
 
 impl NewRegistry {
+    /// Checks what a person wrote, before it is in any file; `folder` is what a relative place is relative to.
+    ///
+    /// # Errors
+    ///
+    /// Which of the two is wrong, and what is wrong with it.
+    pub fn check(&self, prefix: &str, folder: &Path) -> Result<(), (Part, Problem)> {
+        registry::prefix(prefix).map_err(|problem| (Part::Prefix, problem))?;
+        let url = self.url.as_ref().map(|url| registry::place(url, folder));
+        url.transpose().map_err(|problem| (Part::Url, problem))?;
+        Ok(())
+    }
+
     fn pairs(&self) -> Vec<(&'static str, Option<New>)> {
         let text = |text: &Option<String>| text.clone().map(New::Text);
         vec![
@@ -50,6 +62,15 @@ impl NewRegistry {
             _ => New::Table(pairs),
         }
     }
+}
+
+/// What a person writes of a registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// What the ids of its packages begin with.
+    Prefix,
+    /// Where it is.
+    Url,
 }
 
 /// Settings with a registry that was added or replaced.

@@ -109,7 +109,9 @@ pub(super) fn find(
                 continue;
             }
         };
-        if entry.file_type().is_dir() {
+        let is_dir = entry.file_type().is_dir();
+        let is_exact = |name: &str| name == YAML_NAME || name == JSON_NAME;
+        if is_dir && !entry.file_name().to_str().is_some_and(is_exact) {
             continue;
         }
         let folder = entry.path().parent().unwrap_or(root);
@@ -117,6 +119,9 @@ pub(super) fn find(
         if !place.is_empty() && !globs.matches(&place) {
             left_out.borrow_mut().note(folder, Why::Unnamed);
             continue;
+        }
+        if is_dir {
+            return Err(ManifestError::Folder { path: entry.into_path() });
         }
         if let Some(message) = objection(&entry, root) {
             warnings.push(Warning::new(entry.path(), None, message));

@@ -119,6 +119,8 @@ fn not_found() {
       there is no package aws/ec3
         looked at file://[DIR]/hub/hub.json
         looked at file://[DIR]/hub/index/aws/ec3.jsonl
+
+    hint: `mu search ec3` looks for packages by words
     [exit 1]
     ");
 }

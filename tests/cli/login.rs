@@ -171,7 +171,8 @@ fn secrets_in_urls_are_refused_and_never_shown() {
             sandbox.mu(arguments).fails().says(&[said]).does_not_say(&["hunter2"]);
         }
         settings("https://h.example/");
-        let run = sandbox.mu(&["registry", "add", "other.co/", url]).fails();
+        let run = sandbox.mu(&["registry", "add", "other.co/", url]);
+        assert_eq!(run.status, 2, "{}", run.shown());
         assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
         run.says(&[said]);
         assert!(!sandbox.read(".mu/workspace.yaml").contains("hunter2"));

@@ -78,6 +78,8 @@ fn references_that_are_wrong_are_pointed_at() {
             ("an empty range", none, &["add", "aws/ec2#>=2 <1"]),
             ("a range that cannot be read", none, &["add", "aws/ec2#^1.0 <"]),
             ("a password", none, &["add", "https://ada:secret@hub.mu.com/aws/ec2"]),
+            ("a repository that is not there", none, &["add", "git+file:///nothing/infra"]),
+            ("a folder that is no repository", none, &["add", "git+file:///usr"]),
             ("a folder that is not there", none, &["add", "./nothing"]),
             ("a file", none, &["add", "./Mu.yaml"]),
             (
@@ -155,6 +157,19 @@ fn manifests_that_are_wrong_are_pointed_at() {
                         .expect("can be written");
                 },
                 &["get"],
+            ),
+            (
+                "a folder in the place of the manifest",
+                |sandbox| {
+                    fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours");
+                    sandbox.write("Mu.yaml/a.txt", "");
+                },
+                &["get"],
+            ),
+            (
+                "a readme that is not there",
+                manifest!("name: acme/web\nversion: 1.0.0\nreadme: GUIDE.md\n"),
+                &["publish", "--to", "../hub"],
             ),
             (
                 "both forms",
@@ -238,6 +253,14 @@ fn command_lines_that_are_wrong_are_explained() {
             ("a file for a folder", none, &["-C", "Mu.yaml", "get"]),
             ("a folder that is not there", none, &["-C", "nowhere", "get"]),
             ("nothing to add", none, &["add"]),
+            ("a package whose manifest is not written", none, &["get", "-p", "acme/web"]),
+            ("a registry without a URL", none, &["registry", "add", "foo", "bar"]),
+            ("a registry of no base", none, &["registry", "add", "my hub/", "./hub"]),
+            (
+                "an update of nothing",
+                |sandbox| fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours"),
+                &["update"],
+            ),
             ("something that nothing requires", none, &["remove", "nope/x"]),
             (
                 "something that nothing requires, where others are",
@@ -279,6 +302,11 @@ fn what_cannot_be_reached_is_explained() {
                 &["add", "aws/ec2"],
             ),
             (
+                "a bucket without credentials",
+                |sandbox| sandbox.set("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1"),
+                &["hub", "check", "s3://acme-packages/hub"],
+            ),
+            (
                 "a page instead of a hub",
                 |sandbox| {
                     let page = "<!doctype html><title>Log in</title>";
@@ -295,4 +323,25 @@ fn what_cannot_be_reached_is_explained() {
             ),
         ],
     );
+}
+
+/// A cache on a disk of 64 KiB, which only a namespace of its own can have; where the system allows none, `disk.rs` has a test
+/// of its own.
+#[test]
+fn a_full_disk_is_explained() {
+    let sandbox = sandbox();
+    sandbox.asks_for(&["big/data"]);
+    sandbox.publish(&[Package::new("big/data", "1.0.0").file("data", &"x".repeat(1 << 20))]);
+    let inside = |what: &str| format!("unshare --user --map-root-user --mount sh -c '{what}'");
+    let mount = "mkdir -p ../cache && mount -t tmpfs -o size=64k tiny ../cache";
+    if sandbox.shell("bash", &inside(mount)).status != 0 {
+        return;
+    }
+    let run = sandbox.shell("bash", &inside(&format!("{mount} && mu get"))).fails();
+    run.says(&[
+        "cannot fetch `hub.mu.com/big/data 1.0.0`",
+        "caused by: No space left on device",
+        "hint: free some space and run the command again",
+        "`mu cache prune` removes what no workspace uses from the cache, and MU_CACHE_DIR names another",
+    ]);
 }

@@ -8,6 +8,7 @@ use mu_provider_hub::archive::ArchiveError;
 
 use crate::paths::HUB_FILE;
 use crate::place::bucket::credentials_hint;
+use crate::place::metadata::NoCredentials;
 
 /// Why a hub could not be opened, read or changed.
 #[derive(Debug, thiserror::Error)]
@@ -143,16 +144,35 @@ impl StoreError {
     pub(crate) fn new(error: object_store::Error) -> Self {
         Self(Box::new(error))
     }
+
+    /// That there are no credentials, if it is that.
+    fn no_credentials(&self) -> Option<&NoCredentials> {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.0);
+        while let Some(current) = cause {
+            if let Some(none) = current.downcast_ref::<NoCredentials>() {
+                return Some(none);
+            }
+            cause = current.source();
+        }
+        None
+    }
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&without_markup(&self.0.to_string()))
+        match self.no_credentials() {
+            // Where they were looked for is of no use to whoever forgot to set them.
+            Some(none) => none.fmt(formatter),
+            None => formatter.write_str(&without_markup(&self.0.to_string())),
+        }
     }
 }
 
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
+        if self.no_credentials().is_some() {
+            return None;
+        }
         // The cause repeats the answer, with its markup.
         let text = self.0.to_string();
         self.0.source().filter(|_| without_markup(&text) == text)

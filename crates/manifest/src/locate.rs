@@ -29,6 +29,12 @@ pub enum ManifestError {
         /// The folder that holds them.
         folder: PathBuf,
     },
+    /// A folder has the name of a manifest.
+    #[error("`{}` is a folder, but a manifest is a file", .path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The file could not be read.
     #[error(transparent)]
     File(#[from] FileError),

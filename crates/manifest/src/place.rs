@@ -21,6 +21,14 @@ pub fn error_at_dependency(
     Some(found.error(message))
 }
 
+/// An error about the value of a key of a manifest; `None` if the text has no such key.
+pub fn error_at_key(path: &Path, text: &str, key: &str, message: &str) -> Option<SourceError> {
+    let document = Document::read(path, text).ok()?;
+    let mut entries = document.root().entries().ok()?;
+    let (_, value) = entries.find(|(name, _)| name.as_str() == key)?;
+    Some(value.error(message))
+}
+
 /// What stands for a reference in each dependency, in either form.
 fn values(dependencies: Value<'_>) -> Vec<Value<'_>> {
     let listed = dependencies.list().map(Iterator::collect::<Vec<_>>);

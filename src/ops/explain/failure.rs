@@ -1,5 +1,7 @@
 //! From a selection that failed to the error that the user sees.
 
+use std::path::Path;
+
 use crate::index::{Cause, Unavailable, cause, nearest};
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
@@ -8,7 +10,7 @@ use crate::ops::explain::own_packages::misplaced;
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{ADD, Asked, Requirements};
-use crate::ops::session::error::{code_of, place};
+use crate::ops::session::error::{code_of, place, quoted};
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Defaults, PackageId};
@@ -42,6 +44,8 @@ pub(crate) fn failed(
                 .with_details(ConflictDetails::new(&conflict, &lines, by.clone(), &remedies));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
                 error = browsed(&clash.id).into_iter().fold(error, CommandError::hint);
+                error =
+                    no_repository(session, &clash.id).into_iter().fold(error, CommandError::hint);
                 if let Some(member) = session.workspace.member(&clash.id) {
                     error = error.hint(misplaced(session, member));
                 }
@@ -61,6 +65,14 @@ pub(crate) fn failed(
             }
             let has_way = !remedies.is_empty();
             error = ways_out::attach(error, remedies);
+            if let [clash] = &conflict.clashes[..]
+                && clash.tried.is_some()
+                && clash.similar.is_empty()
+                && error.hints.is_empty()
+            {
+                let leaf = quoted(clash.id.name().leaf());
+                error = error.hint(format!("`mu search {leaf}` looks for packages by words"));
+            }
             if !missing && !has_way && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");
             }
@@ -72,9 +84,10 @@ pub(crate) fn failed(
 /// What went wrong, in a few words, which are true of one package as of several.
 fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
     match (missing, &conflict.clashes[..]) {
-        (true, [clash]) if clash.tried.is_some() => {
-            format!("package not found: `{}`", session.short_name(&clash.id))
-        }
+        (true, [clash]) if clash.tried.is_some() => match repository(session, &clash.id) {
+            Some(written) => format!("Git repository not found: `{written}`"),
+            None => format!("package not found: `{}`", session.short_name(&clash.id)),
+        },
         (true, [clash]) => {
             let name = session.short_name(&clash.id);
             format!("no version of {name} is what is required")
@@ -128,7 +141,7 @@ fn too_hard(
 fn complete(session: &Session, conflict: &mut Conflict) {
     let is_missing = is_missing(conflict);
     for clash in &mut conflict.clashes {
-        clash.notes = age::notes(session, clash);
+        clash.notes.extend(age::notes(session, clash));
         if clash.tried.is_some() {
             let lock = session.lockfile().ok().flatten().unwrap_or_default();
             let locked = lock.packages.iter().map(|package| package.id.clone());
@@ -255,6 +268,31 @@ fn misspelt_protocol(session: &Session, id: &PackageId) -> Option<String> {
     let known = ["https", "http", "ssh", "git", "file", "oci", "git+https", "git+ssh", "git+file"];
     let meant = crate::manifest::source::nearest(scheme, known)?;
     Some(format!("did you mean `{meant}://`?"))
+}
+
+/// The reference to a package that was looked for in Git repositories; `None` if it was not.
+fn repository(session: &Session, id: &PackageId) -> Option<String> {
+    let route = session.index().route(id).ok()?;
+    let is_git = route.provider.is_repository();
+    is_git.then(|| session.index().written(id).unwrap_or_else(|| id.to_string()))
+}
+
+/// What is in the place of a repository of this machine that is not there.
+fn no_repository(session: &Session, id: &PackageId) -> Option<String> {
+    let written = repository(session, id)?;
+    let path = written.strip_prefix("git+file://")?;
+    let folder = Path::new(path);
+    Some(if folder.is_dir() {
+        format!(
+            "`{path}` is a folder without a Git repository: `git init` makes one, and `mu add {}` uses the folder as it is",
+            quoted(path)
+        )
+    } else if folder.exists() {
+        format!("`{path}` is a file, not a Git repository")
+    } else {
+        let missing = folder.ancestors().take_while(|at| !at.exists()).last()?;
+        format!("there is no `{}`", missing.display())
+    })
 }
 
 /// How to write the URL of a page that shows a folder of a repository: `…/org/repo/tree/main/folder`.

@@ -2,6 +2,7 @@
 
 mod age;
 mod details;
+pub(crate) mod disk;
 pub(crate) mod failure;
 pub(crate) mod not_asked_for;
 pub(crate) mod other_places;

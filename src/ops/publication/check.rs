@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mu_provider::{SafeUrl, without_secrets};
 use url::Url;
 
-use crate::manifest::{self, ManifestError, error_at_dependency};
+use crate::manifest::{self, ManifestError, error_at_dependency, error_at_key};
 use crate::ops::requirements::names::{Meant, id_in, in_full, meant, written_id};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra};
@@ -63,10 +63,25 @@ pub(super) fn manifest(
     if let Some(readme) = &manifest.readme
         && !member.folder.join(readme).is_file()
     {
-        return fail(format!("the manifest names `{readme}` as its readme, which is not there"));
+        return Err(no_readme(member, readme));
     }
     overrides(session, member)?;
     Ok(warnings(session, member))
+}
+
+/// The error about a readme that is not there, at the line that names it.
+fn no_readme(member: &Member, readme: &str) -> CommandError {
+    let path = &member.manifest_path;
+    let message = format!("there is no file `{readme}` in `{}`", member.folder.display());
+    let text = crate::fs::read_text(path).ok();
+    let error = text.and_then(|text| error_at_key(path, &text, "readme", &message));
+    let error = match error {
+        Some(error) => error.into(),
+        None => CommandError::new(Code::Manifest, message),
+    };
+    error.hint(
+        "write the readme, name another file, or remove the line: `README.md` is found without it",
+    )
 }
 
 /// Whether a dependency takes any version there will ever be.

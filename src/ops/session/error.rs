@@ -197,6 +197,8 @@ impl From<ManifestError> for CommandError {
     fn from(error: ManifestError) -> Self {
         match error {
             ManifestError::Source(error) => error.into(),
+            ManifestError::Folder { .. } => Self::from_error(Code::Manifest, error)
+                .hint("rename the folder, or move it to another place"),
             other => Self::from_error(Code::Manifest, other),
         }
     }

@@ -5,6 +5,7 @@ use pubgrub::VersionSet as _;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::VersionSpec;
+use crate::select::clash::three_numbers;
 use crate::select::minimal::requirements::at_least;
 use crate::select::node::Place;
 use crate::select::way_out::Ask;
@@ -50,8 +51,12 @@ fn accepting(
     position: Position,
 ) -> Result<Requirement, Unavailable> {
     let package = world.package(place);
-    let like = at_least(package, position, Some(&now.spec));
     let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
+    // What is nearly an exact version is answered with one.
+    let like = match three_numbers(now.spec.as_str()) {
+        Some(three) if three == pin.as_str() => pin.clone(),
+        _ => at_least(package, position, Some(&now.spec)),
+    };
     // A command can name another channel, but not take the one that is named away.
     let narrowed = Requirement {
         spec: now.spec.clone(),

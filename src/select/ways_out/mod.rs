@@ -200,6 +200,11 @@ impl<'a> Finder<'a> {
     fn raise(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
         let (place, above, now) = self.above(wish)?;
         let (_, all, _) = self.open(wish)?;
+        if let Some(meant) = meant(self.trial.world.package(place), wish)
+            && self.try_asking(wish, place, &PositionSet::singleton(meant))?
+        {
+            return Ok(true);
+        }
         let Some(next) = above.first() else { return Ok(false) };
         // Of a version that is not there, the one behind it is meant rather than the newest.
         if now.is_empty()
@@ -437,6 +442,13 @@ fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
         root.requirements.retain(|requirement| !without.contains(&requirement.id));
     }
     roots
+}
+
+/// The version that is meant by a text with more numbers than a version has.
+fn meant(package: &Candidates, wish: &Requirement) -> Option<Position> {
+    let three = clash::three_numbers(wish.spec.as_str())?;
+    let position = clash::behind(package, &wish.spec)?.checked_sub(1)?;
+    (package.label(position) == three).then_some(position)
 }
 
 /// The position behind everything that is asked for, though nothing there may be what is asked for.

@@ -40,7 +40,12 @@ struct Client {
 
 /// There are no credentials, and nobody who would know some.
 #[derive(Debug)]
-struct NoCredentials(HttpError);
+pub(crate) enum NoCredentials {
+    /// No metadata service answers.
+    Unreachable(HttpError),
+    /// The metadata service gives none, with this status.
+    Refused(String),
+}
 
 impl Patience {
     /// With a metadata service at a URL of the user's.
@@ -75,13 +80,26 @@ impl HttpService for Client {
             Err(error) if is_metadata && is_unreachable(&error) => {
                 match self.failed.fetch_add(1, Ordering::Relaxed) + 1 {
                     // What is of no known kind is not tried again.
-                    ATTEMPTS.. => Err(HttpError::new(HttpErrorKind::Unknown, NoCredentials(error))),
+                    ATTEMPTS.. => Err(HttpError::new(
+                        HttpErrorKind::Unknown,
+                        NoCredentials::Unreachable(error),
+                    )),
                     _ => Err(error),
                 }
+            }
+            Ok(response) if is_metadata && is_refusal(response.status().as_u16()) => {
+                let refused = NoCredentials::Refused(response.status().to_string());
+                Err(HttpError::new(HttpErrorKind::Unknown, refused))
             }
             result => result,
         }
     }
+}
+
+/// Whether no credentials come after this answer, however often they are asked for. That there is no such page may mean that
+/// the service speaks an older protocol.
+fn is_refusal(status: u16) -> bool {
+    matches!(status, 401 | 403)
 }
 
 fn is_unreachable(error: &HttpError) -> bool {
@@ -90,15 +108,24 @@ fn is_unreachable(error: &HttpError) -> bool {
 
 impl fmt::Display for NoCredentials {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(
-            "no credentials are set, and this machine has no metadata service of a cloud that would \
-             have some",
-        )
+        match self {
+            Self::Unreachable(_) => formatter.write_str(
+                "no credentials are set, and this machine has no metadata service of a cloud that would \
+                 have some",
+            ),
+            Self::Refused(status) => write!(
+                formatter,
+                "no credentials are set, and the metadata service of this machine gives none ({status})"
+            ),
+        }
     }
 }
 
 impl Error for NoCredentials {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
+        match self {
+            Self::Unreachable(error) => Some(error),
+            Self::Refused(_) => None,
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! wait for credentials that a machine in a cloud has of its own.
 
 pub(crate) mod bucket;
-mod metadata;
+pub(crate) mod metadata;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

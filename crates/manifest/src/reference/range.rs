@@ -3,6 +3,7 @@
 //! A range is kept as comparators, so that a plain version is matched by comparing numbers and the
 //! lower bounds can be asked for. The text is read in `range_text`.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
@@ -59,6 +60,11 @@ impl Range {
     /// Whether a semantic version is in the range, by the same rule as [`Self::matches`].
     pub fn matches_semver(&self, version: &semver::Version, prereleases: bool) -> bool {
         self.alternatives.iter().any(|alternative| alternative.holds(version, prereleases))
+    }
+
+    /// Whether no version can be in the range, as in `>=2 <1`.
+    pub fn is_empty(&self) -> bool {
+        self.alternatives.iter().all(Alternative::is_empty)
     }
 
     /// Which of so many ascending versions are in the range, if they are all from one place up to another; `None` where
@@ -138,6 +144,19 @@ impl Side {
 }
 
 impl Alternative {
+    /// Whether a lower bound is above an upper one.
+    fn is_empty(&self) -> bool {
+        let bounds =
+            |is_lower: bool| self.0.iter().filter(move |bound| bound.side.is_lower() == is_lower);
+        bounds(true).any(|lower| {
+            bounds(false).any(|upper| match lower.version.cmp_precedence(&upper.version) {
+                Ordering::Less => false,
+                Ordering::Equal => (lower.side, upper.side) != (Side::AtLeast, Side::AtMost),
+                Ordering::Greater => true,
+            })
+        })
+    }
+
     fn holds(&self, version: &semver::Version, prereleases: bool) -> bool {
         self.0.iter().all(|comparator| comparator.holds(version, prereleases))
             && (prereleases

@@ -96,9 +96,28 @@ impl<'d> Value<'d> {
     pub fn text(self) -> Result<Text<'d>, SourceError> {
         let plain = matches!(self.node.kind, Kind::Scalar { style: Style::Plain, .. });
         if plain && self.document.format == Format::Json {
-            return Err(self.expected("text"));
+            return Err(self.not_text());
         }
-        self.word().map_err(|_| self.expected("text"))
+        self.word().map_err(|_| self.not_text())
+    }
+
+    /// The error about what should be text, with how to write it if that is clear.
+    fn not_text(self) -> SourceError {
+        let error = self.expected("text");
+        let is_json = self.document.format == Format::Json;
+        let quoted = |text: &str| if is_json { format!("\"{text}\"") } else { text.to_owned() };
+        match &self.node.kind {
+            Kind::Scalar { text, .. } if !self.is_null() => {
+                error.help(format!("write `{}`", quoted(text)))
+            }
+            Kind::List { items, .. } => match items.as_slice() {
+                [Node { kind: Kind::Scalar { text, .. }, .. }] => {
+                    error.help(format!("write `{}`, without brackets", quoted(text)))
+                }
+                _ => error.help("write one text; only one is possible here"),
+            },
+            _ => error,
+        }
     }
 
     /// The scalar as text, whether it is written as text, a number or a truth value.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{self, AtPath as _, FileError};
 use crate::lock::FILE_NAME;
-use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
+use crate::manifest::{JSON_NAME, Manifest, Warning, YAML_NAME, error_at_key};
 use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
 use crate::ops::{Code, CommandError};
 use crate::workspace::Member;
@@ -135,7 +135,12 @@ fn warn(member: &Member, chosen: &[Chosen], warnings: &mut Vec<String>) {
     if let Some(readme) = &member.manifest.readme
         && !chosen.iter().any(|chosen| chosen.path == *readme)
     {
-        warnings.push(format!("the manifest names `{readme}` as its readme, which is not there"));
+        let text = crate::fs::read_text(&member.manifest_path).ok();
+        let message = format!("there is no file `{readme}`, which `readme` names");
+        let error =
+            text.and_then(|text| error_at_key(&member.manifest_path, &text, "readme", &message));
+        let line = error.map(|error| error.line());
+        warnings.push(Warning::new(&member.manifest_path, line, message).to_string());
     }
     for chosen in chosen {
         let (folder, name) = chosen.path.rsplit_once('/').unwrap_or(("", &chosen.path));

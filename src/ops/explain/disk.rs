@@ -1,0 +1,64 @@
+//! What helps where the disk refused: it is full, or nothing may be written there.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::ops::CommandError;
+
+/// Adds to an error that comes from a disk which takes nothing what can be done about it; `cache` is the folder that mu can
+/// have elsewhere.
+pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
+    let mut is_in_cache = false;
+    let mut refusal = None;
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&*error.error);
+    while let Some(current) = cause {
+        is_in_cache |= current.to_string().contains(&*cache.to_string_lossy());
+        let kind = current.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        refusal = refusal.or(kind);
+        cause = current.source();
+    }
+    let elsewhere = "MU_CACHE_DIR names another folder for the cache";
+    match refusal {
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            let error = error.hint(
+                "free some space and run the command again: what was fetched completely is not fetched again",
+            );
+            if !is_in_cache {
+                return error;
+            }
+            error.hint(format!(
+                "`mu cache prune` removes what no workspace uses from the cache, and {elsewhere}"
+            ))
+        }
+        Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) if is_in_cache => {
+            error.hint(format!("the cache has to be writable: {elsewhere}"))
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Code;
+
+    fn check(kind: ErrorKind, path: &str, hints: &[&str]) {
+        let error = CommandError::from_error(Code::Io, std::io::Error::from(kind))
+            .while_doing(format!("cannot write `{path}`"));
+        let found = with_hint(error, Path::new("/c")).hints;
+        assert_eq!(found.len(), hints.len(), "{kind}: {found:?}");
+        for (found, part) in found.iter().zip(hints) {
+            assert!(found.contains(part), "{found}");
+        }
+    }
+
+    #[test]
+    fn what_helps_depends_on_what_is_full() {
+        check(ErrorKind::StorageFull, "/c/store/x", &["free some space", "MU_CACHE_DIR"]);
+        check(ErrorKind::QuotaExceeded, "/w/Mu.lock", &["free some space"]);
+        check(ErrorKind::PermissionDenied, "/c/store", &["MU_CACHE_DIR"]);
+        check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &[]);
+        check(ErrorKind::NotFound, "/c/store", &[]);
+    }
+}
