@@ -23,7 +23,7 @@
 //! | [`report`] | how things look: colour, progress, tables, errors, JSON |
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!
-//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/path`) are crates of their own. They know
+//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/oci`, `providers/path`) are crates of their own. They know
 //! the protocol in `providers/api`, and nothing of this library. So is `crates/hub/`, which writes hubs. `crates/picture/` draws
 //! dependency graphs for both.
 //!
@@ -42,7 +42,7 @@
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
-//! | `CACHE/downloads/` | `providers/hub`, `providers/helm` |
+//! | `CACHE/downloads/` | `providers/hub`, `providers/helm`, `providers/oci` |
 //! | `CACHE/charts/` | `providers/helm` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
 //! | `hub.json`, `index/`, `packs/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |

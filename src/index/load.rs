@@ -1,15 +1,18 @@
 //! Asks for one package: out of the cache, from its registry, or of what is installed.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Found, Listing, ProviderError, Release, SafeUrl};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
 use crate::index::package::Package;
+use crate::index::releases::Position;
 use crate::index::routes::Route;
-use crate::index::shared::Shared;
+use crate::index::shared::{Shared, Slot};
 use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::reference::{PackageId, Version};
@@ -95,7 +98,7 @@ impl Shared {
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         let route = self.run.routes.presumed(id, &known)?;
         // A commit is more than a pack tells.
-        if releases.is_empty() || !route.provider.lines_are_complete() {
+        if releases.is_empty() || route.provider.is_repository() {
             return None;
         }
         let record = self.learned(&in_packs(&route, releases)).record;
@@ -203,6 +206,26 @@ impl Shared {
         let found = route.provider.recall(&route.location, &commits, self.run.progress())?;
         let listed = remembered.filter(|record| record.listing.is_some());
         Some(listed.cloned().unwrap_or_else(|| self.learned(&found).record))
+    }
+
+    /// Takes what the place itself says of a version for what its listing says, from now on.
+    pub(super) fn correct(
+        &self,
+        package: &Package,
+        position: Position,
+        own: &Release,
+    ) -> Result<(), PackageError> {
+        let (id, route) = (package.id(), Route::clone(package.route()));
+        let lines = package.lines_with(position, own)?;
+        let location = route.location.clone();
+        let found = Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() };
+        let cache = self.caches.of(route.provider.name(), &route.location.root);
+        let cache = cache.map_err(PackageError::Cache)?;
+        let record = cache.put(&route.location.path, self.learned(&found));
+        let corrected = Package::new(id, route, record);
+        let slot = Slot::from(Ok(Arc::new(corrected)));
+        lock(&self.packages).insert(id.clone(), Arc::new(slot));
+        Ok(())
     }
 
     fn learned(&self, found: &Found) -> Learned {

@@ -36,6 +36,7 @@ use std::sync::atomic::Ordering;
 use mu_provider::{Release, SafeUrl};
 
 use crate::fs::FileError;
+use crate::index::package::Confirmed;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::shared::Shared;
 use crate::manifest::Manifest;
@@ -168,6 +169,24 @@ impl Index {
     ) -> Result<(Arc<Route>, Arc<Release>), Unavailable> {
         let package = self.shared.package(id)?;
         package.release(candidate).map_err(|error| Unavailable::new(id, error))
+    }
+
+    /// Asks the place itself what a version is that was chosen, where its listing is only a hint; says whether selection was
+    /// told just that. Otherwise it is told from now on, and has to choose again.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be asked, or has no such version any more.
+    pub fn confirm(&self, id: &PackageId, position: Position) -> Result<bool, Unavailable> {
+        let package = self.shared.package(id)?;
+        let confirmed = package.confirm(&*self.shared, position);
+        let corrected = confirmed.and_then(|confirmed| match confirmed {
+            Confirmed::AsTold => Ok(true),
+            Confirmed::Otherwise(own) => {
+                self.shared.correct(&package, position, &own).map(|()| false)
+            }
+        });
+        corrected.map_err(|error| Unavailable::new(id, error))
     }
 
     /// The releases of a package in its registry, whether or not the workspace has one of its own.

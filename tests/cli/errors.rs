@@ -266,13 +266,10 @@ fn escapes_of_terminals_are_not_printed_raw() {
 #[test]
 fn a_place_that_no_provider_serves_yet_is_named() {
     let sandbox = Sandbox::new();
-    for (reference, provider) in
-        [("oci://ghcr.io/acme/elk#1.0.0", "oci"), ("svn://svn.example/trunk/elk", "svn")]
-    {
-        let error = sandbox.mu(&["get", reference, "--json"]).fails_with("reference");
-        let message = error["message"].as_str().expect("is text");
-        assert!(message.contains(&format!("no protocol or provider `{provider}`")), "{message}");
-    }
+    let error = sandbox.mu(&["get", "svn://svn.example/trunk/elk", "--json"]);
+    let error = error.fails_with("reference");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains("no protocol or provider `svn`"), "{message}");
     for registry in ["{provider: svn}", "svn://acme.co/"] {
         sandbox.write(".mu/workspace.yaml", &format!("registries: {{acme.co/: {registry}}}\n"));
         let error = sandbox.mu(&["get", "acme.co/elk", "--json"]).fails_with("reference");

@@ -54,6 +54,8 @@ mod missing;
 mod moved_registry;
 mod names;
 mod no_lock;
+#[cfg(feature = "oci")]
+mod oci;
 mod pack;
 mod packs;
 mod packs_here;

@@ -113,8 +113,12 @@ fn providers_know_only_the_protocol() {
         };
         let dependencies = text.split("[dev-dependencies]").next().unwrap_or_default();
         // Charts are what `mu-formats` says, in archives as hubs have them.
-        let also: &[&str] =
-            if provider == "helm" { &["mu-formats", "mu-provider-hub"] } else { &[] };
+        let also: &[&str] = match provider {
+            "helm" => &["mu-formats", "mu-provider-hub"],
+            // Archives are those of hubs.
+            "oci" => &["mu-provider-hub"],
+            _ => &[],
+        };
         for line in dependencies.lines().filter(|line| line.starts_with("mu")) {
             let name = line.split([' ', '.']).next().unwrap_or_default();
             assert!(

@@ -1,7 +1,7 @@
 //! What the tests of several crates share: servers to talk to, packages to publish, and folders as values.
 //!
-//! Real peers where there are any ([`Nginx`], [`git`], [`SshServer`], [`Azurite`], [`Keyring`], [`Browser`]; an
-//! S3-compatible server is in `mu-testing-s3`), and a server that misbehaves on command ([`http`]). It depends on no
+//! Real peers where there are any ([`Nginx`], [`git`], [`SshServer`], [`DockerRegistry`], [`Azurite`], [`Keyring`],
+//! [`Browser`]; an S3-compatible server is in `mu-testing-s3`), and servers that misbehave on command ([`http`], [`oci`]). It depends on no
 //! other crate of mu, so that all of them can use it, and digests are computed here a second time: no test believes
 //! the program's own. Nothing of mu depends on this crate but its tests, which `tests/project/tidy.rs` proves.
 //! Failures are panics.
@@ -25,6 +25,9 @@ mod keyring;
 mod listener;
 mod nginx;
 #[cfg(unix)]
+pub mod oci;
+mod registry;
+#[cfg(unix)]
 mod ssh;
 
 pub use self::azurite::Azurite;
@@ -39,6 +42,9 @@ pub use self::hub::{Hub, Package};
 #[cfg(unix)]
 pub use self::keyring::Keyring;
 pub use self::nginx::{AUTHORITY, Identity, LOCALHOST, Nginx};
+#[cfg(unix)]
+pub use self::oci::OciServer;
+pub use self::registry::DockerRegistry;
 #[cfg(unix)]
 pub use self::ssh::SshServer;
 

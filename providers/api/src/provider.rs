@@ -40,6 +40,17 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether a release is only what it was taken for if its manifest says what its line says, in all that selection uses,
+    /// and has the version that it is listed under.
+    fn lines_are_binding(&self) -> bool {
+        self.names_are_binding()
+    }
+
+    /// Whether its listings are hints: [`Provider::confirm`] says what a version really is.
+    fn lines_are_hints(&self) -> bool {
+        false
+    }
+
     /// Whether its places hold packages side by side, so that only the last segment of a name is the package there, and those
     /// before it lead to the place.
     fn places_are_flat(&self) -> bool {
@@ -139,6 +150,24 @@ pub trait Provider: Send + Sync + fmt::Debug {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError>;
+
+    /// What the place itself says of a version, where its listing is only a hint: asked for before a version is relied on
+    /// that is about to be used, or of which the listing knows no dependencies.
+    ///
+    /// `None` means that the listing is all there is, or that [`Provider::manifest`] says more. What turns out not to be a
+    /// package is [`Release::unusable`].
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be asked, or has no such version any more.
+    fn confirm(
+        &self,
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Release>, ProviderError> {
+        Ok(None)
+    }
 
     /// Writes the files of a release into `tree`, and nothing else.
     ///

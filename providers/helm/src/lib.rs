@@ -19,8 +19,8 @@ use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
     Silent, Soon, TreeWriter,
 };
-use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layout;
+use mu_provider_hub::{Archives, Place};
 
 use crate::repository::{Repositories, Repository};
 
@@ -78,10 +78,9 @@ impl HelmProvider {
             if url.starts_with("oci://") {
                 return Err(in_oci(location, release, url));
             }
-            let place = Archives::place(&root, url)?;
-            let insecure = location.insecure;
-            let unpacked =
-                self.archives.unpack(&place, insecure, release, Layout::InFolder, tree, progress);
+            let url = Archives::place(&root, url)?;
+            let place = Place { url, insecure: location.insecure, guard: None };
+            let unpacked = self.archives.unpack(&place, release, Layout::InFolder, tree, progress);
             match unpacked {
                 Ok(()) => return Ok(Some(())),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}

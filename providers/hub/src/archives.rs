@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::http::Http;
+use mu_provider::http::{Guard, Http};
 use mu_provider::{
     ArchiveDigest, ErrorKind, Folder, Progress, ProviderError, Release, SafeUrl, TreeWriter,
 };
@@ -13,6 +13,17 @@ use mu_provider::{
 use crate::archive::{Layout, Scratch};
 use crate::download::{Download, Wanted};
 use crate::root::below;
+
+/// Where an archive is, and how it may be asked for there.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its URL.
+    pub url: SafeUrl,
+    /// Whether plain http to another machine was allowed.
+    pub insecure: bool,
+    /// Whoever knows what to show there, if not the stored token is meant.
+    pub guard: Option<Arc<dyn Guard>>,
+}
 
 /// Gets archives, for providers that find out where they are.
 #[derive(Debug)]
@@ -42,15 +53,14 @@ impl Archives {
         below(root, place)
     }
 
-    /// Unpacks the archive at `url` into `tree`, if it is what `release` says.
+    /// Unpacks the archive at `place` into `tree`, if it is what `release` says.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Integrity`] when it is another one or hostile.
     pub fn unpack(
         &self,
-        url: &SafeUrl,
-        insecure: bool,
+        place: &Place,
         release: &Release,
         layout: Layout,
         tree: &mut TreeWriter,
@@ -58,19 +68,22 @@ impl Archives {
     ) -> Result<(), ProviderError> {
         let digest = release.archive.as_deref().map(str::parse::<ArchiveDigest>).transpose();
         let digest = digest.map_err(|error| {
-            let text = format!("the digest of the archive `{url}` cannot be read");
+            let text = format!("the digest of the archive `{}` cannot be read", place.url);
             ProviderError::new(ErrorKind::Integrity, text).because(error)
         })?;
         let download = Download {
             http: &self.http,
-            insecure,
+            insecure: place.insecure,
+            guard: place.guard.clone(),
             folder: &self.downloads,
             left: Folder::open_once(&self.left, || self.downloads.clone()),
             progress,
             hides: None,
         };
         let wanted = Wanted { digest, size: release.size, limit: self.largest };
-        let archive = download.get(url, wanted)?;
-        archive.unpack(&self.scratch, layout, tree).map_err(|error| error.at(&url.to_string()))
+        let archive = download.get(&place.url, wanted)?;
+        archive
+            .unpack(&self.scratch, layout, tree)
+            .map_err(|error| error.at(&place.url.to_string()))
     }
 }

@@ -7,9 +7,10 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use mu_provider::fs::{self, AtPath as _};
-use mu_provider::http::{Failure, Http, Response};
+use mu_provider::http::{Failure, Guard, Http, Response};
 use mu_provider::{
     ArchiveDigest, ErrorKind, FileDigest, Folder, Progress, ProviderError, SafeUrl, TreeWriter,
 };
@@ -80,6 +81,8 @@ impl Archive {
 pub(crate) struct Download<'call> {
     pub(crate) http: &'call Http,
     pub(crate) insecure: bool,
+    /// Whoever knows what to show there, if not the stored token is meant.
+    pub(crate) guard: Option<Arc<dyn Guard>>,
     /// Where large downloads are kept until they are complete.
     pub(crate) folder: &'call Path,
     /// That folder, if it is there: only then an earlier attempt can have left something.
@@ -172,7 +175,8 @@ impl Download<'_> {
     ) -> Result<Response, Failure> {
         let start = start(partial);
         if start > 0 {
-            let request = self.http.get(url).insecure(self.insecure).allow(416);
+            let request =
+                self.http.get(url).insecure(self.insecure).guarded(self.guard.clone()).allow(416);
             let mut request = request.header("range", format!("bytes={start}-"));
             if let Some(etag) = etag {
                 request = request.header("if-range", etag);
@@ -189,7 +193,7 @@ impl Download<'_> {
                 return Ok(response);
             }
         }
-        let request = self.http.get(url).insecure(self.insecure);
+        let request = self.http.get(url).insecure(self.insecure).guarded(self.guard.clone());
         let mut request = if self.hides.is_some() { request.allow(403) } else { request };
         let response = request.attempt()?;
         if response.status() == 200 {

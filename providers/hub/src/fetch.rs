@@ -109,6 +109,7 @@ impl HubProvider {
             let download = Download {
                 http: &self.options.http,
                 insecure: location.insecure,
+                guard: None,
                 folder: &self.options.downloads,
                 left: self.downloads(),
                 progress,

@@ -41,7 +41,7 @@ use mu_provider::{
     Release, SafeUrl, Soon, TreeWriter,
 };
 
-pub use crate::archives::Archives;
+pub use crate::archives::{Archives, Place};
 pub use crate::catalog::CATALOG;
 use crate::document::{Answer, Asking, Validator};
 use crate::hub::{Hub, Hubs};

@@ -72,8 +72,17 @@ impl Package {
         release: &Release,
     ) -> Result<Option<Seen>, PackageError> {
         let progress = around.run().asking(self.id());
-        let file = self.route.provider.manifest(&self.route.location, release, &*progress)?;
-        let Some(file) = file else { return Ok(None) };
+        let (provider, location) = (&self.route.provider, &self.route.location);
+        if let Some(own) = provider.confirm(location, release, &*progress)? {
+            return Ok(Some(Seen {
+                details: Some(Arc::new(wire::details(self.id(), &own))),
+                dependencies: own.dependencies.unwrap_or_default(),
+                ..Seen::default()
+            }));
+        }
+        let Some(file) = provider.manifest(location, release, &*progress)? else {
+            return Ok(None);
+        };
         let manifest = match self.parse(release, &file) {
             Ok(manifest) => manifest,
             Err(error) => {

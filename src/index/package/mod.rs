@@ -1,5 +1,6 @@
 //! One package as a run knows it: its releases, and what was found out about them.
 
+mod confirm;
 mod manifest;
 mod mistake;
 mod order;
@@ -14,6 +15,7 @@ use mu_provider::{Found, Location, Release};
 use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 
+pub(super) use self::confirm::Confirmed;
 use self::requirements::Requirements;
 use self::revision::Looked;
 use crate::index::cache::{Fetched, Lines, Listing, Record, Table};

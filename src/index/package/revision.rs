@@ -10,6 +10,7 @@ use crate::index::error::PackageError;
 use crate::index::releases::Position;
 use crate::index::run::Surroundings;
 use crate::index::universe::{Revision, Untagged};
+use crate::index::wire;
 use crate::reference::VersionSpec;
 use mu_provider::threads::lock;
 
@@ -33,7 +34,11 @@ impl Package {
             return Ok(None);
         }
         if !self.releases.is_repository() {
-            return Ok(self.in_registry(name).map(Revision::Release));
+            let known = match self.in_registry(name) {
+                None => self.tagged(around, name)?,
+                known => known,
+            };
+            return Ok(known.map(Revision::Release));
         }
         let text = match name {
             VersionSpec::Tip => None,
@@ -73,6 +78,27 @@ impl Package {
                     details(*position).is_some_and(|details| details.tags.contains(&text))
                 })
             }
+        }
+    }
+
+    /// The version that a tag is on which only the registry itself can tell.
+    fn tagged(
+        &self,
+        around: &dyn Surroundings,
+        name: &VersionSpec,
+    ) -> Result<Option<Position>, PackageError> {
+        let (provider, location) = (&self.route.provider, &self.route.location);
+        if !provider.lines_are_hints() || !matches!(name, VersionSpec::Tag(_)) {
+            return Ok(None);
+        }
+        let progress = around.run().asking(self.id());
+        match provider.resolve(location, &name.to_string(), &*progress) {
+            Ok(release) => {
+                let version = wire::version_of(&release, location.lenient);
+                Ok(version.and_then(|version| self.releases.position(&version)))
+            }
+            Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

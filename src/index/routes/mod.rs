@@ -264,15 +264,11 @@ impl Routes {
                     Protocol::HelmHttp => format!("http://{host}/"),
                     _ => "file:///".to_owned(),
                 };
-                let mut route = self.route("helm", parse(&root)?, path.to_owned())?;
-                let registry = self.registry(id);
-                route.location.insecure |= registry.is_some_and(|(registry, _)| registry.insecure);
-                return Ok(Some(route));
+                return self.as_allowed(id, "helm", parse(&root)?, path).map(Some);
             }
             Protocol::Oci => {
-                return self
-                    .route("oci", parse(&format!("oci://{host}/"))?, path.to_owned())
-                    .map(Some);
+                let root = parse(&format!("https://{host}/"))?;
+                return self.as_allowed(id, "oci", root, path).map(Some);
             }
             Protocol::Plugin(scheme) => {
                 let root = parse(&format!("{scheme}://{host}/"))?;
@@ -280,6 +276,20 @@ impl Routes {
             }
         };
         self.route("git", parse(&root)?, path.to_owned()).map(Some)
+    }
+
+    /// A route that a reference states, with plain http where the settings allow it for its base.
+    fn as_allowed(
+        &self,
+        id: &PackageId,
+        provider: &str,
+        root: SafeUrl,
+        path: &str,
+    ) -> Result<Route, RouteError> {
+        let mut route = self.route(provider, root, path.to_owned())?;
+        let registry = self.registry(id);
+        route.location.insecure |= registry.is_some_and(|(registry, _)| registry.insecure);
+        Ok(route)
     }
 
     fn web_root(&self, host_port: &str) -> Result<SafeUrl, RouteError> {

@@ -54,6 +54,10 @@ impl Routes {
             None => self.web_root(host_of(&registry.prefix))?,
         };
         let text = root.as_url().as_str();
+        if let Some(rest) = text.strip_prefix("oci://") {
+            let root = parse(&format!("https://{rest}"))?;
+            return Ok((registry.provider.as_deref().unwrap_or("oci"), root));
+        }
         let (said, root) = match text.split_once('+').filter(|(word, _)| !word.contains(':')) {
             Some(("git", inner)) => (Some("git"), parse(inner)?),
             Some(("helm", inner)) => (Some("helm"), parse(inner)?),

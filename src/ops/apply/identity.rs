@@ -37,7 +37,7 @@ pub(crate) struct Content<'a> {
 /// Whether a package's manifest has to be looked at.
 pub(crate) fn is_checked(session: &Session, package: &LockedPackage) -> bool {
     let provider = session.index().providers().get(&package.source.provider);
-    provider.is_ok_and(|provider| provider.names_are_binding())
+    provider.is_ok_and(|provider| provider.lines_are_binding())
 }
 
 /// Checks that a package is what was chosen. `route` says where it comes from, which is asked for only if it must be.
@@ -152,6 +152,9 @@ impl Content<'_> {
             return Ok(());
         }
         let route = route()?;
+        if !route.provider.names_are_binding() {
+            return Ok(());
+        }
         let is_origin = |line: &Release| {
             line.origin.as_deref() == Some(name) || line.format.as_deref() == Some(GIT)
         };

@@ -18,11 +18,12 @@ pub(super) fn full_version(line: &Map<String, Value>) -> String {
     }
 }
 
-/// The line of the same version with the same archive.
+/// The line of the same version with the same archive; of a place whose index does not name archives, with the same content.
 pub(super) fn copy_of<'l>(line: &Line, there: &'l [Line]) -> Option<&'l Line> {
     let version = full_version(line);
     let copy = there.iter().find(|copy| full_version(copy) == version)?;
-    copy.get("archive").filter(|archive| line.get("archive") == Some(archive)).map(|_| copy)
+    let key = if copy.contains_key("archive") { "archive" } else { "digest" };
+    copy.get(key).filter(|same| line.get(key) == Some(same)).map(|_| copy)
 }
 
 /// Makes a line of a hub that somebody else wrote one that hubs of mu take: why it was withdrawn is one line of text, and

@@ -10,6 +10,8 @@ pub mod hub;
 mod lines;
 #[cfg(feature = "publish")]
 pub mod mirror;
+#[cfg(all(feature = "publish", feature = "oci"))]
+mod oci;
 pub mod pack;
 #[cfg(feature = "publish")]
 pub mod publish;

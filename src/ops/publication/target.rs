@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use crate::manifest::rename::Rename;
 use crate::ops::publication::hub;
 use crate::ops::publication::lines::{full_version, tags, yanked};
+#[cfg(feature = "oci")]
+use crate::ops::publication::oci::OciRegistry;
 use crate::ops::publication::server::Server;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
@@ -23,6 +25,9 @@ enum Kind {
     Files(Box<Hub>),
     /// A server that writes.
     Server(Box<Server>),
+    /// Repositories of an OCI registry.
+    #[cfg(feature = "oci")]
+    Oci(Box<OciRegistry>),
 }
 
 /// What is published, and what is said of it.
@@ -62,8 +67,13 @@ impl Target {
                     Some(url) => url.as_url().to_string(),
                     None => format!("https://{}", registry.prefix),
                 };
-                let is_hub = registry.provider.as_deref().is_none_or(|provider| provider == "hub");
-                if !is_hub {
+                let provider = registry.provider.as_deref();
+                let is_oci = provider == Some("oci");
+                let url = match url.split_once("://").filter(|_| is_oci) {
+                    Some((_, rest)) => format!("oci://{rest}"),
+                    None => url,
+                };
+                if !is_oci && provider.is_some_and(|provider| provider != "hub") {
                     let message = format!(
                         "`{id}` comes from `{url}`, which is no hub: nothing can be published there"
                     );
@@ -90,6 +100,8 @@ impl Target {
                 })?;
                 Kind::Server(Box::new(Server::open(session, &url, insecure)?))
             }
+            #[cfg(feature = "oci")]
+            Some("oci") => Kind::Oci(Box::new(OciRegistry::open(session, to, insecure)?)),
             _ => {
                 let opened = Hub::open(&hub::place(&session.environment, to)?);
                 let opened = opened.map_err(|error| match (&error, server_meant(to)) {
@@ -105,6 +117,8 @@ impl Target {
         let name = match &kind {
             Kind::Server(server) => server.root.to_string(),
             Kind::Files(_) => to.to_owned(),
+            #[cfg(feature = "oci")]
+            Kind::Oci(_) => to.to_owned(),
         };
         Ok(Self { kind, name })
     }
@@ -126,6 +140,8 @@ impl Target {
                 Ok(hub.publish(&Publication { line, archive: archive.into() })?)
             }
             Kind::Server(server) => server.publish(upload),
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => registry.publish(&upload),
         }
     }
 
@@ -138,7 +154,7 @@ impl Target {
     pub(crate) fn compare(&self, session: &Session, upload: &Upload) -> Result<(), CommandError> {
         match &self.kind {
             Kind::Files(_) => Ok(()),
-            Kind::Server(_) => {
+            _ => {
                 let (line, archive) = (upload.line.clone(), upload.archive.clone().into());
                 let staging = hub::staging(&session.environment);
                 Ok(mu_hub::compare(&Publication { line, archive }, staging)?)
@@ -156,6 +172,10 @@ impl Target {
         name: &str,
         version: &str,
     ) -> Result<Option<Map<String, Value>>, CommandError> {
+        #[cfg(feature = "oci")]
+        if let Kind::Oci(registry) = &self.kind {
+            return registry.line(name, version);
+        }
         Ok(self.lines(name)?.into_iter().find(|line| full_version(line) == version))
     }
 
@@ -168,6 +188,8 @@ impl Target {
         match &self.kind {
             Kind::Files(hub) => Ok(hub.lines(name)?),
             Kind::Server(server) => server.lines(name),
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => registry.lines(name),
         }
     }
 
@@ -187,6 +209,8 @@ impl Target {
             (Kind::Files(hub), Some(reason)) => Ok(hub.yank(name, version, Some(reason))?),
             (Kind::Files(hub), None) => Ok(hub.unyank(name, version)?),
             (Kind::Server(server), reason) => server.yank(name, version, reason),
+            #[cfg(feature = "oci")]
+            (Kind::Oci(registry), reason) => registry.yank(name, version, reason),
         }
     }
 
@@ -209,6 +233,8 @@ impl Target {
                 Ok(hub.tag(name, version, &tags)?)
             }
             Kind::Server(server) => server.tag(name, version, tag, remove),
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => registry.tag(name, version, tag, remove),
         }
     }
 
@@ -244,7 +270,8 @@ impl Target {
     }
 
     fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
-        self.line(name, version)?.ok_or_else(|| {
+        let lines = self.lines(name)?;
+        lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| {
             let message = format!("the hub at `{}` has no {name} {version}", self.name);
             CommandError::new(Code::NotFound, message)
         })
@@ -264,6 +291,8 @@ impl Target {
         match &self.kind {
             Kind::Files(hub) => Ok(hub.moved(name, to)?),
             Kind::Server(server) => server.moved(name, version, to),
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => registry.moved(name, to),
         }
     }
 }

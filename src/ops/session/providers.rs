@@ -33,6 +33,12 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
         repositories: Some(formats::helms_repositories(environment)),
     };
     providers.add(Arc::new(mu_provider_helm::HelmProvider::new(options)));
+    #[cfg(feature = "oci")]
+    {
+        let downloads = environment.cache.join("downloads");
+        let options = mu_provider_oci::OciOptions::new(Arc::clone(http), downloads);
+        providers.add(Arc::new(mu_provider_oci::OciProvider::new(options)));
+    }
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
     let _ = offline;

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use mu_provider::threads::at_once;
 use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
 use rustc_hash::FxHashMap;
 
+use crate::index::releases::Position;
 use crate::index::{Candidate, Requirement, Route, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
@@ -20,7 +23,8 @@ use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Demanded, Replaced, Selection, Warning};
 
 /// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
-/// that `other` knows. `moves` says that versions are meant to move.
+/// that `other` knows. `moves` says that versions are meant to move. `None` if a version turned out to be something else than
+/// its listing says: then the choice has to be made again.
 pub(crate) fn record(
     session: &Session,
     requirements: &Requirements,
@@ -28,7 +32,7 @@ pub(crate) fn record(
     other: &Lockfile,
     selection: &Selection,
     moves: bool,
-) -> Result<Resolved, CommandError> {
+) -> Result<Option<Resolved>, CommandError> {
     let overrides: HashMap<PackageId, String> =
         overrides(session).into_iter().map(|(id, reference)| (id, reference.to_string())).collect();
     let mut lock = Lockfile {
@@ -55,7 +59,11 @@ pub(crate) fn record(
         Candidate::Release(position) => Some((chosen.source().clone(), position)),
         Candidate::Revision(_) => None,
     });
-    session.index().read_lines_ahead(lines.collect());
+    let lines: Vec<(PackageId, Position)> = lines.collect();
+    if !confirm(session, &lines)? {
+        return Ok(None);
+    }
+    session.index().read_lines_ahead(lines);
     for (chosen, kept) in selection.packages.iter().zip(kept) {
         let mut package = match kept {
             Some(package) => package.clone(),
@@ -99,7 +107,20 @@ pub(crate) fn record(
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
         .collect();
-    Ok(Resolved { lock: lock.into(), previous, releases, warnings, ways })
+    Ok(Some(Resolved { lock: lock.into(), previous, releases, warnings, ways }))
+}
+
+/// Asks the places themselves what these versions are, where their listings are only hints, all at once; says whether each is
+/// what it was chosen as.
+fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, CommandError> {
+    let is_told = AtomicBool::new(true);
+    at_once(session.network_jobs(), chosen, |(id, position)| {
+        let confirmed = session.index().confirm(id, *position);
+        let confirmed = confirmed.map_err(|error| unavailable(session, error))?;
+        is_told.fetch_and(confirmed, Ordering::Relaxed);
+        Ok::<(), CommandError>(())
+    })?;
+    Ok(is_told.into_inner())
 }
 
 /// Makes a lock say what `after` asks for where it says what `before` asks for: the same packages, asked for in other words.

@@ -21,6 +21,9 @@ use crate::select::{
 };
 use crate::workspace::Cutoff;
 
+/// How often listings may turn out to be wrong before that is not put up with any more.
+const MOST_CORRECTIONS: usize = 100;
+
 /// Finds the lock that `requirements` need.
 ///
 /// # Errors
@@ -136,6 +139,29 @@ fn choose(
     update: Update,
     is_known: bool,
 ) -> Result<Resolved, CommandError> {
+    for _ in 0..MOST_CORRECTIONS {
+        let previous = Arc::clone(&previous);
+        if let Some(resolved) =
+            choose_once(session, requirements, previous, update.clone(), is_known)?
+        {
+            return Ok(resolved);
+        }
+    }
+    let message = format!(
+        "{MOST_CORRECTIONS} times in a row, versions were chosen that turned out to be something else than their registry lists"
+    );
+    Err(CommandError::new(Code::Integrity, message)
+        .hint("whoever runs the registry must mend its index, or publish again"))
+}
+
+/// The same, as far as listings tell; `None` if one of them was wrong, which is known from now on.
+fn choose_once(
+    session: &Session,
+    requirements: &Requirements,
+    previous: Arc<Lockfile>,
+    update: Update,
+    is_known: bool,
+) -> Result<Option<Resolved>, CommandError> {
     requirements.declare(session);
     let strategy = requirements.strategy();
     let follows_lock = strategy.follows_lock();
@@ -164,7 +190,8 @@ fn choose(
                     return Err(error);
                 }
                 // Without the network, the lock is the only one to know what this came to.
-                return Ok(Resolved { lock: previous.clone(), previous, ..Resolved::default() });
+                let lock = Arc::clone(&previous);
+                return Ok(Some(Resolved { lock, previous, ..Resolved::default() }));
             }
         }
     } else {

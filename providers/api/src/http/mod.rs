@@ -11,6 +11,7 @@
 mod credentials;
 mod event;
 mod exchange;
+mod guard;
 mod proxies;
 mod request;
 mod response;
@@ -35,6 +36,7 @@ pub use self::credentials::{
 };
 pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending};
+pub use self::guard::Guard;
 pub use self::proxies::Proxies;
 pub use self::request::{Method, Request};
 pub use self::response::Response;

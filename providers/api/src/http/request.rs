@@ -1,5 +1,6 @@
 //! A request: built, held against the rules, sent, followed through redirects, and judged by its status.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use super::event::{Watched, Way};
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
 use super::sending::Sending;
-use super::{Authorization, Failure, Http, Response, Secret, or_variable, rules};
+use super::{Authorization, Failure, Guard, Http, Response, Secret, or_variable, rules};
 use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
@@ -32,6 +33,8 @@ pub struct Request<'http> {
     url: SafeUrl,
     headers: Vec<(&'static str, String)>,
     authorization: Authorization,
+    /// Whoever knows what to show instead of a stored token.
+    guard: Option<Arc<dyn Guard>>,
     insecure: bool,
     allowed: Vec<u16>,
     /// The least that must come of the answer, if that is not what the client usually wants.
@@ -48,6 +51,7 @@ impl<'http> Request<'http> {
             url,
             headers: Vec::new(),
             authorization: Authorization::default(),
+            guard: None,
             insecure: false,
             allowed: Vec::new(),
             slowest: None,
@@ -66,6 +70,13 @@ impl<'http> Request<'http> {
     #[must_use]
     pub fn authorization(mut self, authorization: Authorization) -> Self {
         self.authorization = authorization;
+        self
+    }
+
+    /// Has `guard` say what is shown, instead of the stored token, and answer if the server asks for more.
+    #[must_use]
+    pub fn guarded(mut self, guard: Option<Arc<dyn Guard>>) -> Self {
+        self.guard = guard;
         self
     }
 
@@ -139,9 +150,10 @@ impl<'http> Request<'http> {
     pub fn attempt(&mut self) -> Result<Response, Failure> {
         self.check()?;
         let mut url = self.url.clone();
+        self.ask_guard()?;
         for _ in 0..=REDIRECTS {
             let mut response = self.send_to(&url)?;
-            if self.is_asked_for_token(&url, &response) {
+            if self.is_answered(&url, &response)? || self.is_asked_for_token(&url, &response) {
                 response = self.send_to(&url)?;
             }
             let Some(location) = self.redirect(&response)? else { return self.judge(response) };
@@ -165,9 +177,36 @@ impl<'http> Request<'http> {
         rules::check_scheme(&self.url, self.insecure)
     }
 
+    /// Shows what the guard knows, and nothing else.
+    fn ask_guard(&mut self) -> Result<(), ProviderError> {
+        let Some(guard) = &self.guard else { return Ok(()) };
+        self.authorization = match rules::is_confidential(&self.url) {
+            true => guard.known(&self.url)?,
+            false => Authorization::Nothing,
+        };
+        Ok(())
+    }
+
+    /// Whether the server asked for more than was shown, and the guard has it: from now on that is shown.
+    fn is_answered(&mut self, url: &SafeUrl, response: &Response) -> Result<bool, ProviderError> {
+        let Some(guard) = self.guard.as_ref().filter(|_| response.status() == 401) else {
+            return Ok(false);
+        };
+        if !rules::is_confidential(url) || !rules::same_origin(url, &self.url) {
+            return Ok(false);
+        }
+        let challenges: Vec<&str> = response.headers("www-authenticate").collect();
+        let Some(answer) = guard.answer(url, &challenges, &self.authorization)? else {
+            return Ok(false);
+        };
+        self.authorization = answer;
+        Ok(true)
+    }
+
     /// Whether its URL says all that it asks for.
     fn is_plain(&self) -> bool {
         self.method == Method::GET
+            && self.guard.is_none()
             && self.headers.is_empty()
             && self.body.is_empty()
             && self.authorization == Authorization::Stored

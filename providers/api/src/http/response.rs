@@ -47,6 +47,11 @@ impl Response {
         self.answer.headers.get(name)?.to_str().ok()
     }
 
+    /// All values of a header that are text. Names are in lower case.
+    pub fn headers<'r>(&'r self, name: &str) -> impl Iterator<Item = &'r str> {
+        self.answer.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok())
+    }
+
     /// For how many seconds the answer stays fresh, by its `Cache-Control`; 0 where it does not say.
     pub fn max_age(&self) -> u32 {
         let control = self.header("cache-control").unwrap_or_default();

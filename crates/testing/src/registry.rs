@@ -1,0 +1,97 @@
+//! Docker's own registry, `docker-registry` of Debian: OCI images without lists of referrers.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+
+/// A running registry, empty in the beginning; it stops when it is dropped.
+#[derive(Debug)]
+pub struct DockerRegistry {
+    process: Child,
+    folder: TempDir,
+    port: u16,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl DockerRegistry {
+    /// Starts a registry on a free port of this machine.
+    pub fn start() -> Self {
+        // Another process may take the free port before the registry does.
+        for _ in 0..5 {
+            let folder = tempfile::tempdir().expect("a temporary folder can be made");
+            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+            let port = listener.local_addr().expect("a bound socket has an address").port();
+            drop(listener);
+            let data = folder.path().join("data");
+            let configuration = format!(
+                "version: 0.1\nlog: {{level: info, accesslog: {{disabled: false}}}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\nhttp: {{addr: '127.0.0.1:{port}', secret: tests}}\n",
+                data.display()
+            );
+            let file = folder.path().join("config.yml");
+            fs::write(&file, configuration).expect("can be written");
+            let mut process = Command::new(find())
+                .arg("serve")
+                .arg(&file)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("docker-registry can be started");
+            let stderr = process.stderr.take().expect("is piped");
+            let stdout = process.stdout.take().expect("is piped");
+            let mut lines = BufReader::new(stderr).lines();
+            let listens =
+                lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening on"));
+            if listens {
+                // Whatever else it says is read, so that it never waits.
+                std::thread::spawn(move || lines.count());
+                let said = Arc::<Mutex<Vec<String>>>::default();
+                let log = Arc::clone(&said);
+                std::thread::spawn(move || {
+                    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                        log.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(line);
+                    }
+                });
+                return Self { process, folder, port, said };
+            }
+            process.wait().expect("has ended");
+        }
+        panic!("docker-registry finds no free port");
+    }
+
+    /// Host and port.
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Where it keeps what it has.
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().join("data/docker/registry/v2")
+    }
+
+    /// What it said of the requests so far.
+    pub fn log(&self) -> Vec<String> {
+        self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for DockerRegistry {
+    fn drop(&mut self) {
+        // If it has ended already, so much the better.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn find() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|folder| folder.join("docker-registry"))
+        .find(|file| file.is_file())
+        .expect("these tests need docker-registry: install it, on Debian with `apt-get install docker-registry`")
+}

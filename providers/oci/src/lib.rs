@@ -1,0 +1,416 @@
+//! OCI registries: packages of mu beside container images, in a registry that a team has already.
+//!
+//! A repository is a package, a tag a version. `registry.rs` sends requests, `repository.rs` reads tags, manifests and lists
+//! of referrers, `listing.rs` makes index lines of them, `said.rs` reads what one manifest says. What all of that looks like
+//! is in [`wire`]. How archives are got and unpacked is the hub's.
+//!
+//! The list of what refers to one constant is the package's index, so that no version has to be asked for. It is a hint: what
+//! counts is the manifest of a version that is about to be used.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+// What a registry says leads to no place that nobody looked at.
+#![deny(clippy::indexing_slicing)]
+
+pub mod listing;
+mod registry;
+mod repository;
+mod said;
+pub mod wire;
+mod writer;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use mu_provider::http::Http;
+use mu_provider::threads::lock;
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    TreeWriter,
+};
+use mu_provider_hub::archive::Layout;
+use mu_provider_hub::{Archives, Place};
+use serde::{Deserialize, Serialize};
+
+use crate::listing::Entries;
+use crate::registry::{Call, Registry, To};
+use crate::repository::{Listed, Repository};
+use crate::said::Said;
+pub use crate::said::read;
+pub use crate::writer::{Pushed, Writer};
+
+/// The longest answer of a registry about itself, in bytes.
+const LONGEST_GREETING: u64 = 64 << 10;
+
+/// What the provider works with.
+#[derive(Debug, Clone)]
+pub struct OciOptions {
+    /// The client, which also knows whether mu is offline.
+    pub http: Arc<Http>,
+    /// A folder for downloads that are not complete yet; made when it is needed.
+    pub downloads: PathBuf,
+    /// The largest archive that is accepted, in bytes.
+    pub largest_archive: u64,
+}
+
+impl OciOptions {
+    /// The usual limits.
+    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
+        Self { http, downloads: downloads.into(), largest_archive: 4 << 30 }
+    }
+}
+
+/// Serves packages from OCI registries.
+///
+/// It asks for each manifest once, so a new one is needed for a fresh look.
+#[derive(Debug)]
+pub struct OciProvider {
+    http: Arc<Http>,
+    archives: Archives,
+    /// By host and port, and whether plain http is fine.
+    registries: Mutex<HashMap<(String, bool), Arc<Registry>>>,
+    /// What manifests say, by repository and tag.
+    said: Mutex<HashMap<(String, String), Arc<Said>>>,
+}
+
+/// What tells whether a listing is still the same. It is kept by the caller, as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    /// The digest of the tags.
+    tags: String,
+    /// That of the index with a tag, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<String>,
+    /// What the registry calls that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    etag: Option<String>,
+    /// The digest of the list that the registry keeps, if it keeps one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    referrers: Option<String>,
+}
+
+impl Known {
+    fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a few texts can be printed")
+    }
+}
+
+impl OciProvider {
+    /// A provider that has not asked any registry yet.
+    pub fn new(options: OciOptions) -> Self {
+        let OciOptions { http, downloads, largest_archive } = options;
+        Self {
+            archives: Archives::new(Arc::clone(&http), downloads, largest_archive),
+            http,
+            registries: Mutex::default(),
+            said: Mutex::default(),
+        }
+    }
+
+    fn registry(&self, location: &Location) -> Arc<Registry> {
+        let key = (location.root.host_and_port(), location.insecure);
+        let mut registries = lock(&self.registries);
+        let registry = registries.entry(key).or_insert_with(|| {
+            Arc::new(Registry::new(&self.http, &location.root, location.insecure))
+        });
+        Arc::clone(registry)
+    }
+
+    /// What writes to the repository of a package.
+    ///
+    /// # Errors
+    ///
+    /// When no registry can have a repository of that name.
+    pub fn writer(&self, location: &Location) -> Result<Writer, ProviderError> {
+        let repository = self.repository(location).ok_or_else(|| {
+            let text = format!("nothing can be published at `{}`: {NAMES}", location.describe());
+            ProviderError::new(ErrorKind::Refused, text)
+        })?;
+        let place = format!("{}/{}", repository.registry.host, repository.name);
+        Ok(Writer { repository, place })
+    }
+
+    /// The repository of a package; `None` if no registry can have one of that name.
+    fn repository(&self, location: &Location) -> Option<Repository> {
+        let name = repository::name_of(location)?;
+        Some(Repository { registry: self.registry(location), name, guard: None })
+    }
+
+    /// The same, where it must be there.
+    fn existing(&self, location: &Location) -> Result<Repository, ProviderError> {
+        self.repository(location).ok_or_else(|| {
+            let text = format!("there is no `{}`: {}", location.describe(), NAMES);
+            ProviderError::new(ErrorKind::NotFound, text)
+        })
+    }
+
+    /// What the manifest of a version says, asked for once a run.
+    fn said(
+        &self,
+        repository: &Repository,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<(Arc<Said>, String), ProviderError> {
+        let version = wire::full_version(release);
+        let tags = match &release.reference {
+            Some(tag) => vec![tag.clone()],
+            None => vec![wire::tag_of(&version), format!("v{}", wire::tag_of(&version))],
+        };
+        let mut tried = Vec::new();
+        for tag in tags.iter().filter(|tag| wire::is_tag(tag)) {
+            let place = repository.place(&format!("manifests/{tag}"));
+            if let Some(said) = self.said_by(repository, tag, progress)? {
+                return Ok((said, place));
+            }
+            tried.push(format!("`{place}`"));
+        }
+        let (name, tried) = (&repository.name, tried.join(" and "));
+        let text = format!("there is no version {version} of `{name}`: looked at {tried}");
+        Err(ProviderError::new(ErrorKind::NotFound, text))
+    }
+
+    fn said_by(
+        &self,
+        repository: &Repository,
+        tag: &str,
+        progress: &dyn Progress,
+    ) -> Result<Option<Arc<Said>>, ProviderError> {
+        let key = (repository.place(""), tag.to_owned());
+        if let Some(known) = lock(&self.said).get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(bytes) = repository.manifest(tag, progress)? else { return Ok(None) };
+        let said = Arc::new(Said::read(&bytes, tag));
+        lock(&self.said).insert(key, Arc::clone(&said));
+        Ok(Some(said))
+    }
+
+    /// Unpacks the archive of a release that says which it is; `false` if the registry has no such blob there.
+    fn unpack(
+        &self,
+        repository: &Repository,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<bool, ProviderError> {
+        let Some(archive) = &release.archive else { return Ok(false) };
+        let path = repository.path(&format!("blobs/{archive}"));
+        let registry = &repository.registry;
+        let unpacked = registry.by_scheme(|scheme| {
+            let place = Place {
+                url: registry.url(scheme, &path)?,
+                insecure: registry.insecure,
+                guard: repository.guard.clone(),
+            };
+            self.archives.unpack(&place, release, Layout::Files, tree, progress)
+        });
+        match unpacked {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The index of a package, from wherever it is kept, and what tells whether it is the same as that of `known`; `None`
+    /// if it is.
+    fn entries(
+        &self,
+        repository: &Repository,
+        tags: &[String],
+        tagged: Listed,
+        known: Option<&Known>,
+        progress: &dyn Progress,
+    ) -> Result<Option<(Entries, Known)>, ProviderError> {
+        let mut now = Known { tags: wire::digest(tags.join("\n").as_bytes()), ..Known::default() };
+        let tagged = match tagged {
+            Listed::Unchanged => {
+                let known = known.filter(|known| known.tags == now.tags);
+                if known.is_some_and(|known| known.referrers.is_none()) {
+                    return Ok(None);
+                }
+                repository.tagged_index(None, progress)?
+            }
+            other => other,
+        };
+        let mut entries = Entries::default();
+        let mut has_index = false;
+        if let Listed::Found(index, digest, etag) = tagged {
+            entries.add(&index);
+            has_index = true;
+            (now.index, now.etag) = (Some(digest), etag);
+        }
+        if (!has_index || entries.lack(tags))
+            && let Some(index) = repository.referrers(progress)?
+        {
+            entries.add(&index);
+            now.referrers = Some(wire::digest(&index.to_bytes()));
+        }
+        repository.add_events(&mut entries, tags, progress)?;
+        let is_same = known.is_some_and(|known| {
+            (&known.tags, &known.index, &known.referrers) == (&now.tags, &now.index, &now.referrers)
+        });
+        Ok((!is_same).then_some((entries, now)))
+    }
+}
+
+/// What repositories are called, for messages.
+const NAMES: &str = "a repository's name in an OCI registry has only lower-case letters, digits, and `.`, `_`, `-` between them";
+
+impl Provider for OciProvider {
+    fn name(&self) -> &str {
+        "oci"
+    }
+
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        let call = Call { allow: vec![401], ..Call::get(LONGEST_GREETING, None) };
+        match self.registry(location).ask(To::Path("v2/"), &call, &mu_provider::Silent) {
+            Ok(answer) => {
+                Ok(!answer.is_absent()
+                    && (answer.api.is_some() || answer.bytes.trim_ascii() == b"{}"))
+            }
+            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn lines_are_binding(&self) -> bool {
+        true
+    }
+
+    fn lines_are_hints(&self) -> bool {
+        true
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let Some(repository) = self.repository(location) else {
+            let tried = format!("{}, which is not there: {NAMES}", location.describe());
+            return Ok(Listing::Absent { tried: vec![tried] });
+        };
+        let known = validator.and_then(Known::parse);
+        let etag = known.as_ref().and_then(|known| known.etag.as_deref());
+        // Together, so that it takes as long as one of them.
+        let (tags, tagged) = std::thread::scope(|scope| {
+            let tagged = scope.spawn(|| repository.tagged_index(etag, progress));
+            let tags = repository.tags(progress);
+            (tags, tagged.join())
+        });
+        let tags = tags?.filter(|tags| !tags.is_empty());
+        let Some(tags) = tags else {
+            return Ok(Listing::Absent { tried: vec![repository.place("tags/list")] });
+        };
+        let tagged = tagged.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        let found = self.entries(&repository, &tags, tagged, known.as_ref(), progress)?;
+        let Some((entries, now)) = found else {
+            return Ok(Listing::Unchanged { max_age: 0, validator: None });
+        };
+        let mut lines = Vec::new();
+        for release in entries.releases(&location.path, &tags) {
+            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
+            lines.push(b'\n');
+        }
+        Ok(Listing::Found(Found {
+            lines,
+            validator: Some(now.to_text()),
+            max_age: 0,
+            location: location.clone(),
+            leads_to: Vec::new(),
+        }))
+    }
+
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        let repository = self.existing(location)?;
+        let absent = |why: String| {
+            let text = format!("there is no tag `{revision}` of `{}`", location.describe());
+            ProviderError::new(ErrorKind::NotFound, text).because(why)
+        };
+        if !wire::is_tag(revision) && !wire::is_digest(revision) {
+            return Err(absent("no tag looks like that".to_owned()));
+        }
+        let place = repository.place(&format!("manifests/{revision}"));
+        match self.said_by(&repository, revision, progress)? {
+            None => Err(absent(format!("there is no `{place}`"))),
+            Some(said) => said.release.clone().map_err(absent),
+        }
+    }
+
+    fn manifest(
+        &self,
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        // What counts of it is in the annotations of the version's own manifest.
+        Ok(None)
+    }
+
+    fn confirm(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Release>, ProviderError> {
+        let repository = self.existing(location)?;
+        let (said, _) = self.said(&repository, release, progress)?;
+        // What happened to it since is no part of it.
+        let listed = || release.clone();
+        Ok(Some(match &said.release {
+            Ok(own) => Release {
+                yanked: listed().yanked,
+                tags: listed().tags,
+                moved_to: listed().moved_to,
+                reference: listed().reference,
+                ..own.clone()
+            },
+            Err(reason) => Release {
+                unusable: Some(format!("it is no package of mu: {reason}")),
+                dependencies: Some(Vec::new()),
+                ..listed()
+            },
+        }))
+    }
+
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let repository = self.existing(location)?;
+        if self.unpack(&repository, release, tree, progress)? {
+            return Ok(());
+        }
+        // The registry has it under another name now, or a lock does not say what it is called.
+        let (said, place) = self.said(&repository, release, progress)?;
+        let own = said.archive(&place)?;
+        if own.archive != release.archive && self.unpack(&repository, &own, tree, progress)? {
+            return Ok(());
+        }
+        let archive = own.archive.unwrap_or_default();
+        let text = format!(
+            "there is no archive of `{}` {} at `{}`",
+            location.describe(),
+            wire::full_version(release),
+            repository.place(&format!("blobs/{archive}"))
+        );
+        Err(ProviderError::new(ErrorKind::NotFound, text).because(format!("`{place}` names it")))
+    }
+}

@@ -1,0 +1,246 @@
+//! What tags and the index say together, as index lines. Nothing here asks anybody.
+//!
+//! A list of tags has no digests, and an index is a hint: so an entry is what its tag leads to until the manifest says
+//! otherwise. A tag without an entry is a version of which nothing more is known; an entry without a tag is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mu_provider::{Release, Yanked};
+
+use crate::wire::{self, CREATED_KEY, Descriptor, EVENT_KEY, Event, Index, RELEASE_KEY};
+
+/// What the index of a package says.
+#[derive(Debug, Clone, Default)]
+pub struct Entries {
+    /// Manifests by their digests, with what they say of themselves, by version.
+    releases: BTreeMap<String, BTreeMap<String, Release>>,
+    /// The newest event about each.
+    events: BTreeMap<(&'static str, String), Event>,
+    /// The tags that all events have.
+    event_tags: BTreeSet<String>,
+}
+
+/// What the tags of events begin with.
+const EVENT_TAG: &str = "mu-event-";
+
+/// The tag of an event, by the digest of its manifest.
+pub fn event_tag(digest: &str) -> String {
+    let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+    format!("{EVENT_TAG}{}", hex.get(..32).unwrap_or(hex))
+}
+
+impl Entries {
+    /// Takes over what an index lists, whoever keeps it.
+    pub fn add(&mut self, index: &Index) {
+        for entry in &index.manifests {
+            if let Some(event) = event(entry) {
+                self.event_tags.insert(event_tag(&entry.digest));
+                self.note(event);
+            } else if let Some(release) = release(entry) {
+                let version = wire::full_version(&release);
+                let known = self.releases.entry(version).or_default();
+                known.insert(entry.digest.clone(), release);
+            }
+        }
+    }
+
+    fn note(&mut self, event: Event) {
+        let Some((what, of)) = event.subject() else { return };
+        let key = (what, of.to_owned());
+        if self.events.get(&key).is_none_or(|known| known.at < event.at) {
+            self.events.insert(key, event);
+        }
+    }
+
+    /// Whether some of these tags are versions that nothing is known of.
+    pub fn lack(&self, tags: &[String]) -> bool {
+        let mut versions = tags.iter().filter_map(|tag| wire::version_of(tag));
+        versions.any(|version| !self.releases.contains_key(&version))
+            || tags.iter().any(|tag| self.lacks_event(tag))
+    }
+
+    /// Whether something is known of a version.
+    pub fn has_version(&self, version: &str) -> bool {
+        self.releases.contains_key(version)
+    }
+
+    /// Whether a tag is that of an event that is not known.
+    pub fn lacks_event(&self, tag: &str) -> bool {
+        tag.starts_with(EVENT_TAG) && !self.event_tags.contains(tag)
+    }
+
+    /// When the newest event was.
+    pub fn newest_event(&self) -> Option<jiff::Timestamp> {
+        self.events.values().map(|event| event.at).max()
+    }
+
+    /// What is known of a version, if that is one thing.
+    fn release(&self, version: &str) -> Option<&Release> {
+        let mut known = self.releases.get(version)?.values();
+        let first = known.next()?;
+        known.all(|other| other == first).then_some(first)
+    }
+
+    /// The versions that have tags, as releases: those with an entry as that says, the others with their tag alone.
+    pub fn releases(&self, name: &str, tags: &[String]) -> Vec<Release> {
+        let mut versions: BTreeMap<String, &str> = BTreeMap::new();
+        for tag in tags {
+            let Some(version) = wire::version_of(tag) else { continue };
+            // The plain one, where there are both.
+            let known = versions.entry(version).or_insert(tag);
+            if !tag.starts_with('v') {
+                *known = tag;
+            }
+        }
+        let mut named: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for event in self.events.values().filter(|event| !event.undo) {
+            if let (Some(tag), Some(version)) = (&event.tag, &event.version) {
+                named.entry(version).or_default().insert(tag);
+            }
+        }
+        let moved = self.events.get(&("movedTo", String::new())).filter(|event| !event.undo);
+        let lines = versions.into_iter().map(|(version, tag)| {
+            let known = self.release(&version).cloned();
+            let mut line = known.unwrap_or_else(|| Release {
+                name: name.to_owned(),
+                version: version.clone(),
+                ..Release::default()
+            });
+            line.reference = (tag != wire::tag_of(&version)).then(|| tag.to_owned());
+            if let Some(event) = self.events.get(&("yank", version.clone())) {
+                line.yanked = match (event.undo, &event.reason) {
+                    (true, _) => Yanked::No,
+                    (false, Some(reason)) => Yanked::Reason(reason.clone()),
+                    (false, None) => Yanked::Flag(true),
+                };
+            }
+            let tags = named.get(version.as_str());
+            line.tags = tags.into_iter().flatten().map(|&tag| tag.to_owned()).collect();
+            if let Some(event) = moved {
+                line.moved_to = event.moved_to.clone();
+            }
+            line
+        });
+        lines.collect()
+    }
+}
+
+/// What a manifest of a version says of itself, by its annotations: as a line of a listing. Where its archive is, it says
+/// elsewhere.
+pub fn release(entry: &Descriptor) -> Option<Release> {
+    let mut line: Release = serde_json::from_str(entry.annotation(RELEASE_KEY)?).ok()?;
+    // It is not a commit that is chosen here, but an archive.
+    line.commit = None;
+    line.archive = None;
+    line.reference = None;
+    line.tip = false;
+    line.urls.clear();
+    line.tags.clear();
+    line.dependencies.get_or_insert_default();
+    if line.published.is_none() {
+        line.published = entry.annotation(CREATED_KEY).map(str::to_owned);
+    }
+    wire::version_of(&wire::tag_of(&wire::full_version(&line))).is_some().then_some(line)
+}
+
+/// The event that an entry is.
+pub fn event(entry: &Descriptor) -> Option<Event> {
+    serde_json::from_str(entry.annotation(EVENT_KEY)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn index(entries: &[(&str, &str, serde_json::Value)]) -> Entries {
+        let manifests = entries.iter().map(|(digest, key, value)| {
+            json!({"digest": digest, "size": 7, "annotations": {*key: value.to_string()}})
+        });
+        let text = json!({"schemaVersion": 2, "manifests": manifests.collect::<Vec<_>>()});
+        let mut entries = Entries::default();
+        entries.add(&Index::parse(text.to_string().as_bytes()).expect("is an index"));
+        entries
+    }
+
+    fn tags(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn tags_and_entries_meet_by_version() {
+        let line = |version: &str, needs: &[&str]| json!({"name": "acme/web", "version": version, "dependencies": needs});
+        let entries = index(&[
+            ("sha256:1", RELEASE_KEY, line("1.0.0", &["a#^1"])),
+            ("sha256:2", RELEASE_KEY, line("1.1.0", &["a#^1"])),
+            ("sha256:3", RELEASE_KEY, line("1.1.0", &["a#^2"])),
+            ("sha256:4", RELEASE_KEY, line("1.2.0+b7", &[])),
+            ("sha256:5", RELEASE_KEY, line("3.0.0", &[])),
+            ("sha256:6", RELEASE_KEY, json!("nonsense")),
+        ]);
+        let tags = tags("latest v1.2.0_b7 1.1.0 v1.0.0 1.0.0 2.0.0");
+        let lines = entries.releases("acme/web", &tags);
+        let shown: Vec<_> = lines
+            .iter()
+            .map(|line| {
+                let needs = line.dependencies.as_ref().map(Vec::len);
+                (line.version.as_str(), needs, line.reference.as_deref())
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("1.0.0", Some(1), None),
+                ("1.1.0", None, None),
+                ("1.2.0+b7", Some(0), Some("v1.2.0_b7")),
+                ("2.0.0", None, None),
+            ]
+        );
+        assert!(entries.lack(&tags) && !entries.lack(&tags[3..5]));
+    }
+
+    #[test]
+    fn the_newest_event_counts() {
+        let line = json!({"name": "acme/web", "version": "1.0.0"});
+        let entries = index(&[
+            ("sha256:1", RELEASE_KEY, line),
+            (
+                "sha256:2",
+                EVENT_KEY,
+                json!({"yank": "1.0.0", "undo": true, "at": "2026-01-02T00:00:00.5Z"}),
+            ),
+            (
+                "sha256:3",
+                EVENT_KEY,
+                json!({"yank": "1.0.0", "reason": "bad", "at": "2026-01-02T00:00:01Z"}),
+            ),
+            (
+                "sha256:4",
+                EVENT_KEY,
+                json!({"yank": "1.0.0", "undo": true, "at": "2026-01-02T00:00:00Z"}),
+            ),
+            (
+                "sha256:5",
+                EVENT_KEY,
+                json!({"tag": "beta", "version": "1.0.0", "at": "2026-01-01T00:00:00Z"}),
+            ),
+            (
+                "sha256:6",
+                EVENT_KEY,
+                json!({"tag": "old", "version": "1.0.0", "at": "2026-01-01T00:00:00Z"}),
+            ),
+            (
+                "sha256:7",
+                EVENT_KEY,
+                json!({"tag": "old", "version": "0.9.0", "at": "2026-01-01T00:00:01Z"}),
+            ),
+            ("sha256:8", EVENT_KEY, json!({"movedTo": "acme/site", "at": "2026-01-01T00:00:01Z"})),
+            ("sha256:9", EVENT_KEY, json!({"yank": "1.0.0", "at": "yesterday"})),
+        ]);
+        let lines = entries.releases("acme/web", &tags("1.0.0"));
+        assert_eq!(lines[0].yanked, Yanked::Reason("bad".to_owned()));
+        assert_eq!(lines[0].tags, ["beta"]);
+        assert_eq!(lines[0].moved_to.as_deref(), Some("acme/site"));
+    }
+}

@@ -1,0 +1,274 @@
+//! One registry: how requests reach it, and what its answers have in common.
+//!
+//! References say `oci://`, which means https; a registry on this machine is asked by http first, another one by http only
+//! where that was allowed for it. What was found out is remembered for the run.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use mu_provider::http::{Guard, Http, Method, Response};
+use mu_provider::threads::lock;
+use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
+
+use crate::wire;
+
+/// A registry.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    pub(crate) http: Arc<Http>,
+    /// Host and port, as requests name them.
+    pub(crate) host: String,
+    pub(crate) insecure: bool,
+    is_loopback: bool,
+    /// How it was reached.
+    scheme: Mutex<Option<&'static str>>,
+    /// Whether it was found to keep no lists of referrers.
+    keeps_no_referrers: AtomicBool,
+}
+
+/// A request.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
+    /// Statuses that are answers, besides 404.
+    pub(crate) allow: Vec<u16>,
+    /// The longest answer that is read, in bytes.
+    pub(crate) limit: u64,
+    pub(crate) guard: Option<Arc<dyn Guard>>,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone)]
+pub(crate) enum To<'a> {
+    /// A path below the registry's root, with its query.
+    Path(&'a str),
+    /// A place that the registry has named.
+    Url(&'a SafeUrl),
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) url: SafeUrl,
+    pub(crate) status: u16,
+    pub(crate) etag: Option<String>,
+    pub(crate) digest: Option<String>,
+    pub(crate) link: Option<String>,
+    pub(crate) location: Option<String>,
+    /// Whether it keeps the list of what refers to what was pushed.
+    pub(crate) keeps_subject: bool,
+    /// What it calls itself.
+    pub(crate) api: Option<String>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Call {
+    /// A question.
+    pub(crate) fn get(limit: u64, guard: Option<Arc<dyn Guard>>) -> Self {
+        let (method, headers, body) = (Method::GET, Vec::new(), Vec::new());
+        Self { method, headers, body, allow: Vec::new(), limit, guard }
+    }
+
+    pub(crate) fn method(self, method: Method) -> Self {
+        Self { method, ..self }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Asks for manifests and indexes, whatever their format.
+    pub(crate) fn accepts_manifests(self) -> Self {
+        let [docker, list] = wire::DOCKER;
+        self.header("accept", [wire::MANIFEST, wire::INDEX, docker, list].join(", "))
+    }
+}
+
+impl Answer {
+    fn read(
+        response: Response,
+        limit: u64,
+        progress: &dyn Progress,
+    ) -> Result<Self, mu_provider::http::Failure> {
+        let header = |name: &str| response.header(name).map(str::to_owned);
+        Ok(Self {
+            url: response.url().clone(),
+            status: response.status(),
+            etag: header("etag"),
+            digest: header("docker-content-digest"),
+            link: header("link"),
+            location: header("location"),
+            keeps_subject: response.header("oci-subject").is_some(),
+            api: header("docker-distribution-api-version"),
+            bytes: response.bytes(limit, progress)?,
+        })
+    }
+
+    /// Whether nothing is there.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self.status, 404 | 410)
+    }
+
+    /// The URL of the next page, if there is one: of this server, and of its API.
+    pub(crate) fn next(&self) -> Result<Option<SafeUrl>, ProviderError> {
+        let links = self.link.as_deref().unwrap_or_default().split(',');
+        let target = |link: &str| {
+            let (target, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
+            let is_next = |one: &str| {
+                let one = one.trim().to_ascii_lowercase().replace('"', "");
+                one == "rel=next"
+            };
+            parameters.split(';').any(is_next).then(|| target.to_owned())
+        };
+        let Some(target) = links.into_iter().find_map(target) else { return Ok(None) };
+        let refused = |why: &str| {
+            let text = format!("`{}` names a next page that is not read: {why}", shown(&self.url));
+            ProviderError::new(ErrorKind::Protocol, text)
+        };
+        let next = self.url.join(&target).map_err(|_| refused("it is no URL"))?;
+        let is_here = next.as_url().origin() == self.url.as_url().origin()
+            && next.as_url().path().starts_with("/v2/");
+        match is_here {
+            true => Ok(Some(next)),
+            false => Err(refused("it is on another server")),
+        }
+    }
+}
+
+impl Registry {
+    /// A registry that was not asked yet; `root` is anything that it serves.
+    pub(crate) fn new(http: &Arc<Http>, root: &SafeUrl, insecure: bool) -> Self {
+        Self {
+            http: Arc::clone(http),
+            host: api_host(&root.host_and_port()).to_owned(),
+            is_loopback: root.is_loopback(),
+            insecure,
+            scheme: Mutex::default(),
+            keeps_no_referrers: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it was found to keep no lists of referrers.
+    pub(crate) fn keeps_no_referrers(&self) -> bool {
+        self.keeps_no_referrers.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn note_no_referrers(&self) {
+        self.keeps_no_referrers.store(true, Ordering::Relaxed);
+    }
+
+    /// The schemes that it may be reached by, the likely one first.
+    pub(crate) fn schemes(&self) -> Vec<&'static str> {
+        match *lock(&self.scheme) {
+            Some(known) => vec![known],
+            None if self.is_loopback => vec!["http", "https"],
+            None if self.insecure => vec!["https", "http"],
+            None => vec!["https"],
+        }
+    }
+
+    /// Remembers how it was reached.
+    pub(crate) fn note_scheme(&self, scheme: &'static str) {
+        lock(&self.scheme).get_or_insert(scheme);
+    }
+
+    /// The URL of a path of it.
+    pub(crate) fn url(&self, scheme: &str, path: &str) -> Result<SafeUrl, ProviderError> {
+        let text = format!("{scheme}://{}/{path}", self.host);
+        SafeUrl::parse(&text).map_err(|error| {
+            ProviderError::new(ErrorKind::Refused, format!("`{text}` is no URL")).because(error)
+        })
+    }
+
+    /// Does `work` by the scheme that the registry answers by.
+    ///
+    /// # Errors
+    ///
+    /// The first, where none succeeds.
+    pub(crate) fn by_scheme<T>(
+        &self,
+        mut work: impl FnMut(&'static str) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let mut first = None;
+        for scheme in self.schemes() {
+            match work(scheme) {
+                // Nobody answered, or not in this protocol.
+                Err(error) if matches!(error.kind(), ErrorKind::Network | ErrorKind::Protocol) => {
+                    first.get_or_insert(error);
+                }
+                result => {
+                    if result.is_ok() {
+                        self.note_scheme(scheme);
+                    }
+                    return result;
+                }
+            }
+        }
+        Err(first.expect("there is a scheme, and it failed"))
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked, or refuses; that nothing is there is an answer.
+    pub(crate) fn ask(
+        &self,
+        to: To<'_>,
+        call: &Call,
+        progress: &dyn Progress,
+    ) -> Result<Answer, ProviderError> {
+        match to {
+            To::Url(url) => self.send(url, call, progress),
+            To::Path(path) => {
+                self.by_scheme(|scheme| self.send(&self.url(scheme, path)?, call, progress))
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        url: &SafeUrl,
+        call: &Call,
+        progress: &dyn Progress,
+    ) -> Result<Answer, ProviderError> {
+        let request = self.http.request(call.method.clone(), url).insecure(self.insecure);
+        let request = request.guarded(call.guard.clone()).allow(404).allow(410);
+        let request = call.allow.iter().fold(request, |request, status| request.allow(*status));
+        let headers = call.headers.iter();
+        let request =
+            headers.fold(request, |request, (name, value)| request.header(name, value.as_str()));
+        let mut request = request.body(call.body.clone());
+        self.http
+            .retry(|| Answer::read(request.attempt()?, call.limit, progress))
+            .map_err(|error| self.with_hint(error))
+    }
+
+    /// Says where else a registry's password may come from.
+    fn with_hint(&self, error: ProviderError) -> ProviderError {
+        match error.kind() {
+            ErrorKind::Auth => {
+                error.hint(format!("mu also knows what `docker login {}` stored", self.host))
+            }
+            _ => error,
+        }
+    }
+}
+
+/// The host that serves a registry: Docker's has other names, too.
+pub(crate) fn api_host(host: &str) -> &str {
+    match host {
+        "docker.io" | "index.docker.io" => "registry-1.docker.io",
+        host => host,
+    }
+}
+
+/// A URL without its query, which no error shows.
+pub(crate) fn shown(url: &SafeUrl) -> String {
+    let mut url = url.as_url().clone();
+    url.set_query(None);
+    SafeUrl::from(url).to_string()
+}

@@ -1,0 +1,228 @@
+//! One repository: the tags, manifests and lists of referrers of a package.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mu_provider::http::Guard;
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
+
+use crate::listing::Entries;
+use crate::registry::{Answer, Call, Registry, To, shown};
+use crate::wire::{self, INDEX_TAG, Index, Manifest, ROOT_DIGEST, TagList};
+
+/// The longest manifest or index, in bytes. Registries themselves take 4 MiB.
+pub(crate) const LONGEST_MANIFEST: u64 = 8 << 20;
+
+/// The longest page of tags, in bytes.
+const LONGEST_PAGE: u64 = 8 << 20;
+
+/// How many tags are asked for at a time.
+const TAGS_AT_ONCE: usize = 1_000;
+
+/// How many pages of a list are read.
+const MOST_PAGES: usize = 1_000;
+
+/// How many tags a repository may have.
+const MOST_TAGS: usize = 200_000;
+
+/// A repository.
+#[derive(Debug, Clone)]
+pub(crate) struct Repository {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) name: String,
+    pub(crate) guard: Option<Arc<dyn Guard>>,
+}
+
+/// How many events are asked for one by one.
+const MOST_LOST_EVENTS: usize = 100;
+
+/// What came of asking for an index.
+#[derive(Debug)]
+pub(crate) enum Listed {
+    /// There is none.
+    Absent,
+    /// It is what it was.
+    Unchanged,
+    /// The index, the digest of its bytes, and what the registry calls those.
+    Found(Index, String, Option<String>),
+}
+
+/// The name of the repository that a package is in; `None` if no registry can have one of that name.
+pub(crate) fn name_of(location: &Location) -> Option<String> {
+    let root = location.root.as_url().path().trim_matches('/');
+    let name = match (root, location.path.as_str()) {
+        ("", path) => path.to_owned(),
+        (root, "") => root.to_owned(),
+        (root, path) => format!("{root}/{path}"),
+    };
+    let host = crate::registry::api_host(&location.root.host_and_port()).to_owned();
+    let is_official = host == "registry-1.docker.io" && !name.contains('/');
+    let name = if is_official { format!("library/{name}") } else { name };
+    wire::is_repository(&name).then_some(name)
+}
+
+impl Repository {
+    fn call(&self, limit: u64) -> Call {
+        Call::get(limit, self.guard.clone())
+    }
+
+    /// Below the registry's root.
+    pub(crate) fn path(&self, rest: &str) -> String {
+        format!("v2/{}/{rest}", self.name)
+    }
+
+    /// Where a part of it is, for messages.
+    pub(crate) fn place(&self, rest: &str) -> String {
+        let scheme = self.registry.schemes();
+        format!(
+            "{}://{}/{}",
+            scheme.first().unwrap_or(&"https"),
+            self.registry.host,
+            self.path(rest)
+        )
+    }
+
+    /// All tags; `None` if there is no such repository.
+    pub(crate) fn tags(
+        &self,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<String>>, ProviderError> {
+        let path = self.path(&format!("tags/list?n={TAGS_AT_ONCE}"));
+        let call = self.call(LONGEST_PAGE);
+        let mut answer = self.registry.ask(To::Path(&path), &call, progress)?;
+        if answer.is_absent() {
+            return Ok(None);
+        }
+        let mut tags = BTreeSet::new();
+        for _ in 0..MOST_PAGES {
+            let page: TagList = serde_json::from_slice(&answer.bytes)
+                .map_err(|error| self.not_a_registry(&answer).because(error))?;
+            let before = tags.len();
+            tags.extend(page.tags.unwrap_or_default());
+            if tags.len() > MOST_TAGS {
+                return Err(self.endless(&answer, &format!("more than {MOST_TAGS} tags")));
+            }
+            let Some(next) = answer.next()? else { return Ok(Some(tags.into_iter().collect())) };
+            if tags.len() == before {
+                return Err(self.endless(&answer, "a page without new tags, and one more after it"));
+            }
+            answer = self.registry.ask(To::Url(&next), &call, progress)?;
+        }
+        Err(self.endless(&answer, &format!("more than {MOST_PAGES} pages of tags")))
+    }
+
+    fn endless(&self, answer: &Answer, what: &str) -> ProviderError {
+        let text =
+            format!("the list of tags at `{}` is refused: it has {what}", shown(&answer.url));
+        ProviderError::new(ErrorKind::Protocol, text)
+    }
+
+    fn not_a_registry(&self, answer: &Answer) -> ProviderError {
+        let text = format!("`{}` did not answer as an OCI registry does", shown(&answer.url));
+        ProviderError::new(ErrorKind::Protocol, text)
+    }
+
+    /// A manifest, by its tag or digest: its bytes, which are what their digest says.
+    pub(crate) fn manifest(
+        &self,
+        reference: &str,
+        progress: &dyn Progress,
+    ) -> Result<Option<Vec<u8>>, ProviderError> {
+        let path = self.path(&format!("manifests/{reference}"));
+        let call = self.call(LONGEST_MANIFEST).accepts_manifests();
+        let answer = self.registry.ask(To::Path(&path), &call, progress)?;
+        if answer.is_absent() {
+            return Ok(None);
+        }
+        let found = wire::digest(&answer.bytes);
+        let said = answer.digest.as_deref().filter(|digest| wire::is_digest(digest));
+        for expected in [said, Some(reference).filter(|text| wire::is_digest(text))] {
+            let Some(expected) = expected.filter(|expected| *expected != found) else { continue };
+            let text = format!(
+                "the manifest at `{}` is not the one that was expected: expected {expected}, got {found}",
+                shown(&answer.url)
+            );
+            return Err(ProviderError::new(ErrorKind::Integrity, text));
+        }
+        Ok(Some(answer.bytes))
+    }
+
+    /// The index that the tag names which is for registries that keep none themselves; `etag` is what it was called.
+    pub(crate) fn tagged_index(
+        &self,
+        etag: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listed, ProviderError> {
+        let path = self.path(&format!("manifests/{INDEX_TAG}"));
+        let call = self.call(LONGEST_MANIFEST).accepts_manifests();
+        let call = match etag {
+            Some(etag) => call.header("if-none-match", etag),
+            None => call,
+        };
+        let answer = self.registry.ask(To::Path(&path), &call, progress)?;
+        if answer.status == 304 && etag.is_some() {
+            return Ok(Listed::Unchanged);
+        }
+        Ok(match Index::parse(&answer.bytes).filter(|_| answer.status == 200) {
+            Some(index) => Listed::Found(index, wire::digest(&answer.bytes), answer.etag),
+            None => Listed::Absent,
+        })
+    }
+
+    /// Adds the events that are missing in the index, because somebody has overwritten their entries.
+    pub(crate) fn add_events(
+        &self,
+        entries: &mut Entries,
+        tags: &[String],
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let lost: Vec<&String> = tags.iter().filter(|tag| entries.lacks_event(tag)).collect();
+        for tag in lost.into_iter().take(MOST_LOST_EVENTS) {
+            let Some(bytes) = self.manifest(tag, progress)? else { continue };
+            let Ok(manifest) = serde_json::from_slice::<Manifest>(&bytes) else { continue };
+            let manifests = vec![manifest.entry(&bytes)];
+            entries.add(&Index { manifests, ..Index::default() });
+        }
+        Ok(())
+    }
+
+    /// The index that the registry keeps; `None` if it keeps none, whatever it answers.
+    pub(crate) fn referrers(
+        &self,
+        progress: &dyn Progress,
+    ) -> Result<Option<Index>, ProviderError> {
+        if self.registry.keeps_no_referrers() {
+            return Ok(None);
+        }
+        let mut all: Option<Index> = None;
+        let mut next: Option<SafeUrl> = None;
+        let path = self.path(&format!("referrers/{ROOT_DIGEST}"));
+        let call = self.call(LONGEST_PAGE).header("accept", wire::INDEX);
+        for _ in 0..MOST_PAGES {
+            let to = next.as_ref().map_or(To::Path(&path), To::Url);
+            let answer = match self.registry.ask(to, &call, progress) {
+                Ok(answer) => answer,
+                Err(error) if error.kind() == ErrorKind::Offline => return Err(error),
+                // Whatever it says of a question that it does not know.
+                Err(_) => break,
+            };
+            let Some(page) = Index::parse(&answer.bytes).filter(|_| answer.status == 200) else {
+                break;
+            };
+            let is_new = !page.manifests.is_empty();
+            match &mut all {
+                Some(all) => all.manifests.extend(page.manifests),
+                None => all = Some(page),
+            }
+            let known = all.as_ref().map_or(0, |all| all.manifests.len());
+            next = answer.next().ok().flatten().filter(|_| is_new && known <= MOST_TAGS);
+            if next.is_none() {
+                return Ok(all);
+            }
+        }
+        if all.is_none() {
+            self.registry.note_no_referrers();
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a manifest says of itself: the archive of a version, and the line that whoever published it wrote.
+
+use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, Release};
+
+use crate::listing;
+use crate::wire::{self, ARCHIVE, Descriptor, Manifest, PACKAGE};
+
+/// The manifest of a version.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    /// What it says of itself, with its archive; else why it is no version of a package.
+    pub(crate) release: Result<Release, String>,
+}
+
+impl Said {
+    /// Reads the manifest that `tag` leads to.
+    pub(crate) fn read(bytes: &[u8], tag: &str) -> Self {
+        Self { release: read(bytes, tag) }
+    }
+
+    /// The archive and its size.
+    ///
+    /// # Errors
+    ///
+    /// When it is no version of a package.
+    pub(crate) fn archive(&self, place: &str) -> Result<Release, ProviderError> {
+        self.release.clone().map_err(|reason| {
+            let text = format!("`{place}` holds no package of mu: {reason}");
+            ProviderError::new(ErrorKind::Integrity, text)
+        })
+    }
+}
+
+/// Reads the manifest that `tag` leads to; says why it is none of a package.
+pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
+    let Ok(manifest) = serde_json::from_slice::<Manifest>(bytes) else {
+        return Err("it is no manifest that mu can read".to_owned());
+    };
+    match manifest.artifact_type.as_deref() {
+        Some(PACKAGE) => {}
+        Some(other) => return Err(format!("its artifact type is `{}`", short(other))),
+        None => {
+            let config = manifest.config.as_ref().map(|config| config.media_type.as_str());
+            let kind = config.filter(|kind| !kind.is_empty()).unwrap_or(&manifest.media_type);
+            return Err(format!("it is an artifact of another kind, `{}`", short(kind)));
+        }
+    }
+    let [layer] = manifest.layers.as_slice() else {
+        return Err(format!("it has {} layers, and a package has one", manifest.layers.len()));
+    };
+    if layer.media_type != ARCHIVE {
+        return Err(format!("its layer is `{}`", short(&layer.media_type)));
+    }
+    if layer.digest.parse::<ArchiveDigest>().is_err() {
+        return Err("the digest of its archive cannot be read".to_owned());
+    }
+    let entry = Descriptor { annotations: manifest.annotations.clone(), ..Descriptor::default() };
+    let Some(line) = listing::release(&entry) else {
+        return Err(format!("its annotation `{}` is no index line", wire::RELEASE_KEY));
+    };
+    let version = wire::full_version(&line);
+    if wire::version_of(tag).is_some_and(|tagged| tagged != version) {
+        return Err(format!("its tag is `{tag}`, and it says that it is {}", short(&version)));
+    }
+    Ok(Release { archive: Some(layer.digest.clone()), size: Some(layer.size), ..line })
+}
+
+/// A text of somebody else's, in one line that is not long.
+fn short(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_debug).collect()
+}

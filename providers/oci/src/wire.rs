@@ -1,0 +1,345 @@
+//! What a package of mu looks like in an OCI registry: media types, manifests, the index, and events.
+//!
+//! Manifests are those of the OCI image specification 1.1. Whatever is not known here is ignored where it is read, and kept
+//! where it is written again.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use mu_provider::FileDigest;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// An image manifest.
+pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// An image index.
+pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// What registries of Docker's have instead of these.
+pub const DOCKER: [&str; 2] = [
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+];
+/// A version of a package of mu.
+pub const PACKAGE: &str = "application/vnd.mu.package.v1";
+/// Its archive, as hubs have it.
+pub const ARCHIVE: &str = "application/vnd.mu.package.v1.tar+gzip";
+/// Something that happened to a version after it was published.
+pub const EVENT: &str = "application/vnd.mu.event.v1";
+/// The config, and the layer of what has none: two bytes.
+pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// These two bytes.
+pub const EMPTY_BYTES: &[u8] = b"{}";
+
+/// The annotation that holds the index line of a version, without the archive's digest.
+pub const RELEASE_KEY: &str = "com.mu.release";
+/// The annotation that holds an [`Event`].
+pub const EVENT_KEY: &str = "com.mu.event";
+/// When a version was published, for those who read annotations of images.
+pub const CREATED_KEY: &str = "org.opencontainers.image.created";
+
+/// What every version and event of a repository refers to, so that the list of its referrers is the package's index.
+pub const ROOT: &str = r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.mu.index.v1","config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},"layers":[{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2}]}"#;
+/// The digest of [`ROOT`].
+pub const ROOT_DIGEST: &str =
+    "sha256:eba1582f16a4f7dba39359c71460b353a642c47048b6532d6d37b704ddb3f5a3";
+/// The tag of the list of referrers, where a registry keeps none itself.
+pub const INDEX_TAG: &str =
+    "sha256-eba1582f16a4f7dba39359c71460b353a642c47048b6532d6d37b704ddb3f5a3";
+
+/// What points to a blob or a manifest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Descriptor {
+    /// What it is.
+    #[serde(default)]
+    pub media_type: String,
+    /// `sha256:…`
+    pub digest: String,
+    /// In bytes.
+    pub size: u64,
+    /// What the manifest that it points to is an artifact of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+    /// The annotations of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
+    /// Whatever else there is.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+impl Descriptor {
+    /// Points to these bytes.
+    pub fn of(media_type: &str, bytes: &[u8]) -> Self {
+        let (digest, size) = (digest(bytes), bytes.len() as u64);
+        Self { media_type: media_type.to_owned(), digest, size, ..Self::default() }
+    }
+
+    /// Points to the two bytes of what is empty.
+    pub fn empty() -> Self {
+        Self::of(EMPTY, EMPTY_BYTES)
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+}
+
+/// An image manifest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// 2.
+    pub schema_version: u32,
+    /// What it is itself.
+    #[serde(default)]
+    pub media_type: String,
+    /// What it is a manifest of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact_type: Option<String>,
+    /// Its config.
+    #[serde(default)]
+    pub config: Option<Descriptor>,
+    /// Its content.
+    #[serde(default)]
+    pub layers: Vec<Descriptor>,
+    /// What it refers to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Descriptor>,
+    /// What is said of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
+}
+
+impl Manifest {
+    /// A manifest that refers to the root.
+    pub fn new(
+        artifact_type: &str,
+        layer: Descriptor,
+        annotations: BTreeMap<String, String>,
+    ) -> Self {
+        Self {
+            schema_version: 2,
+            media_type: MANIFEST.to_owned(),
+            artifact_type: Some(artifact_type.to_owned()),
+            config: Some(Descriptor::empty()),
+            layers: vec![layer],
+            subject: Some(Descriptor::of(MANIFEST, ROOT.as_bytes())),
+            annotations: Some(annotations),
+        }
+    }
+
+    /// Its bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers can be printed")
+    }
+
+    /// What its entry in the index is; `bytes` are its own.
+    pub fn entry(&self, bytes: &[u8]) -> Descriptor {
+        Descriptor {
+            artifact_type: self.artifact_type.clone(),
+            annotations: self.annotations.clone(),
+            ..Descriptor::of(MANIFEST, bytes)
+        }
+    }
+}
+
+/// An image index: the list of what refers to the root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Index {
+    /// 2.
+    pub schema_version: u32,
+    /// What it is itself.
+    #[serde(default)]
+    pub media_type: String,
+    /// What refers to the root.
+    pub manifests: Vec<Descriptor>,
+    /// Whatever else there is.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        let (manifests, more) = (Vec::new(), Map::new());
+        Self { schema_version: 2, media_type: INDEX.to_owned(), manifests, more }
+    }
+}
+
+impl Index {
+    /// Reads an index; `None` if it is anything else.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let index: Self = serde_json::from_slice(bytes).ok()?;
+        let is_index = index.media_type.is_empty() || index.media_type == INDEX;
+        (index.schema_version == 2 && is_index).then_some(index)
+    }
+
+    /// Its bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers can be printed")
+    }
+}
+
+/// The answer to the question for tags.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct TagList {
+    /// `null` where there are none.
+    pub tags: Option<Vec<String>>,
+}
+
+/// Something that happened to a version after it was published; exactly one of the first three is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// The version that was withdrawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yank: Option<String>,
+    /// The tag that was put on `version`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// The package that took the place of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
+    /// Where the tag was put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Why it was withdrawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether it is taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undo: bool,
+    /// When, RFC 3339: of two events about the same, the newest counts.
+    #[serde(with = "moment")]
+    pub at: Timestamp,
+}
+
+impl Event {
+    /// What it is about: only the newest event of a subject counts.
+    pub fn subject(&self) -> Option<(&'static str, &str)> {
+        match (&self.yank, &self.tag, &self.moved_to) {
+            (Some(version), None, None) => Some(("yank", version)),
+            (None, Some(tag), None) => Some(("tag", tag)),
+            (None, None, Some(_)) => Some(("movedTo", "")),
+            _ => None,
+        }
+    }
+}
+
+/// Moments as RFC 3339 has them.
+mod moment {
+    use jiff::Timestamp;
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(at)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// The digest of these bytes, `sha256:…`.
+pub fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", FileDigest::from_bytes(Sha256::digest(bytes).into()))
+}
+
+/// Whether a text is the digest of something.
+pub fn is_digest(text: &str) -> bool {
+    text.parse::<mu_provider::ArchiveDigest>().is_ok()
+}
+
+/// The tag that a version has: no tag holds a `+`.
+pub fn tag_of(version: &str) -> String {
+    version.replace('+', "_")
+}
+
+/// The version that a tag may be, without the `v` before it: a number comes first.
+pub fn version_of(tag: &str) -> Option<String> {
+    let plain = tag.strip_prefix('v').unwrap_or(tag);
+    let is_version = plain.starts_with(|first: char| first.is_ascii_digit())
+        && plain.contains('.')
+        && is_tag(tag);
+    is_version.then(|| plain.replace('_', "+"))
+}
+
+/// Whether a text can be a tag.
+pub fn is_tag(text: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=128).contains(&text.len())
+        && text.bytes().next().is_some_and(is_word)
+        && text.bytes().all(|byte| is_word(byte) || b".-".contains(&byte))
+}
+
+/// Whether a text can be the name of a repository: lower case, with single `.`, one or two `_`, or dashes between.
+pub fn is_repository(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_part = |part: &str| {
+        let between = part.split(|c: char| c.is_ascii() && is_letter(c as u8));
+        let fine =
+            |text: &str| matches!(text, "" | "." | "_" | "__") || text.bytes().all(|b| b == b'-');
+        part.bytes().next().is_some_and(is_letter)
+            && part.bytes().next_back().is_some_and(is_letter)
+            && between.into_iter().all(fine)
+    };
+    name.len() <= 255 && name.split('/').all(is_part)
+}
+
+/// The version that an index line is about, as references name it.
+pub fn full_version(line: &mu_provider::Release) -> String {
+    match (line.versioning.as_deref(), &line.app_version) {
+        (Some("composite"), Some(app)) => format!("{app}-{}", line.version),
+        _ => line.version.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_has_the_digest_that_it_is_known_by() {
+        assert_eq!((ROOT.len(), digest(ROOT.as_bytes()).as_str()), (425, ROOT_DIGEST));
+        assert_eq!(INDEX_TAG, ROOT_DIGEST.replace(':', "-"));
+        assert_eq!(
+            Descriptor::empty().digest,
+            "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+        );
+    }
+
+    #[test]
+    fn names_and_tags_are_those_of_the_specification() {
+        for (name, expected) in [
+            ("acme/web", true),
+            ("a", true),
+            ("a.b/c_d/e__f/g---h/0", true),
+            ("Acme/web", false),
+            ("acme/_web", false),
+            ("acme/web-", false),
+            ("a..b", false),
+            ("a___b", false),
+            ("a._b", false),
+            ("acme//web", false),
+            ("", false),
+            ("ä", false),
+        ] {
+            assert_eq!(is_repository(name), expected, "{name}");
+        }
+        for (tag, expected) in [
+            ("1.2.0", Some("1.2.0")),
+            ("v1.2.0-rc.1_b7", Some("1.2.0-rc.1+b7")),
+            ("1.28", Some("1.28")),
+            ("v1", None),
+            ("latest", None),
+            (INDEX_TAG, None),
+            ("1.2/0", None),
+        ] {
+            assert_eq!(version_of(tag).as_deref(), expected, "{tag}");
+        }
+        assert_eq!(tag_of("1.0.0+b7"), "1.0.0_b7");
+    }
+}

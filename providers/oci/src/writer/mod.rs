@@ -1,0 +1,247 @@
+//! Writes to a repository: versions, and what happens to them afterwards.
+//!
+//! Blobs come first, then the manifest by its tag. A registry that keeps lists of referrers keeps the index itself, and says so
+//! in its answer. Elsewhere the index is a manifest with a tag, which nobody can change safely: it is read, written, and read
+//! again until everything is in it that has a tag, whoever has put it there. So each of many writers adds what the others have
+//! overwritten.
+
+mod index;
+mod push;
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use mu_provider::{ErrorKind, ProviderError, Silent};
+use serde_json::{Map, Value};
+
+use crate::listing::{self, Entries};
+use crate::repository::{Listed, Repository};
+use crate::said;
+use crate::wire::{
+    self, ARCHIVE, CREATED_KEY, Descriptor, EVENT, EVENT_KEY, Event, Manifest, PACKAGE, RELEASE_KEY,
+};
+
+/// How often what a registry refused is pushed again.
+const REPETITIONS: u32 = 6;
+
+/// A repository that is written to.
+#[derive(Debug)]
+pub struct Writer {
+    pub(crate) repository: Repository,
+    /// How the registry is called in messages.
+    pub(crate) place: String,
+}
+
+/// What became of a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pushed {
+    /// It was not there before.
+    New,
+    /// It was there, with the same content.
+    Same,
+    /// It was there, with this content instead, and stays so.
+    Differs(String),
+}
+
+impl Writer {
+    /// Publishes a version: its index line, as it is named in references, and its archive.
+    ///
+    /// # Errors
+    ///
+    /// When the registry takes no such thing.
+    pub fn publish(
+        &self,
+        line: &Map<String, Value>,
+        version: &str,
+        archive: &[u8],
+    ) -> Result<Pushed, ProviderError> {
+        let tag = wire::tag_of(version);
+        if wire::version_of(&tag).is_none_or(|tagged| tagged != version) {
+            let text = format!("{version} cannot be a tag of an OCI registry");
+            return Err(ProviderError::new(ErrorKind::Refused, text));
+        }
+        let layer = Descriptor::of(ARCHIVE, archive);
+        if let Some(bytes) = self.repository.manifest(&tag, &Silent)? {
+            if let Some(present) = other_than(&bytes, &tag, line, &layer) {
+                return Ok(Pushed::Differs(present));
+            }
+            let manifest: Manifest = serde_json::from_slice(&bytes).unwrap_or_default();
+            if self.repository.referrers(&Silent)?.is_none() {
+                self.list(&manifest.entry(&bytes))?;
+            }
+            return Ok(Pushed::Same);
+        }
+        let manifest = Manifest::new(PACKAGE, layer, annotations(line));
+        self.manifest(&manifest, &tag, Some(archive))?;
+        Ok(Pushed::New)
+    }
+
+    /// Withdraws a version, or takes that back with `None`; returns whether that changed anything.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, or the registry refuses.
+    pub fn yank(
+        &self,
+        version: &str,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<bool, ProviderError> {
+        let (entries, line) = self.existing(version)?;
+        if line.yanked.reason().as_deref() == reason {
+            return Ok(false);
+        }
+        let said = reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
+        let (yank, undo) = (Some(version.to_owned()), reason.is_none());
+        self.event(&entries, Event { yank, undo, reason: said, at: now, ..Event::default() })?;
+        Ok(true)
+    }
+
+    /// Puts a tag on a version, or takes it away; returns whether that changed anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::yank`].
+    pub fn tag(
+        &self,
+        version: &str,
+        tag: &str,
+        remove: bool,
+        now: Timestamp,
+    ) -> Result<bool, ProviderError> {
+        let (entries, line) = self.existing(version)?;
+        if line.tags.iter().any(|known| known == tag) != remove {
+            return Ok(false);
+        }
+        let (version, tag) = (Some(version.to_owned()), Some(tag.to_owned()));
+        let event = Event { tag, version, undo: remove, at: now, ..Event::default() };
+        self.event(&entries, event)?;
+        Ok(true)
+    }
+
+    /// Says that another package took the place of this one, or takes that back; returns whether that changed anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::yank`].
+    pub fn moved(&self, to: Option<&str>, now: Timestamp) -> Result<bool, ProviderError> {
+        let (entries, tags) = self.read()?;
+        let lines = entries.releases("", &tags);
+        if lines.iter().all(|line| line.moved_to.as_deref() == to) {
+            return Ok(false);
+        }
+        let (moved_to, undo) = (Some(to.unwrap_or_default().to_owned()), to.is_none());
+        self.event(&entries, Event { moved_to, undo, at: now, ..Event::default() })?;
+        Ok(true)
+    }
+
+    /// The index lines of all versions, as far as the index has them, with keys that are not known here.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked.
+    pub fn lines(&self) -> Result<Vec<Map<String, Value>>, ProviderError> {
+        let (entries, tags) = self.read()?;
+        let lines = entries.releases(&self.repository.name, &tags);
+        Ok(lines.iter().filter_map(as_map).collect())
+    }
+
+    /// The index line of a version, by its own manifest.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked, or has something else there.
+    pub fn line(&self, version: &str) -> Result<Option<Map<String, Value>>, ProviderError> {
+        let tag = wire::tag_of(version);
+        let Some(bytes) = self.repository.manifest(&tag, &Silent)? else { return Ok(None) };
+        let own = said::read(&bytes, &tag).map_err(|reason| {
+            let text = format!("`{}:{tag}` is there already, and no package: {reason}", self.place);
+            ProviderError::new(ErrorKind::Refused, text)
+                .hint("publish the package in another repository, or under another version")
+        })?;
+        Ok(as_map(&own))
+    }
+
+    fn existing(&self, version: &str) -> Result<(Entries, mu_provider::Release), ProviderError> {
+        let (entries, tags) = self.read()?;
+        let lines = entries.releases(&self.repository.name, &tags);
+        let line = lines.into_iter().find(|line| wire::full_version(line) == version);
+        let line = line.ok_or_else(|| {
+            let text = format!("the registry has no `{}:{version}`", self.place);
+            ProviderError::new(ErrorKind::NotFound, text)
+        })?;
+        Ok((entries, line))
+    }
+
+    fn read(&self) -> Result<(Entries, Vec<String>), ProviderError> {
+        let tags = self.repository.tags(&Silent)?.unwrap_or_default();
+        let mut entries = Entries::default();
+        if let Listed::Found(index, ..) = self.repository.tagged_index(None, &Silent)? {
+            entries.add(&index);
+        }
+        if let Some(index) = self.repository.referrers(&Silent)? {
+            entries.add(&index);
+        }
+        self.repository.add_events(&mut entries, &tags, &Silent)?;
+        Ok((entries, tags))
+    }
+
+    /// Adds an event, after all that are there.
+    fn event(&self, known: &Entries, event: Event) -> Result<(), ProviderError> {
+        let newest = known.newest_event();
+        let after = newest.and_then(|at| at.checked_add(SignedDuration::from_secs(1)).ok());
+        let at = after.map_or(event.at, |after| after.max(event.at));
+        let event = Event { at, ..event };
+        let text = serde_json::to_string(&event).expect("texts can be printed");
+        let annotations = [(EVENT_KEY, text), (CREATED_KEY, at.to_string())]
+            .map(|(key, value)| (key.to_owned(), value));
+        let manifest = Manifest::new(EVENT, Descriptor::empty(), annotations.into());
+        // It has a tag, so that nobody takes it for left over, and it is found again if it is missing in the index.
+        let tag = listing::event_tag(&wire::digest(&manifest.to_bytes()));
+        self.manifest(&manifest, &tag, None)
+    }
+}
+
+/// What the version that is there has for content, if that is not what is to be published.
+fn other_than(
+    bytes: &[u8],
+    tag: &str,
+    line: &Map<String, Value>,
+    layer: &Descriptor,
+) -> Option<String> {
+    let there = match said::read(bytes, tag) {
+        Ok(there) => there,
+        Err(reason) => return Some(reason),
+    };
+    let digest = line.get("digest").and_then(Value::as_str);
+    let is_same = there.archive.as_deref() == Some(&layer.digest)
+        || (digest.is_some() && there.digest.as_deref() == digest);
+    (!is_same).then(|| there.digest.or(there.archive).unwrap_or_default())
+}
+
+/// What a version's manifest says besides its archive.
+fn annotations(line: &Map<String, Value>) -> BTreeMap<String, String> {
+    let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+    let own = ["archive", "urls", "yanked", "tags", "movedTo"];
+    let said: Map<String, Value> = line
+        .iter()
+        .filter(|(key, _)| !own.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let known = [
+        ("org.opencontainers.image.title", text("name")),
+        ("org.opencontainers.image.version", text("version")),
+        (CREATED_KEY, text("published")),
+        ("org.opencontainers.image.source", text("repository")),
+        (RELEASE_KEY, Some(Value::Object(said).to_string())),
+    ];
+    let there = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    there.collect()
+}
+
+fn as_map(line: &mu_provider::Release) -> Option<Map<String, Value>> {
+    match serde_json::to_value(line).ok()? {
+        Value::Object(map) => Some(map),
+        _ => None,
+    }
+}

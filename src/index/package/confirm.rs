@@ -1,0 +1,83 @@
+//! What a version really is, where the listing that it was chosen by is only a hint.
+
+use std::sync::Arc;
+
+use mu_provider::{Release, Yanked};
+
+use super::Package;
+use crate::index::error::PackageError;
+use crate::index::releases::Position;
+use crate::index::run::Surroundings;
+use mu_provider::threads::lock;
+
+/// What came of asking the place itself.
+#[derive(Debug)]
+pub(in crate::index) enum Confirmed {
+    /// Selection was told what is so.
+    AsTold,
+    /// The version is something else.
+    Otherwise(Box<Release>),
+}
+
+impl Package {
+    /// Asks the place itself what a version is, where its listing is only a hint. What is known of its archive is kept.
+    pub(in crate::index) fn confirm(
+        &self,
+        around: &dyn Surroundings,
+        position: Position,
+    ) -> Result<Confirmed, PackageError> {
+        let Self { route, .. } = self;
+        if !route.provider.lines_are_hints() {
+            return Ok(Confirmed::AsTold);
+        }
+        let line = self.line(position)?;
+        let progress = around.run().asking(self.id());
+        let Some(own) = route.provider.confirm(&route.location, &line, &*progress)? else {
+            return Ok(Confirmed::AsTold);
+        };
+        // Of what no listing told, selection asked the place itself.
+        if line.dependencies.is_some() && as_told(&line) != as_told(&own) {
+            return Ok(Confirmed::Otherwise(Box::new(own)));
+        }
+        let mut read = lock(&self.read);
+        read.retain(|(at, _)| *at != position);
+        read.push((position, Arc::new(own)));
+        Ok(Confirmed::AsTold)
+    }
+
+    /// The lines of the package, with another one for the version at `position`.
+    pub(in crate::index) fn lines_with(
+        &self,
+        position: Position,
+        own: &Release,
+    ) -> Result<Vec<u8>, PackageError> {
+        let mut lines = Vec::new();
+        for at in 0..self.table.len() as Position {
+            let line = if at == position { own.clone() } else { self.line(at)? };
+            serde_json::to_writer(&mut lines, &line).expect("a release is text and numbers");
+            lines.push(b'\n');
+        }
+        Ok(lines)
+    }
+}
+
+/// A line without what selection does not look at.
+fn as_told(line: &Release) -> Release {
+    let yanked = if line.yanked.is_no() { Yanked::No } else { line.yanked.clone() };
+    Release {
+        yanked,
+        archive: None,
+        digest: None,
+        size: None,
+        urls: Vec::new(),
+        commit: None,
+        reference: None,
+        description: None,
+        keywords: Vec::new(),
+        license: None,
+        maintainers: Vec::new(),
+        website: None,
+        repository: None,
+        ..line.clone()
+    }
+}

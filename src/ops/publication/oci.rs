@@ -1,0 +1,108 @@
+//! Publishing into an OCI registry: `oci://HOST/PREFIX`, below which each package is a repository.
+//!
+//! What is pushed, and how the index there is kept, is `mu-provider-oci`'s.
+
+use jiff::Timestamp;
+use mu_hub::{HubError, Published};
+use mu_provider::publishable::check_line;
+use mu_provider::{Location, SafeUrl, without_secrets};
+use mu_provider_oci::{OciOptions, OciProvider, Pushed, Writer};
+use serde_json::{Map, Value};
+
+use crate::ops::publication::target::Upload;
+use crate::ops::{Code, CommandError, Session};
+
+/// A registry that takes packages.
+pub(super) struct OciRegistry {
+    provider: OciProvider,
+    root: SafeUrl,
+    insecure: bool,
+    now: Timestamp,
+}
+
+impl OciRegistry {
+    /// The registry at `to`, which nothing was asked of yet.
+    ///
+    /// # Errors
+    ///
+    /// When that is no place of one.
+    pub(super) fn open(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
+        let rest = to.strip_prefix("oci://").unwrap_or(to);
+        let url = SafeUrl::parse(&format!("https://{rest}")).map_err(|error| {
+            let to = without_secrets(to);
+            CommandError::new(Code::Usage, format!("`{to}` is not a URL: {error}"))
+        })?;
+        if url.may_hold_secret() || url.as_url().query().is_some() {
+            let text = format!("`{url}` holds a password, which is no part of a URL");
+            return Err(CommandError::new(Code::Usage, text)
+                .hint(format!("`mu login {}` stores one", url.host_and_port())));
+        }
+        let downloads = session.environment.cache.join("downloads");
+        Ok(Self {
+            provider: OciProvider::new(OciOptions::new(session.http(), downloads)),
+            root: url.as_folder(),
+            insecure: insecure || session.options.allow_insecure,
+            now: Timestamp::from_second(session.environment.now).unwrap_or_default(),
+        })
+    }
+
+    fn writer(&self, name: &str) -> Result<Writer, CommandError> {
+        let mut location = Location::new(self.root.clone(), name);
+        location.insecure = self.insecure;
+        Ok(self.provider.writer(&location)?)
+    }
+
+    pub(super) fn publish(&self, upload: &Upload) -> Result<Published, CommandError> {
+        check_line(&upload.line).map_err(|error| {
+            let package = format!("{} {}", upload.name, upload.version);
+            CommandError::new(Code::Manifest, format!("{package} cannot be published: {error}"))
+        })?;
+        let writer = self.writer(&upload.name)?;
+        match writer.publish(&upload.line, &upload.version, &upload.archive)? {
+            Pushed::New => Ok(Published::New),
+            Pushed::Same => Ok(Published::Same),
+            Pushed::Differs(present) => {
+                let offered = upload.line.get("digest").and_then(Value::as_str).unwrap_or_default();
+                let package = format!("{} {}", upload.name, upload.version);
+                Err(HubError::Exists { package, present, offered: offered.to_owned() }.into())
+            }
+        }
+    }
+
+    pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
+        Ok(self.writer(name)?.lines()?)
+    }
+
+    pub(super) fn line(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<Option<Map<String, Value>>, CommandError> {
+        Ok(self.writer(name)?.line(version)?)
+    }
+
+    pub(super) fn yank(
+        &self,
+        name: &str,
+        version: &str,
+        reason: Option<&str>,
+    ) -> Result<bool, CommandError> {
+        reason.map_or(Ok(()), mu_hub::check_reason)?;
+        Ok(self.writer(name)?.yank(version, reason, self.now)?)
+    }
+
+    pub(super) fn tag(
+        &self,
+        name: &str,
+        version: &str,
+        tag: &str,
+        remove: bool,
+    ) -> Result<bool, CommandError> {
+        mu_hub::check_tag(tag)?;
+        Ok(self.writer(name)?.tag(version, tag, remove, self.now)?)
+    }
+
+    pub(super) fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, CommandError> {
+        Ok(self.writer(name)?.moved(to, self.now)?)
+    }
+}

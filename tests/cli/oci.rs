@@ -1,0 +1,394 @@
+//! Packages of mu in OCI registries: Docker's own, and one in memory that does what that does not.
+
+use std::fs;
+
+use mu_testing::oci::Behaviour;
+use mu_testing::{DockerRegistry, OciServer, digest_of};
+use serde_json::{Value, json};
+
+use super::support::{Run, Sandbox};
+
+/// A sandbox whose `hub.mu.com/` is in the registry at `host`, below `acme`.
+fn sandbox(host: &str) -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.hub_is_at(&format!("oci://{host}/acme"));
+    sandbox.replace(host, "[HOST]");
+    sandbox
+}
+
+/// Publishes a version from a folder of its own; `more` are lines of the manifest.
+fn publish(sandbox: &Sandbox, name: &str, version: &str, more: &str) -> Run {
+    let folder = format!("author/{name}/{version}");
+    let manifest =
+        format!("name: {name}\nversion: {version}\ndescription: d\nlicense: MIT\n{more}");
+    mu_testing::write(sandbox.root(), &format!("{folder}/Mu.yaml"), manifest);
+    mu_testing::write(sandbox.root(), &format!("{folder}/.mu/workspace.yaml"), "");
+    sandbox.mu_in(&folder, &["publish"])
+}
+
+/// Three packages that depend on each other.
+fn offer(sandbox: &Sandbox) {
+    publish(sandbox, "web/log", "1.0.0", "").ok();
+    publish(sandbox, "web/log", "1.1.0", "").ok();
+    publish(sandbox, "web/proxy", "2.0.0", "dependencies: [web/log#^1]\n").ok();
+    publish(sandbox, "web/proxy", "2.1.0-rc.1+b7", "dependencies: [web/log#^1.1]\n").ok();
+}
+
+#[test]
+fn packages_in_dockers_registry_are_published_resolved_locked_and_got_from_the_lock() {
+    let registry = DockerRegistry::start();
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    publish(&sandbox, "web/log", "1.1.0", "").ok().says(&["already"]);
+    publish(&sandbox, "web/log", "1.1.0", "keywords: [x]\n").fails().says(&["with other content"]);
+    sandbox.asks_for(&["web/proxy#^2"]);
+    sandbox.mu(&["get"]).ok().says(&["hub.mu.com/web/log 1.1.0", "hub.mu.com/web/proxy 2.0.0"]);
+    let lock = sandbox.lock();
+    let proxy = &lock["packages"][1];
+    assert_eq!(proxy["source"], *format!("oci+https://{}/acme/", registry.host()));
+    assert_eq!(proxy["digest"], *digest_of(&sandbox.path("work/.mu/packs/hub.mu.com/web/proxy")));
+    assert!(proxy["archive"].as_str().is_some_and(|text| text.starts_with("sha256:")), "{lock}");
+    sandbox.mu(&["versions", "web/proxy"]).ok().says(&["2.0.0", "2.1.0-rc.1+b7"]);
+    sandbox.mu(&["info", "web/proxy"]).ok().says(&["web/log#^1", "MIT"]);
+    // From a lock, one request a package.
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    let before = registry.log().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    let log = registry.log();
+    let [first, second] = &log[before..] else { panic!("{log:#?}") };
+    assert!(first.contains("GET /v2/acme/web/") && first.contains("/blobs/sha256:"), "{first}");
+    assert!(second.contains("/blobs/sha256:"), "{second}");
+    // The reference alone will do.
+    let named = Sandbox::new();
+    named.asks_for(&[&format!("oci://{}/acme/web/log#^1", registry.host())]);
+    named.mu(&["get"]).ok();
+    assert_eq!(named.locked(), [format!("{}/acme/web/log 1.1.0", registry.host())]);
+    named.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+}
+
+const INDEX_TAG: &str = "sha256-eba1582f16a4f7dba39359c71460b353a642c47048b6532d6d37b704ddb3f5a3";
+
+/// The entries of the index that has a tag, changed; and put back.
+fn change_index(registry: &OciServer, repository: &str, change: impl FnOnce(&mut Vec<Value>)) {
+    let mut index = registry.tagged(repository, INDEX_TAG).expect("has an index");
+    change(index["manifests"].as_array_mut().expect("is a list"));
+    registry.manifest(repository, INDEX_TAG, &index);
+}
+
+fn is_of(entry: &Value, version: &str) -> bool {
+    let line = entry["annotations"]["com.mu.release"].as_str().unwrap_or_default();
+    line.contains(&format!("\"version\":\"{version}\""))
+}
+
+#[test]
+fn a_cold_resolve_asks_as_often_for_one_version_as_for_many() {
+    let asked = |behaviour: Behaviour, more: usize| {
+        let registry = OciServer::start(behaviour);
+        let sandbox = sandbox(&registry.host());
+        offer(&sandbox);
+        for (repository, name) in [("acme/web/log", "web/log"), ("acme/web/proxy", "web/proxy")] {
+            for number in 0..more {
+                let version = format!("0.1.{number}");
+                let line = json!({"name": name, "version": version, "dependencies": []});
+                let manifest = json!({
+                    "schemaVersion": 2,
+                    "mediaType": "application/vnd.oci.image.manifest.v1+json",
+                    "artifactType": "application/vnd.mu.package.v1",
+                    "subject": {"digest": INDEX_TAG.replace('-', ":"), "size": 425},
+                    "annotations": {"com.mu.release": line.to_string()},
+                });
+                registry.manifest(repository, &version, &manifest);
+                if registry.tagged(repository, INDEX_TAG).is_some() {
+                    change_index(&registry, repository, |entries| {
+                        let mut entry = manifest.clone();
+                        entry["digest"] = format!("sha256:{number:064}").into();
+                        entry["size"] = 7.into();
+                        entries.push(entry);
+                    });
+                }
+            }
+        }
+        sandbox.asks_for(&["web/proxy#^2"]);
+        let before = registry.requests().len();
+        sandbox.mu(&["get"]).ok();
+        let requests = registry.requests().split_off(before);
+        let lock = sandbox.locked();
+        assert_eq!(lock, ["hub.mu.com/web/log 1.1.0", "hub.mu.com/web/proxy 2.0.0"]);
+        requests
+    };
+    // Tags, index, the manifest of what was chosen, its archive: of two packages.
+    let (few, many) = (asked(Behaviour::default(), 0), asked(Behaviour::default(), 60));
+    assert_eq!((few.len(), many.len()), (8, 8), "{few:#?} {many:#?}");
+    let keeping = || Behaviour { referrers: true, ..Behaviour::default() };
+    let (few, many) = (asked(keeping(), 0), asked(keeping(), 60));
+    assert_eq!((few.len(), many.len()), (10, 10), "{few:#?} {many:#?}");
+}
+
+#[test]
+fn a_registry_that_keeps_the_list_itself_needs_no_tag_for_it() {
+    let registry = OciServer::start(Behaviour { referrers: true, page: 1, ..Behaviour::default() });
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    assert_eq!(registry.tagged("acme/web/log", INDEX_TAG), None);
+    sandbox.asks_for(&["web/proxy"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0", "hub.mu.com/web/proxy 2.0.0"]);
+    sandbox.mu(&["yank", "web/log#1.1.0", "--reason", "loses lines"]).ok();
+    sandbox.mu(&["versions", "web/log"]).ok().says(&["loses lines"]);
+    assert_eq!(registry.tagged("acme/web/log", INDEX_TAG), None);
+}
+
+#[test]
+fn a_page_for_people_is_no_list() {
+    let registry = OciServer::start(Behaviour { false_referrers: true, ..Behaviour::default() });
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    change_index(&registry, "acme/web/log", Vec::clear);
+    sandbox.asks_for(&["web/proxy"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0", "hub.mu.com/web/proxy 2.0.0"]);
+}
+
+#[test]
+fn the_index_is_a_hint_and_the_manifest_of_a_version_has_the_last_word() {
+    let registry = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    publish(&sandbox, "web/proxy", "2.2.0", "dependencies: [web/log#~1.0]\n").ok();
+    sandbox.asks_for(&["web/proxy#^2"]);
+    let expected = ["hub.mu.com/web/log 1.0.0", "hub.mu.com/web/proxy 2.2.0"];
+    // An entry that is lost.
+    change_index(&registry, "acme/web/proxy", |entries| {
+        entries.retain(|entry| !is_of(entry, "2.2.0"));
+    });
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), expected);
+    // One that lies: then there is a second round.
+    let again = self::sandbox(&registry.host());
+    again.asks_for(&["web/proxy#^2"]);
+    let line = json!({"name": "web/proxy", "version": "2.2.0", "dependencies": ["web/absent#^9"]});
+    change_index(&registry, "acme/web/proxy", |entries| {
+        entries.push(json!({
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": format!("sha256:{:064}", 1), "size": 7,
+            "annotations": {"com.mu.release": line.to_string()},
+        }));
+    });
+    let line = json!({"name": "web/log", "version": "1.0.0", "dependencies": ["web/proxy#^1"]});
+    change_index(&registry, "acme/web/log", |entries| {
+        entries.retain(|entry| !is_of(entry, "1.0.0"));
+        entries.push(json!({
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": format!("sha256:{:064}", 2), "size": 7,
+            "annotations": {"com.mu.release": line.to_string()},
+        }));
+    });
+    again.asks_for(&["web/log#1.0.0"]);
+    let run = again.mu(&["get"]);
+    // What the entry says cannot be had, so nothing was confirmed.
+    run.fails().says(&["web/proxy"]);
+    let line = json!({"name": "web/log", "version": "1.0.0", "dependencies": ["web/proxy#^2"]});
+    change_index(&registry, "acme/web/log", |entries| {
+        entries.pop();
+        entries.push(json!({
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": format!("sha256:{:064}", 3), "size": 7,
+            "annotations": {"com.mu.release": line.to_string()},
+        }));
+    });
+    fs::remove_dir_all(again.path("cache")).expect("is there");
+    again.mu(&["get"]).ok();
+    assert_eq!(again.locked(), ["hub.mu.com/web/log 1.0.0"]);
+    // The next publisher mends the index.
+    publish(&again, "web/proxy", "2.3.0", "").ok();
+    // A tag that is taken away withdraws its version, whatever the index says.
+    registry.untag("acme/web/proxy", "2.3.0");
+    again.mu(&["versions", "web/proxy"]).ok().does_not_say(&["2.3.0"]);
+}
+
+#[test]
+fn an_image_beside_the_versions_is_passed_over() {
+    let registry = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    let image = json!({
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": "sha256:1", "size": 1},
+        "layers": [],
+    });
+    registry.manifest("acme/web/log", "1.9.0", &image);
+    registry.manifest("acme/web/log", "latest", &image);
+    sandbox.asks_for(&["web/log#^1"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0"]);
+    let pinned = sandbox.mu(&["resolve", "web/log#1.9.0"]).fails();
+    pinned.says(&["application/vnd.oci.image.config.v1+json"]);
+    // Nothing is put in its place.
+    publish(&sandbox, "web/log", "1.9.0", "").fails().says(&["is there already"]);
+    publish(&sandbox, "web/log", "1.2.0", "").ok();
+}
+
+#[test]
+fn yanks_tags_and_moves_are_events() {
+    let registry = DockerRegistry::start();
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    sandbox.mu(&["yank", "web/log#1.1.0", "--reason", "loses lines"]).ok();
+    sandbox.mu(&["yank", "web/log#1.1.0", "--reason", "loses lines"]).ok().says(&["already"]);
+    sandbox.asks_for(&["web/log"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.0.0"]);
+    sandbox.mu(&["yank", "web/log#1.1.0", "--undo"]).ok();
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0"]);
+    sandbox.mu(&["tag", "web/log#1.0.0", "stable"]).ok();
+    sandbox.mu(&["resolve", "web/log#stable"]).ok().says(&["1.0.0"]);
+    sandbox.mu(&["tag", "web/log#1.1.0", "stable"]).ok();
+    sandbox.mu(&["update"]).ok();
+    sandbox.mu(&["resolve", "web/log#stable"]).ok().says(&["1.1.0"]);
+    sandbox.mu(&["tag", "web/log#1.1.0", "stable", "--undo"]).ok();
+    sandbox.mu(&["update"]).ok();
+    sandbox.mu(&["resolve", "web/log#stable"]).fails();
+    sandbox.mu(&["yank", "web/log#9.9.9"]).fails().says(&["9.9.9"]);
+}
+
+#[test]
+fn tags_of_other_tools_name_versions() {
+    let registry = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    let manifest = registry.tagged("acme/web/log", "1.0.0").expect("is there");
+    registry.manifest("acme/web/log", "edge", &manifest);
+    sandbox.asks_for(&["web/log#edge"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.0.0"]);
+    sandbox.mu(&["resolve", "web/log#absent"]).fails();
+}
+
+#[test]
+fn twenty_publishers_at_once_lose_nothing() {
+    let registry = DockerRegistry::start();
+    let sandbox = sandbox(&registry.host());
+    std::thread::scope(|scope| {
+        for number in 0..20 {
+            let sandbox = &sandbox;
+            scope.spawn(move || publish(sandbox, "web/log", &format!("1.{number}.0"), "").ok());
+        }
+    });
+    let before = registry.log().len();
+    let versions = sandbox.mu(&["versions", "web/log"]).ok();
+    let all: Vec<String> = (0..20).map(|number| format!("1.{number}.0")).collect();
+    versions.says(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    sandbox.asks_for(&["web/log#^1"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.19.0"]);
+    // Each is in the index, so none had to be asked for: the tags and the index twice, the manifest and the archive.
+    let log = registry.log().split_off(before);
+    assert!(log.len() <= 6, "{log:#?}");
+}
+
+#[test]
+fn registries_that_lie_are_refused() {
+    let registry = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    sandbox.asks_for(&["web/log#^1"]);
+    let manifest = registry.tagged("acme/web/log", "1.1.0").expect("is there");
+    let archive = manifest["layers"][0]["digest"].as_str().expect("is text").to_owned();
+    let refused = |code: &str, reason: &str| {
+        let error = sandbox.mu(&["get", "--json"]).fails_with(code);
+        assert!(error.to_string().contains(reason), "{reason}: {error}");
+        assert!(!sandbox.has("work/.mu/packs/hub.mu.com"), "something was installed");
+        let _ = fs::remove_dir_all(sandbox.path("cache"));
+    };
+    registry.behave(|behaviour| behaviour.lying_digest = Some(format!("sha256:{:064}", 7)));
+    refused("integrity", "is not the one that was expected");
+    registry.behave(|behaviour| behaviour.lying_digest = None);
+    registry.spoil(&archive, b"something else");
+    refused("integrity", "archive");
+    let mut longer = manifest.clone();
+    longer["layers"][0]["size"] = 7.into();
+    registry.manifest("acme/web/log", "1.1.0", &longer);
+    refused("integrity", "archive");
+    // An archive that holds something else than its manifest says.
+    let other = registry.tagged("acme/web/log", "1.0.0").expect("is there");
+    let mut swapped = manifest.clone();
+    swapped["layers"] = other["layers"].clone();
+    registry.manifest("acme/web/log", "1.1.0", &swapped);
+    refused("integrity", "1.1.0");
+    registry.behave(|behaviour| behaviour.endless = true);
+    refused("network", "the list of tags");
+}
+
+#[test]
+fn blobs_may_be_on_another_server() {
+    let registry = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    let manifest = registry.tagged("acme/web/log", "1.1.0").expect("is there");
+    let store = OciServer::start(Behaviour::default());
+    let digest = manifest["layers"][0]["digest"].as_str().expect("is text");
+    let blob = fetch_blob(&registry, digest);
+    assert_eq!(store.blob(&blob), digest);
+    let elsewhere = format!("http://{}/v2/any/blobs/", store.host());
+    registry.behave(|behaviour| behaviour.blobs_at = Some(elsewhere));
+    sandbox.asks_for(&["web/log#^1"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(store.requests(), [format!("GET /v2/any/blobs/{digest}")]);
+}
+
+/// A blob, as it was pushed.
+fn fetch_blob(registry: &OciServer, digest: &str) -> Vec<u8> {
+    let pushed = registry.seen().into_iter().filter(|seen| seen.method == "PUT");
+    let body = pushed.map(|seen| seen.body);
+    body.into_iter()
+        .find(|body| format!("sha256:{}", mu_testing::hex(body)) == digest)
+        .expect("was pushed")
+}
+
+#[test]
+fn a_hub_is_mirrored_into_a_registry() {
+    let registry = DockerRegistry::start();
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&registry.host(), "[HOST]");
+    sandbox.offer("web/log 1.0.0:\n web/log 1.1.0:\n web/proxy 2.0.0: web/log#^1");
+    sandbox.asks_for(&["web/proxy"]);
+    sandbox.mu(&["get"]).ok();
+    let place = format!("oci://{}/mirror", registry.host());
+    sandbox.mu(&["mirror", "--lock", "--to", &place]).ok().says(&["2"]);
+    let before = sandbox.lock();
+    let again = sandbox.mu(&["mirror", "--lock", "--to", &place, "--json"]).ok();
+    assert_eq!(
+        (again.json()["copied"].clone(), again.json()["present"].clone()),
+        (json!([]), json!(2))
+    );
+    sandbox.hub_is_at(&place);
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.lock(), before);
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn names_that_no_registry_has_are_said() {
+    let registry = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&registry.host());
+    publish(&sandbox, "web/Log", "1.0.0", "").fails().says(&["lower-case"]);
+    sandbox.mu(&["get", "web/Log"]).fails().says(&["lower-case"]);
+    assert!(!registry.requests().iter().any(|request| request.contains("Log")));
+}
+
+#[test]
+fn plain_http_is_for_this_machine_alone() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .write(".mu/workspace.yaml", "registries: {hub.mu.com/: \"oci://registry.invalid/x\"}\n");
+    let refused = sandbox.mu(&["get", "web/log"]).fails();
+    refused.says(&["https://registry.invalid/"]).does_not_say(&["http://registry.invalid/"]);
+    let sandbox = self::sandbox("127.0.0.1:1");
+    let offline = sandbox.mu(&["get", "web/log", "--offline", "--json"]).fails_with("offline");
+    assert!(offline.to_string().contains("web/log"), "{offline}");
+}
