@@ -11,7 +11,7 @@ use crate::report::{BAD, FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks each registry of the settings. Exits with 1 if a check fails.
+Contacts each registry in the settings. Exits with status 1 if a check fails.
 
 Examples:
   mu doctor

@@ -9,12 +9,11 @@ use crate::ops::get::{GetRequest, Save, check_not_empty, get};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without REF, installs what Mu.yaml and Mu.lock ask for. With REF, installs that package and its \
+Without REF, installs what Mu.yaml and Mu.lock require. With REF, installs that package and its \
 dependencies; it stays until `mu remove REF`. --save also writes it into Mu.yaml.
 
 With the minimal strategy (--resolution minimal), every requirement means the lowest version that it accepts, \
-and Mu.lock does not count. Mu.yaml is kept in step: dependencies start at the version in use. A REF without a \
-version asks for its newest version or later.
+and Mu.lock is not used. Mu.yaml is kept in step: dependencies start at the version in use. A REF without a version means its newest version or later.
 
 Examples:
   mu get

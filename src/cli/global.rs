@@ -35,7 +35,7 @@ pub(crate) struct Global {
     /// Take packages below BASE from PLACE, a URL or a folder; repeatable
     #[arg(long, value_name = "BASE=PLACE", global = true)]
     registry: Vec<String>,
-    /// Look for packages below BASE alone; repeatable
+    /// Look for packages below BASE only; repeatable
     #[arg(long, value_name = "BASE", global = true)]
     only: Vec<String>,
     /// How versions are chosen
@@ -47,7 +47,7 @@ pub(crate) struct Global {
     /// Stop searching for versions after N steps [default: 1000000]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u64).range(1..))]
     patience: Option<u64>,
-    /// Look at no more than N packages [default: 100000]
+    /// Stop after N packages [default: 100000]
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
     most: Option<u32>,
     /// Allow plain http:// to other machines
@@ -78,7 +78,7 @@ pub(crate) struct Global {
     /// Answer yes to every question
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
-    /// How many things to do at once
+    /// Number of parallel jobs
     #[arg(long, value_name = "N", global = true, value_parser = jobs)]
     jobs: Option<u16>,
 }

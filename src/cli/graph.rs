@@ -12,9 +12,7 @@ use crate::report::graph::{MOST_PIECES, dot, mermaid, svg};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The graph of the workspace's packages and of what Mu.lock says they lead to. An arrow leads from a package to \
-one that it needs, and says which versions it asks for. The same workspace gives the same bytes. \
-A picture (svg) of more than 500 packages is drawn only with --depth.
+Draws the workspace's packages and the packages in Mu.lock that they depend on. An arrow points from a package to one that it needs, and shows the versions that it requires. The same workspace always gives the same bytes. A picture (svg) of more than 500 packages is drawn only with --depth.
 
 Examples:
   mu graph --format svg > graph.svg    a picture, for light and dark pages
@@ -109,7 +107,7 @@ fn picture(graph: &Graph, depth: Option<usize>) -> Result<String, CommandError> 
     }
     svg(graph).map_err(|pieces| {
         too_large(format!(
-            "it would have {pieces} boxes, labels and bends, and may have {MOST_PIECES}"
+            "it would have {pieces} boxes, labels and bends, and at most {MOST_PIECES} are allowed"
         ))
     })
 }

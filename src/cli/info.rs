@@ -17,8 +17,8 @@ use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks the registry, and does not fetch the package. With a version after #, shows the newest version that it \
-accepts. Says if that cannot be used here: the `runtime` of the settings counts, and --runtime over it.
+Asks the registry, and does not fetch the package. With a version after #, shows the newest version that \
+matches. Says if that cannot be used here, according to `runtime` in the settings and --runtime.
 
 Examples:
   mu info aws/ec2

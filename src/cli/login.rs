@@ -15,9 +15,9 @@ use crate::report::Shell;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Asks for the token without showing it, or reads it from stdin; it is never an argument, which other users could \
-see. It is kept in ~/.mu/credentials.json, which only you can read, or in the keyring if \
+see. It is stored in ~/.mu/credentials.json, which only you can read, or in the keyring if \
 this mu was built with it. It is sent to that host alone: never over plain http, except to this machine, and \
-never to where a redirect leads. A token in MU_TOKEN_<HOST> takes precedence over the stored one; <HOST> is in \
+never to the target of a redirect. A token in MU_TOKEN_<HOST> takes precedence over the stored one; <HOST> is in \
 capitals, with _ for a dot, __ for a dash and ___ before a port: MU_TOKEN_HUB_MU_COM for hub.mu.com, \
 MU_TOKEN_MY__HUB_DEV___8080 for my-hub.dev:8080.
 

@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if arguments.references.is_empty() && !arguments.lock {
-        let error = CommandError::new(Code::Usage, "nothing says what is to be copied");
+        let error = CommandError::new(Code::Usage, "the command names nothing to copy");
         let error = error.hint("`--lock` copies everything that Mu.lock names");
         return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
     }

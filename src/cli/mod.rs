@@ -87,9 +87,9 @@ Examples:
   mu init acme/web                     start a package in this folder
   mu add 'aws/ec2#^1.0'                add a dependency, and install it
   mu add 'https://github.com/acme/logs.git#v2.1.0'
-  mu get                               install what Mu.yaml and Mu.lock ask for
-  mu which aws/ec2                     show where a reference leads
-  mu update                            move to newer versions, within what Mu.yaml asks for";
+  mu get                               install what Mu.yaml and Mu.lock require
+  mu which aws/ec2                     show the folder of a package
+  mu update                            move to newer versions that Mu.yaml allows";
 
 /// The version, with the commit that this mu was built from where the build was told: `MU_COMMIT`.
 static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT") {
@@ -103,7 +103,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT
 enum Command {
     /// Start a package (Mu.yaml) or a workspace (.mu/workspace.yaml)
     Init(init::Arguments),
-    /// Install what the workspace needs, or the packages that references name
+    /// Install the workspace's dependencies, or other packages
     #[command(visible_aliases = ["install", "i"])]
     Get(get::Arguments),
     /// Add dependencies to Mu.yaml, and install them
@@ -111,10 +111,10 @@ enum Command {
     /// Remove dependencies from Mu.yaml, Mu.lock and the packs
     #[command(visible_alias = "rm")]
     Remove(remove::Arguments),
-    /// Move to newer versions, within what Mu.yaml asks for
+    /// Move to newer versions that Mu.yaml allows
     #[command(visible_alias = "up")]
     Update(update::Arguments),
-    /// Move to the newest releases, and raise what Mu.yaml asks for
+    /// Move to the newest releases, and raise the requirements in Mu.yaml
     Upgrade(upgrade::Arguments),
     /// Move a package to an older version
     Downgrade(upgrade::DowngradeArguments),
@@ -124,19 +124,19 @@ enum Command {
     Unpin(pin::UnpinArguments),
     /// Show which versions would be chosen, and change nothing
     Resolve(resolve::Arguments),
-    /// Show which versions would be chosen, and what asks for them: `mu resolve --explain`
+    /// Show which versions would be chosen, and what requires them: `mu resolve --explain`
     #[command(name = "what-if")]
     WhatIf(resolve::Arguments),
-    /// Show the folder that a reference leads to
+    /// Show the folder that a reference points to
     Which(which::Arguments),
     /// List what is installed
     #[command(visible_alias = "ls")]
     List(list::Arguments),
-    /// Show what depends on what
+    /// Show the dependency tree
     Tree(tree::Arguments),
     /// Draw the dependency graph
     Graph(graph::Arguments),
-    /// Show why a package is installed, and why in this version
+    /// Show why a package is installed, and why this version
     Why(why::Arguments),
     /// Show which packages have newer versions
     Outdated(outdated::Arguments),
@@ -154,7 +154,7 @@ enum Command {
     Vendor(vendor::Arguments),
     /// Show or raise the version in Mu.yaml
     Version(version::Arguments),
-    /// Make the archive of a package
+    /// Create the archive of a package
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
     /// Pack a package and publish it to a hub
@@ -163,7 +163,7 @@ enum Command {
     /// Withdraw a published version
     #[cfg(feature = "publish")]
     Yank(yank::Arguments),
-    /// Give a published version another name
+    /// Tag a published version
     #[cfg(feature = "publish")]
     Tag(tag::Arguments),
     /// Copy packages into another hub
@@ -184,7 +184,7 @@ enum Command {
     Config(config::Command),
     /// Show folders and variables, and where each comes from
     Env(config::EnvironmentArguments),
-    /// Check whether mu can work on this machine, and ask each registry
+    /// Check the setup of this machine, and contact each registry
     Doctor(doctor::Arguments),
     /// Print the names that can follow what was typed
     #[command(name = "__complete", hide = true)]

@@ -11,9 +11,9 @@ use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`allowed` is the newest version that fits what is asked for: `mu update` moves there. `newest` is the newest \
+`allowed` is the newest version that the requirements allow: `mu update` moves there. `newest` is the newest \
 release. A package that only Mu.lock holds back just needs `mu update`. Versions that were yanked after they \
-were locked are shown here; `mu get` does not ask registries about what is locked.
+were locked are shown here; `mu get` does not ask registries about locked packages.
 
 Examples:
   mu outdated
@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 fn held_back_by(package: &Outdated) -> String {
     let mut reasons = package.held_back_by.clone();
     if reasons.is_empty() && package.allowed != package.current {
-        let reason = if package.only_locked { "only Mu.lock" } else { "nothing asks for more" };
+        let reason = if package.only_locked { "only Mu.lock" } else { "nothing requires more" };
         reasons.push(reason.to_owned());
     }
     let yanked = package.yanked.as_ref().map(|reason| match reason.as_str() {

@@ -15,8 +15,7 @@ use crate::report::{FAINT, STRONG, Table, count, printable, size};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The same files give the same archive on every machine. The archive has the files that `files` in the manifest \
-chooses, without those that a .gitignore or .muignore excludes (`!dist` in a .muignore brings back what Git \
+The same files give the same archive on every machine. The archive has the files that `files` in the manifest selects, without those that a .gitignore or .muignore excludes (`!dist` in a .muignore brings back what Git \
 ignores). It always has the manifest and its readme, never .git and .mu, and the part of Mu.lock that this \
 package depends on. Files that look like secrets (.env, *.pem, .npmrc, …) are \
 refused.

@@ -14,8 +14,7 @@ use crate::report::{GOOD, printable};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without --to, a package goes to the hub that its base leads to: see `mu registry list`. A PLACE is the folder or \
-bucket (s3://, gs:// or az://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server, which \
-wants a token: `mu login`. Before \
+bucket (s3://, gs:// or az://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server, which needs a token: `mu login`. Before \
 anything is changed, the manifest is checked, and its dependencies are resolved as they will be for others. \
 What is published must be committed, if it is in a Git repository; the index line then names the commit. \
 A published version never changes: publishing the same content again is fine, other content is refused.
@@ -79,7 +78,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         let place = printable(&publishing.place);
         context.line(&match publishing.done {
             Done::Published => format!("{GOOD}published{GOOD:#} {id} {version} to {place}"),
-            Done::Present => format!("{id} {version} is in {place} already"),
+            Done::Present => format!("{id} {version} is already in {place}"),
             Done::Possible => format!("{id} {version} would be published to {place}"),
         })?;
         if let Some(to) = &publishing.moved_to {

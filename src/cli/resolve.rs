@@ -19,7 +19,7 @@ use crate::report::{FAINT, Failure, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-REFs replace what the workspace asks for; --with and --without add to it and take from it. \
+REFs replace the workspace's requirements; --with and --without add to them and remove from them. \
 --compare shows what each strategy would choose.
 
 Examples:
@@ -29,13 +29,13 @@ Examples:
   mu resolve --compare
   mu what-if --without hub.mu.com/aws/vpc")]
 pub(crate) struct Arguments {
-    /// What to ask for, instead of what the workspace asks for
+    /// What to require, instead of the workspace's requirements
     #[arg(value_name = "REF")]
     references: Vec<String>,
-    /// Ask for this too
+    /// Require this too
     #[arg(long, value_name = "REF")]
     with: Vec<String>,
-    /// Do not ask for this
+    /// Do not require this
     #[arg(long, value_name = "ID")]
     without: Vec<String>,
     /// Suppose that this version is installed
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Never choose this
     #[arg(long, value_name = "REF")]
     exclude: Vec<String>,
-    /// Also show what asks for each version
+    /// Also show what requires each version
     #[arg(long)]
     explain: bool,
     /// Show what each strategy would choose, side by side

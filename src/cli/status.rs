@@ -9,7 +9,7 @@ use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks no registry and changes nothing.
+Contacts no registry and changes nothing.
 
 Examples:
   mu status
@@ -43,7 +43,9 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     }
     if status.members.is_empty() && !status.lock.exists {
         context.line("there is no package here")?;
-        context.shell.status("`mu init` begins one, and `mu get REF` installs one without");
+        context
+            .shell
+            .status("`mu init` creates one, and `mu get REF` installs packages without one");
         return Ok(());
     }
     let outdated =

@@ -10,9 +10,7 @@ use crate::ops::update::update;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without PKG, everything moves to the newest versions that fit together. With PKG, that package moves, and others \
-only as far as they must. Mu.yaml stays as it is; only Mu.lock changes. To move beyond \
-what Mu.yaml asks for, use `mu upgrade`.
+Without PKG, everything moves to the newest versions that fit together. With PKG, that package moves, and others only as far as necessary. Mu.yaml does not change, only Mu.lock does. To move beyond what Mu.yaml allows, use `mu upgrade`.
 
 With the minimal strategy, Mu.yaml says what is in use, so moves are written there: dependencies start at their \
 new version, and packages that only others need are listed with `# indirect` where necessary. A move down lowers \

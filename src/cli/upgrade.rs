@@ -11,8 +11,7 @@ use crate::ops::{Code, CommandError, Scope, update};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Ranges in Mu.yaml are raised to the versions that were chosen, and keep their form: ~1.5 becomes ~2.1. \
-Pins move only if they are named; tags, branches and commits stay. To move within what Mu.yaml asks \
-for, use `mu update`. With the minimal strategy, whole versions are written: ~1.5 becomes ~2.1.3.
+Pins move only if they are named; tags, branches and commits stay. To stay within what Mu.yaml allows, use `mu update`. With the minimal strategy, whole versions are written: ~1.5 becomes ~2.1.3.
 
 Examples:
   mu upgrade

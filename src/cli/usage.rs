@@ -91,7 +91,7 @@ const WORDS: &[(&[&str], &str)] = &[
     (&["new", "create"], "`mu init` starts a package"),
     (
         &["sync", "fetch", "download", "restore"],
-        "`mu get` installs what Mu.yaml and Mu.lock ask for",
+        "`mu get` installs what Mu.yaml and Mu.lock require",
     ),
     (&["ci"], "`mu get --locked` installs exactly what Mu.lock names"),
     (&["lock"], "`mu get` writes Mu.lock, and `mu update` moves it to newer versions"),

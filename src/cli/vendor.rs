@@ -12,14 +12,13 @@ use crate::ops::vendor::{stop_vendoring, vendor};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Packs become plain files in .mu/packs that are committed with the workspace: a checkout then needs \
-neither network nor cache. Every later command that installs keeps them that way, and `mu verify` \
+Turns packs into plain files in .mu/packs that are committed with the workspace: a checkout then needs neither network nor cache. Every later command that installs keeps them that way, and `mu verify` \
 compares them with Mu.lock.
 
 Examples:
   mu vendor
   git add .mu/packs Mu.lock
-  mu vendor --undo                     packs are no longer meant to be committed")]
+  mu vendor --undo                     packs are no longer committed")]
 pub(crate) struct Arguments {
     /// Show what would be in use, and write nothing
     #[arg(long, conflicts_with = "undo")]

@@ -28,8 +28,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let report = if arguments.store { verify_store(&session)? } else { verify(&session)? };
     let noun = if arguments.store { "tree" } else { "pack" };
     if !report.faults.is_empty() {
-        let mut message =
-            format!("{} of {} not as expected", report.faults.len(), count(report.checked, noun));
+        let mut message = format!(
+            "{} of {} failed verification",
+            report.faults.len(),
+            count(report.checked, noun)
+        );
         for fault in &report.faults {
             message.push_str(&format!(
                 "\n  {} at `{}`: {}",

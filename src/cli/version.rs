@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         let name = context.short(name);
         match from {
             _ if arguments.change.is_none() => context.line(to),
-            Some(from) if from == to => context.line(&format!("{name} is {to} already")),
+            Some(from) if from == to => context.line(&format!("{name} is already {to}")),
             Some(from) => context.line(&format!("{name} {from} → {to} in {place}")),
             None => context.line(&format!("{name} {to} in {place}")),
         }

@@ -12,8 +12,8 @@ use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The oldest comes first. An app version is the version of what a package packages. If all app versions of a \
-package are numbers, --app-version 2.3 stands for all that start with 2.3; otherwise it must be equal. Versions that \
-cannot be used here are marked with the reason: the `runtime` of the settings counts, and --runtime over it.
+package are numbers, --app-version 2.3 matches all that start with 2.3; otherwise it must be equal. Versions that \
+cannot be used here, according to `runtime` in the settings and --runtime, are marked with the reason.
 
 Examples:
   mu versions aws/ec2

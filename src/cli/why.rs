@@ -87,7 +87,7 @@ fn print_paths(context: &Context, why: &Why, arguments: &Arguments) -> Result<()
     let all = format!("`mu why {} --all`", arguments.package);
     let rest = match (paths.len() - shown, why.are_all_paths) {
         (0, true) => return Ok(()),
-        (0, false) => "… and more, which were not looked for".to_owned(),
+        (0, false) => "… and more, which were not searched".to_owned(),
         (more, true) => format!("… and {more} more: {all}"),
         (more, false) => format!("… and more than {more} others: {all}"),
     };

@@ -106,7 +106,7 @@ fn links(environment: &Environment) -> Finding {
             "this folder is on another file system than the cache: packs are copied",
         )
         .advice("set MU_CACHE_DIR to a folder on this file system to save space"),
-        Err(error) => Finding::new(subject, format!("cannot be tried: {error}"))
+        Err(error) => Finding::new(subject, format!("cannot be tested: {error}"))
             .advice("run `mu doctor` in a folder that you can write to"),
     }
 }
@@ -155,16 +155,16 @@ fn certificates(environment: &Environment) -> Vec<Finding> {
             Ok(Some(text)) if text.contains("-----BEGIN ") => {
                 Ok(text.matches("-----BEGIN ").count())
             }
-            Ok(Some(_)) => Err("holds no certificate in PEM format".to_owned()),
+            Ok(Some(_)) => Err("contains no PEM certificate".to_owned()),
             Ok(None) => Err("there is no such file".to_owned()),
             Err(error) => Err(error.reason().to_string()),
         };
         findings.push(match judged {
             Ok(1) => Finding::new("SSL_CERT_FILE", format!("{file} (1 certificate)")),
             Ok(count) => Finding::new("SSL_CERT_FILE", format!("{file} ({count} certificates)")),
-            Err(why) => Finding::new("SSL_CERT_FILE", format!("{file}: {why}"))
-                .failed()
-                .advice("name a PEM file with the certificates of the authorities that you trust"),
+            Err(why) => Finding::new("SSL_CERT_FILE", format!("{file}: {why}")).failed().advice(
+                "set it to a PEM file with the certificates of the authorities that you trust",
+            ),
         });
     }
     if let Some(folder) = environment.variable("SSL_CERT_DIR") {
@@ -187,7 +187,7 @@ fn registries(session: &Session) -> Vec<Finding> {
         return vec![
             Finding::new(
                 "registries",
-                format!("none are set: references without a host mean {base}"),
+                format!("none are configured: references without a host use {base}"),
             )
             .advice(format!("if your packages are elsewhere: `mu registry add -g {base} URL`")),
         ];
@@ -210,17 +210,20 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
     let subject = format!("registry {}", registry.prefix);
     let base = format!("https://{}", registry.prefix);
     let Some(root) = registry.url.clone().or_else(|| SafeUrl::parse(&base).ok()) else {
-        return (Finding::new(subject, "leads nowhere").failed(), None);
+        return (Finding::new(subject, "is not a valid place for a registry").failed(), None);
     };
     let is_hub = registry.provider.as_deref().is_none_or(|provider| provider == "hub");
     if !is_hub || !matches!(root.scheme(), "http" | "https" | "file") {
-        return (Finding::new(subject, format!("{root} (not asked: it is not a hub)")), None);
+        return (Finding::new(subject, format!("{root} (not contacted: it is not a hub)")), None);
     }
     if session.options.offline && root.scheme() != "file" {
-        return (Finding::new(subject, format!("{root} (not asked: mu is offline)")), None);
+        return (Finding::new(subject, format!("{root} (not contacted: mu is offline)")), None);
     }
     let Ok(url) = root.as_folder().join("hub.json") else {
-        return (Finding::new(subject, format!("{root} leads nowhere")).failed(), None);
+        return (
+            Finding::new(subject, format!("{root} is not a valid place for a registry")).failed(),
+            None,
+        );
     };
     if root.scheme() == "file" {
         let is_there = url.as_url().to_file_path().is_ok_and(|path| path.is_file());
@@ -229,7 +232,7 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
             false => {
                 let finding =
                     Finding::new(subject, format!("{root} is not a hub: there is no hub.json"));
-                (finding.failed().advice("`mu hub init DIR` makes a hub"), None)
+                (finding.failed().advice("`mu hub init DIR` creates a hub"), None)
             }
         };
     }
@@ -254,7 +257,7 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
         }
         Ok((behind, _)) => {
             let finding =
-                Finding::new(subject, format!("{url} answers, and is not the file of a hub"));
+                Finding::new(subject, format!("{url} answers, but is not a hub's description"));
             (
                 finding.failed().advice("check the URL: `mu registry list` shows where it is set"),
                 behind,
@@ -280,9 +283,9 @@ fn clock(behind: i64) -> Finding {
     let (off, way) =
         (format!("{} min", seconds / 60), if behind > 0 { "behind" } else { "ahead of" });
     if seconds <= CLOCK {
-        return Finding::new("clock", "agrees with that of a registry");
+        return Finding::new("clock", "agrees with a registry's clock");
     }
-    Finding::new("clock", format!("is {off} {way} that of a registry"))
+    Finding::new("clock", format!("is {off} {way} a registry's clock"))
         .failed()
         .advice("set this machine's clock: certificates and `minimumReleaseAge` depend on it")
 }

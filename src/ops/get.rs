@@ -244,7 +244,7 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
         return Ok(());
     }
     if session.scope == Scope::Global {
-        let message = "no packages are installed for every workspace";
+        let message = "no global packages are installed";
         return Err(
             CommandError::new(Code::NotFound, message).hint("`mu get --global REF` installs one")
         );
@@ -254,6 +254,6 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
         Code::NotFound,
         format!("there is no Mu.yaml in `{folder}` or below it, and no Mu.lock"),
     )
-    .hint("`mu init` begins a package here, and `mu get REF` installs one without")
+    .hint("`mu init` creates a package here, and `mu get REF` installs packages without one")
     .hint("what `mu get REF` installs stays until `mu remove REF`"))
 }

@@ -37,7 +37,7 @@ const WORKSPACE_SCHEMA: &str = "workspace.schema.json";
 
 /// What Git is to leave out.
 const IGNORED: &str = "\
-# Archives that `mu pack` makes. Installed packages are left out by .mu/packs/.gitignore.
+# Archives that `mu pack` creates. Installed packages are left out by .mu/packs/.gitignore.
 /*.tgz
 ";
 
@@ -90,7 +90,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
             return Err(CommandError::new(
                 Code::Usage,
                 format!(
-                    "`{name}` is not the name of a package: a name has no protocol and no version"
+                    "`{name}` is not a valid package name: a name has no protocol and no version"
                 ),
             )
             .hint("names are like `acme/web`, or `hub.mu.com/acme/web`"));
@@ -128,13 +128,13 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
 fn misplaced(environment: &Environment, name: &str) -> Option<String> {
     let place = place_name(environment).filter(|place| place != name)?;
     Some(format!(
-        "references to `{name}` do not lead to this folder, but references to `{place}` do: call it so, or move it"
+        "references to `{name}` do not point to this folder, but references to `{place}` do: rename the package, or move it"
     ))
 }
 
 fn exists(path: &std::path::Path) -> CommandError {
     CommandError::new(Code::Conflict, format!("`{}` is already there", path.display()))
-        .hint("nothing was changed; edit the file, or begin in another folder")
+        .hint("nothing was changed; edit the file, or use another folder")
 }
 
 /// A namespace is a name, or base and name.
@@ -173,7 +173,7 @@ fn folder_name(environment: &Environment) -> Result<String, CommandError> {
     let name = environment.current.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default().to_lowercase().replace(' ', "-");
     Name::parse(&name).map_err(|_| {
-        CommandError::new(Code::Usage, "this folder's name cannot be the name of a package")
+        CommandError::new(Code::Usage, "this folder's name is not a valid package name")
             .hint("give one: `mu init acme/web`")
     })?;
     Ok(name)

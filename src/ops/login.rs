@@ -49,8 +49,7 @@ fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
         return Err(CommandError::new(Code::Usage, message));
     }
     if url.scheme() == "http" && !url.is_loopback() {
-        let message =
-            format!("`{prefix}` is reached over plain http, which tokens are not sent over");
+        let message = format!("`{prefix}` uses plain http, and mu never sends tokens over it");
         return Err(CommandError::new(Code::Usage, message)
             .hint("give the registry an https URL: `mu registry add`"));
     }

@@ -121,7 +121,7 @@ pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Com
     if !left.is_empty() {
         let names: Vec<&str> = left.iter().map(String::as_str).collect();
         session.events.warning(&format!(
-            "these pins stay, since `mu pin` did not write them: `{}`; `mu unpin {}` makes ranges of them",
+            "kept these pins, because `mu pin` did not write them: `{}`; `mu unpin {}` turns them into ranges",
             names.join("`, `"),
             names.join(" ")
         ));

@@ -101,7 +101,7 @@ fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
     }
     let url = registry.url.as_ref().filter(|_| matches!(scheme, Some("http" | "git+http")));
     if let Some(url) = url.filter(|url| !registry.insecure && !url.is_loopback()) {
-        let message = format!("`{url}` is refused: plain http can be read and changed on its way");
+        let message = format!("`{url}` is refused: plain http can be read and changed in transit");
         return Err(CommandError::new(Code::Usage, message)
             .hint("use https, or accept the risk with `--insecure`"));
     }
@@ -119,7 +119,7 @@ pub fn remove(session: &Session, prefix: &str, global: bool) -> Result<PathBuf, 
     let Some(text) = remove_registry(&path, &text, prefix)? else {
         let error = CommandError::new(
             Code::NotFound,
-            format!("`{}` sets no registry `{prefix}`", path.display()),
+            format!("`{}` has no registry `{prefix}`", path.display()),
         );
         return Err(error.hint("`mu registry list` shows where each is set"));
     };

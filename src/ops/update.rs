@@ -82,10 +82,11 @@ fn check_met(selection: &Selection, wishes: &[Asked]) -> Result<(), CommandError
         let version = now.and_then(|chosen| chosen.version.as_ref());
         let is_there = version.is_none_or(|version| to.accepts(version, true));
         if now.is_none() || !is_there {
-            let message = format!("`{id}` cannot be at {to} together with what else was asked for");
-            return Err(CommandError::new(Code::NoSolution, message).hint(
-                "move one package at a time, and look at what each move does to the others",
-            ));
+            let message = format!(
+                "`{id}` cannot be at {to} together with everything else that was requested"
+            );
+            return Err(CommandError::new(Code::NoSolution, message)
+                .hint("move one package at a time, and check what each move does to the others"));
         }
     }
     Ok(())

@@ -170,12 +170,12 @@ fn tell(
             other.requirement.id == *by && other.line.is_some_and(|(index, _)| index == member)
         });
         let to_do = if beside.next().is_some() {
-            "take that out".to_owned()
+            "remove that".to_owned()
         } else {
             format!("write `{}#{spec}` there instead", session.short_name(by))
         };
         session.events.warning(&format!(
-            "`{file}` asks for `{}`, and `{by}` is used for it: to upgrade that further, {to_do}",
+            "`{file}` requires `{}`, but `{by}` is used in its place: to upgrade that further, {to_do}",
             asked.reference
         ));
     }

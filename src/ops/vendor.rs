@@ -32,7 +32,7 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
     let outcome = install(session, &requirements, resolved, &[], dry_run)?;
     if !dry_run && let Some(file) = left_out(packs.path(), &session.workspace.root)? {
         session.events.warning(&format!(
-            "`{}` would not be committed, because a .gitignore leaves it out; `git add --force` adds it",
+            "`{}` would not be committed, because a .gitignore excludes it; `git add --force` adds it",
             file.display()
         ));
     }

@@ -79,7 +79,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
                 match (check_installed(session, package, &folder), other) {
                     (Err(error), _) => Some(error.error.to_string()),
                     (Ok(()), Some(other)) => Some(format!(
-                        "Mu.lock says that it is {}, but it was installed as {}",
+                        "Mu.lock says that it is {}, but {} was installed",
                         wanted.version, other.version
                     )),
                     (Ok(()), None) => None,

@@ -39,7 +39,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
 pub(super) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String {
     let base = &world.request().settings.base;
     let name = if id.base() == *base { id.name_str() } else { id.as_str() };
-    format!("{asked} (asked of {name})")
+    format!("{asked} (required of {name})")
 }
 
 /// What there is to say of a role that several packages would have.

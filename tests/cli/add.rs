@@ -148,7 +148,7 @@ fn where_there_is_no_manifest_it_says_so() {
     $ mu add aws/vpc
     error: there is no package in `[DIR]/work`
 
-    hint: `mu init NAME` begins a package here
+    hint: `mu init NAME` creates a package here
     [exit 1]
     ");
 }
@@ -178,7 +178,7 @@ fn a_package_that_is_no_member_is_not_taken_for_the_one_around_it() {
     sandbox.write("inner/Mu.yaml", "name: acme/inner\n");
     for arguments in [["add", "aws/s3"], ["remove", "aws/s3"]] {
         let run = sandbox.mu_in("work/inner/", &arguments).fails();
-        run.says(&["inner/Mu.yaml` is no package of this workspace", "`members`"]);
+        run.says(&["inner/Mu.yaml` is not a package of this workspace", "`members`"]);
     }
     assert_eq!(sandbox.read("Mu.yaml"), "name: acme/web\n");
 }

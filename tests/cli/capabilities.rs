@@ -187,7 +187,7 @@ fn by_the_minimal_strategy_the_manifest_says_who_provides() {
         assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#>=1.1.0 # indirect"], "{command}");
     }
 
-    // What somebody asks for takes the place of what is only listed.
+    // What somebody requires takes the place of what is only listed.
     sandbox.mu(&["add", "net/calico"]).ok();
     assert_eq!(listed(&sandbox), ["acme/api", "net/calico#^1.0.0"]);
     sandbox.mu(&["remove", "net/calico"]).ok();

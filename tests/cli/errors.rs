@@ -99,7 +99,7 @@ fn lock_outdated() {
     let error = check(&sandbox, &["get", "--locked"], "lock-outdated", &["aws/ec2"]);
     assert_eq!(
         error["details"]["differences"],
-        json!(["acme/web asks for hub.mu.com/aws/ec2 latest"])
+        json!(["acme/web requires hub.mu.com/aws/ec2 latest"])
     );
     check(&sandbox, &["get", "--frozen"], "lock-outdated", &["Mu.lock"]);
 }

@@ -106,7 +106,7 @@ fn newer_versions_are_passed_over() {
       acme/web requires aws/ec2 ^1
       no version of aws/ec2 is ^1
         aws/ec2 1.0.0 to 1.2.0 (3 versions) are too new
-        1.0.0 was published [AGE] ago; `--exclude-newer` leaves out what is newer than 2023-01-01
+        1.0.0 was published [AGE] ago; `--exclude-newer` excludes versions newer than 2023-01-01
 
     hint: allow versions of any age: `mu get --exclude-newer 0`
     [exit 1]

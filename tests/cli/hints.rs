@@ -307,7 +307,7 @@ fn commands_lead_out_in_json_and_in_several_packages() {
     all_lead_out(Form::Packages);
 }
 
-/// One package with two channels and two app versions, of which `entry` asks for what there is not.
+/// One package with two channels and two app versions, of which `entry` requires what there is not.
 fn narrowed(entry: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.publish(&[

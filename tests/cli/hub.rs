@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Hub, Nginx, Package, Sandbox};
 
-/// Ten chains of six packages each; the workspace asks for the first of each chain.
+/// Ten chains of six packages each; the workspace requires the first of each chain.
 fn sixty(sandbox: &Sandbox) -> Hub {
     let hub = sandbox.hub();
     let name = |chain: usize, link: usize| format!("acme/c{chain}-{link}");

@@ -57,7 +57,7 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     error: 1 problem with the hub at `../hub`
       packs/aws/ec2/ec2-1.0.0.tgz: the archive of aws/ec2 1.0.0 is refused: it is not gzip, or is damaged: incorrect data check
     
-    hint: restore the right archive or index line from a copy
+    hint: restore the right archive or index line from a backup
     [exit 1]
     ");
     let error = sandbox.mu(&["hub", "check", "../hub", "--json"]).fails_with("integrity");
@@ -176,7 +176,7 @@ fn a_server_says_what_is_still_missing() {
         process.wait().expect("is a child");
         said
     };
-    let token = "nobody can publish yet: `mu hub token add ../srv NAME --namespace NAMESPACE` makes a token";
+    let token = "nobody can publish yet: `mu hub token add ../srv NAME --namespace NAMESPACE` creates a token";
     assert_eq!(said("127.0.0.1:0", 2)[1], token);
     let everywhere = said("0.0.0.0:0", 3);
     assert!(everywhere[1].starts_with("other machines need https: "), "{everywhere:?}");
@@ -195,7 +195,7 @@ fn a_host_that_is_taken_for_a_folder_is_seen() {
     ] {
         let run = sandbox.mu(&["publish", "--to", place]).fails();
         match url {
-            Some(url) => drop(run.says(&[&format!("if that is a server and no folder: `{url}`")])),
+            Some(url) => drop(run.says(&[&format!("if that is a server, not a folder: `{url}`")])),
             None => drop(run.does_not_say(&["server"])),
         }
     }

@@ -424,7 +424,7 @@ fn a_line_stands_where_it_is_needed() {
     let two = sandbox.read("two/Mu.yaml");
     let dev = two.split("devDependencies:").nth(1).expect("is there");
     assert!(dev.contains("- x/d#>=1.4.0 # indirect"), "{two}");
-    // One version for all: who asks for it says so.
+    // One version for all: who requires it says so.
     sandbox.write("three/Mu.yaml", "name: three\ndependencies:\n  - x/d#^1.1\n");
     run(&sandbox, &["get"]);
     assert_eq!(listed(&sandbox, "three/Mu.yaml"), ["x/d#^1.4.0"]);
@@ -526,7 +526,7 @@ fn a_conflict_names_what_was_given() {
 #[test]
 fn only_what_is_needed_is_read() {
     let sandbox = sandbox(&["x/a#^1.0"], "a 1.0: b#^1.0\na 1.5: z#^1.0\nb 1.0:\nb 1.5: z#^1.0");
-    // There is no such package, and nobody asks for it.
+    // There is no such package, and nobody requires it.
     let run = sandbox.mu(&["get", "-v"]).ok();
     run.says(&["chose among 2 packages, and looked at what 2 versions need"]);
     // With the lock, nobody is asked at all.

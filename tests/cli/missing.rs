@@ -67,7 +67,7 @@ fn the_nearest_versions_are_told() {
     let far = sandbox(&["aws/vpc#1.7.0"]);
     insta::assert_snapshot!(far.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no version of aws/vpc is what is required
+    error: no version of aws/vpc meets the requirements
       acme/web requires aws/vpc 1.7.0
       no version of aws/vpc is 1.7.0
         aws/vpc has 1.0.0 to 2.3.0 (5 versions); nearest: 1.4.0 and 1.9.3
@@ -80,7 +80,7 @@ fn the_nearest_versions_are_told() {
     assert_eq!(details["clashes"][0]["nearest"], json!(["1.4.0", "1.9.3"]));
     insta::assert_snapshot!(sandbox(&["aws/vpc#^3"]).mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no version of aws/vpc is what is required
+    error: no version of aws/vpc meets the requirements
       acme/web requires aws/vpc ^3
       no version of aws/vpc is ^3
         aws/vpc has 1.0.0 to 2.3.0 (5 versions); nearest: 2.3.0
@@ -91,7 +91,7 @@ fn the_nearest_versions_are_told() {
     ");
     insta::assert_snapshot!(sandbox(&["aws/vpc#nightly"]).mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: no version of aws/vpc is what is required
+    error: no version of aws/vpc meets the requirements
       acme/web requires aws/vpc nightly
       aws/vpc has no tag nightly
         aws/vpc has 1.0.0 to 2.3.0 (5 versions)

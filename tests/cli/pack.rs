@@ -170,7 +170,7 @@ fn an_archive_replaces_archives_alone() {
         sandbox.write("empty", "");
         let run = sandbox.mu(&["pack", "--output", output]);
         assert_eq!(run.status, 2, "{}", run.shown());
-        run.says(&["is there already, and is no archive"]);
+        run.says(&["already exists, and is not an archive"]);
     }
     assert_eq!(sandbox.read("data.txt"), "the only copy");
     sandbox.mu(&["pack", "--output", "out"]).ok();
@@ -251,7 +251,7 @@ fn what_hubs_do_not_take_is_not_packed() {
     let long = format!("description: {}\n", "a".repeat(5_000));
     sandbox.place("work", &Package::new("acme/web", "1.0.0").manifest(&long));
     let expected = [
-        "the manifest of `acme/web` says more than hubs take: `description` is 5000 bytes long, and at most 4096 are allowed",
+        "hubs do not accept the manifest of `acme/web`: `description` is 5000 bytes long, and at most 4096 are allowed",
         "the readme has room",
     ];
     sandbox.mu(&["pack"]).fails().says(&expected);

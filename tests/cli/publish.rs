@@ -113,14 +113,14 @@ fn what_would_not_work_for_others_is_refused() {
     }
     insta::assert_snapshot!(sandbox.mu_in("author", &["publish"]).fails().shown(), @"
     $ mu publish
-    error: others could not install `acme/site`: its dependencies cannot be had
-      caused by: no version of aws/vpc is what is required
+    error: others could not install `acme/site`: its dependencies cannot be resolved
+      caused by: no version of aws/vpc meets the requirements
       acme/site requires aws/vpc ^2
       no version of aws/vpc is ^2
         aws/vpc has 1.0.0
         looked at hub+file://[DIR]/hub/
 
-    hint: mend the dependencies in the manifest, or publish what is missing first
+    hint: fix the dependencies in the manifest, or publish what is missing first
     [exit 1]
     ");
     author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [\"aws/vpc#^1\"]\n");
@@ -246,7 +246,7 @@ fn yanks_tags_and_moves_change_nothing_else() {
     for arguments in [&["yank", "acme/site"][..], &["tag", "acme/site#^1", "beta"]] {
         let run = sandbox.mu(arguments);
         assert_eq!(run.status, 2, "{}", run.shown());
-        run.says(&["names no single version"]);
+        run.says(&["does not name a single version"]);
     }
     sandbox.mu(&["yank", "acme/site#9.0.0"]).fails().says(&["acme/site 9.0.0"]);
     author(&sandbox, "name: acme/site\nversion: 1.2.0\n");
@@ -431,7 +431,7 @@ fn what_is_not_committed_is_not_published() {
     assert_eq!(line["commit"], *commit);
     // An older version than the newest is no mistake, and worth a word.
     write(&checkout, "deploy/Mu.yaml", "name: acme/site\nversion: 0.9.0\n");
-    let told = "`acme/site` 0.9.0 is older than 1.0.0, which is published already";
+    let told = "`acme/site` 0.9.0 is older than 1.0.0, which is already published";
     sandbox.mu_in(folder, &["publish", "--allow-dirty"]).ok().says(&[told]);
 }
 

@@ -150,7 +150,7 @@ fn why_shows_every_way_and_every_wish() {
     $ mu why aws/vpc
     aws/vpc 1.1.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ^1 by acme/web (at least this version)
       ~1.1 by aws/ec2 (at least this version)
     there is no newer release

@@ -42,7 +42,7 @@ fn what_stands_against_newer_versions_is_told() {
     $ mu why aws/asked
     aws/asked 1.0.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ~1.0 by acme/web (at least this version)
       ^1 by aws/needy (at least this version)
     why no newer version:
@@ -56,7 +56,7 @@ fn what_stands_against_newer_versions_is_told() {
     $ mu why aws/conflict
     aws/conflict 1.0.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       >=1 by acme/web (at least this version)
     why no newer version:
       2.0.0 does not fit:
@@ -70,7 +70,7 @@ fn what_stands_against_newer_versions_is_told() {
     $ mu why aws/excluded
     aws/excluded 1.0.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ^1 by acme/web (at least this version)
     why no newer version:
       1.2.0 is excluded
@@ -82,7 +82,7 @@ fn what_stands_against_newer_versions_is_told() {
     $ mu why aws/kept
     aws/kept 1.0.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ^1 by acme/web (at least this version)
     why no newer version:
       1.1.0 would fit: `mu update aws/kept` moves up
@@ -94,7 +94,7 @@ fn what_stands_against_newer_versions_is_told() {
     $ mu why aws/yanked
     aws/yanked 1.0.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ^1 by acme/web (at least this version)
     why no newer version:
       1.1.0 is yanked: loses data
@@ -106,7 +106,7 @@ fn what_stands_against_newer_versions_is_told() {
     $ mu why aws/needy
     aws/needy 1.0.1
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ^1 by acme/web
     why no newer version:
       1.5.0 needs kubernetes >=1.25, but it is 1.24.0
@@ -144,7 +144,7 @@ fn what_is_known_is_told_where_registries_cannot_be_asked() {
     $ mu why aws/asked
     aws/asked 1.0.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ~1.0 by acme/web
       ^1 by aws/needy
     newer versions are not known: hub+file://[DIR]/hub/ lists no `aws/asked` any more

@@ -39,8 +39,7 @@ fn names_stay_whole_in_a_registry_that_says_so() {
     let add = ["registry", "add", "hub.mu.com/secret/", "../private"];
     sandbox.mu(&add).ok();
     // Without more, the hub is taken for one of that namespace alone, and it is said why nothing was found.
-    let why = "the registry `hub.mu.com/secret/` leaves out `secret/`, so `tool` was looked for; if it has \
-               `secret/tool`, set `strip: false`: `mu registry add hub.mu.com/secret/ file://";
+    let why = "the registry `hub.mu.com/secret/` strips `secret/`, so mu looked for `tool`; if the registry has `secret/tool`, set `strip: false`: `mu registry add hub.mu.com/secret/ file://";
     sandbox.mu(&["get"]).fails().says(&[why, "/private/ --no-strip`"]);
     sandbox.mu(&["info", "secret/tool"]).fails().says(&[why]);
     let run = sandbox.mu(&[&add[..], &["--no-strip"]].concat()).ok();
@@ -123,7 +122,7 @@ fn a_registry_that_nothing_can_come_from_is_not_added() {
         ),
         (
             &["a.example/", "http://10.0.0.1/"],
-            "`http://10.0.0.1/` is refused: plain http can be read and changed on its way",
+            "`http://10.0.0.1/` is refused: plain http can be read and changed in transit",
             "use https, or accept the risk with `--insecure`",
         ),
     ] {

@@ -225,7 +225,7 @@ fn the_old_pack_stays_until_it_is_removed() {
 
     sandbox.mu(&["remove", "upbound/family"]).ok();
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/upbound"));
-    assert!(sandbox.read("Mu.lock").contains("replacedBy"), "something still asks for it");
+    assert!(sandbox.read("Mu.lock").contains("replacedBy"), "something still requires it");
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     let refusal = sandbox.mu(&["remove", "upbound/family"]).fails();
     refusal.says(&["nothing here requires `upbound/family`", "`contrib/family` is used for it"]);
@@ -278,7 +278,7 @@ fn a_version_that_does_not_fit_is_no_replacement() {
       app/tool 1.0.0 requires contrib/family ^1
       contrib/family 1.2.0 replaces upbound/family
       acme/web requires upbound/family 1.0.0
-      no version of contrib/family is both ^1 and 1.0.0 (asked of upbound/family)
+      no version of contrib/family is both ^1 and 1.0.0 (required of upbound/family)
 
     hint: use upbound/family itself beside what would replace it: write `upbound/family: upbound/family` under `allowReplaces` in `.mu/workspace.yaml`
     [exit 1]
@@ -408,7 +408,7 @@ fn what_is_replaced_need_not_be_there_any_more() {
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
 }
 
-/// A workspace that asks for a package, and for the one that replaces it from its next version on.
+/// A workspace that requires a package, and for the one that replaces it from its next version on.
 fn both() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&["acme/old#^1", "acme/new#^1"]);
     sandbox.publish(&[Package::new("acme/old", "1.0.0"), Package::new("acme/new", "1.1.0")]);
@@ -433,7 +433,7 @@ fn an_upgrade_leaves_what_is_asked_of_a_replaced_package() {
         assert_eq!(sandbox.locked()[0], "hub.mu.com/acme/new 1.2.0", "{strategy}");
         let manifest = sandbox.read("Mu.yaml");
         assert!(manifest.contains("- acme/old#^1\n"), "{manifest}");
-        sandbox.mu(&["upgrade", "acme/new"]).ok().says(&["take that out\n"]);
+        sandbox.mu(&["upgrade", "acme/new"]).ok().says(&["remove this requirement\n"]);
         sandbox.write("Mu.yaml", &manifest.replace("  - acme/old#^1\n", ""));
         sandbox.mu(&["upgrade"]).ok().says(&["~ acme/new 1.2.0 → 2.0.0"]);
     }

@@ -151,7 +151,7 @@ fn add_with_frozen_says_what_was_not_done() {
     insta::assert_snapshot!(sandbox.mu(&["add", "net/vpc#^1", "--frozen"]).ok().shown(), @"
     $ mu add net/vpc#^1 --frozen
     added net/vpc ^1 to acme/web (Mu.yaml)
-    with --frozen, nothing was chosen or installed, and Mu.lock is as it was: run `mu get`
+    with --frozen, nothing was chosen or installed, and Mu.lock was not changed: run `mu get`
     [exit 0]
     ");
     assert_eq!(sandbox.read("Mu.lock"), lock);
@@ -203,7 +203,7 @@ fn unpin_takes_back_what_pin_wrote() {
     sandbox.mu(&["pin", "ec2"]).ok().says(&["aws/ec2 ^1.0 → 1.2.0 in Mu.yaml"]);
     sandbox.mu(&["unpin", "ec2"]).ok();
     sandbox.mu(&["upgrade", "utils"]).ok();
-    sandbox.mu(&["upgrade", "nothing"]).fails().says(&["asks for `nothing`"]);
+    sandbox.mu(&["upgrade", "nothing"]).fails().says(&["requires `nothing`"]);
 }
 
 #[test]

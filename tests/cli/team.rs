@@ -81,7 +81,7 @@ fn four_packages_from_the_first_init_to_those_who_use_them() {
     write(&team, "log/main.txt", "better");
     let raised = manifest("log").replace("0.1.0", "0.2.0");
     write(&team, "log/Mu.yaml", raised);
-    sandbox.mu_in("team", &["get"]).ok().says(&["version 0.2.0", "asks for ^0.1.0"]);
+    sandbox.mu_in("team", &["get"]).ok().says(&["version 0.2.0", "requires ^0.1.0"]);
     for name in ["db", "api"] {
         let text = manifest(name).replacen("version: 0.1.0", "version: 0.2.0", 1);
         write(&team, &format!("{name}/Mu.yaml"), text);

@@ -88,7 +88,7 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
     $ mu why ops/kafka
     ops/kafka 1.0.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       1.0.0 by acme/web (at least this version)
     why no newer version:
       1.0.1 to 1.2.0 (4 versions) are not 1.0.0, which acme/web requires

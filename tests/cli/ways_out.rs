@@ -220,7 +220,7 @@ fn versions_that_rules_took_out_are_let_in() {
       acme/web requires aws/new ^1
       no version of aws/new is ^1
         aws/new 1.0.0 is too new
-        1.0.0 was published [AGE] ago; `minimumReleaseAge: 20000 days` (.mu/workspace.yaml:1) lets it in from 2081-08-23 on
+        1.0.0 was published [AGE] ago; `minimumReleaseAge: 20000 days` (.mu/workspace.yaml:1) allows it from 2081-08-23 on
 
     hint: allow versions of any age: `mu get --exclude-newer 0`
     [exit 1]
@@ -239,7 +239,7 @@ fn versions_that_rules_took_out_are_let_in() {
       acme/web requires aws/new ^1
       no version of aws/new is ^1
         aws/new 1.0.0 is too new
-        1.0.0 was published [AGE] ago; `--exclude-newer` leaves out what is newer than 2026-11-01
+        1.0.0 was published [AGE] ago; `--exclude-newer` excludes versions newer than 2026-11-01
 
     hint: allow versions of any age: `mu get --exclude-newer 0`
     [exit 1]
@@ -251,7 +251,7 @@ fn versions_that_rules_took_out_are_let_in() {
     };
     insta::assert_snapshot!(told(early, &["get"]).shown(), @"
     $ mu get
-    error: no version of aws/vpc is what is required
+    error: no version of aws/vpc meets the requirements
       acme/web requires aws/vpc ^3
       no version of aws/vpc is ^3
         aws/vpc has 1.0.0 to 3.0.0-rc.1 (5 versions); nearest: 3.0.0-rc.1
@@ -275,7 +275,7 @@ fn versions_that_rules_took_out_are_let_in() {
     };
     insta::assert_snapshot!(told(channel, &["get"]).shown(), @"
     $ mu get
-    error: no version of ops/kafka is what is required
+    error: no version of ops/kafka meets the requirements
       acme/web requires ops/kafka ~3.1 in channel stable
       no version of ops/kafka is ~3.1 in channel stable
         ops/kafka has 3.0.0 in channel stable and 3.0.0 and 3.1.0 in channel fast
@@ -297,7 +297,7 @@ fn settings_that_override_are_told() {
     };
     insta::assert_snapshot!(told(make, &["get"]).shown(), @"
     $ mu get
-    error: no version of aws/vpc is what is required
+    error: no version of aws/vpc meets the requirements
       acme/web requires aws/app ^1
       aws/app 1.0.0 requires aws/vpc ^2
       the settings override aws/vpc with aws/vpc ^9
@@ -396,7 +396,7 @@ fn what_a_command_asks_for_is_relaxed_too() {
     ");
     insta::assert_snapshot!(told(make, &["add", "aws/app#^2"]).shown(), @"
     $ mu add aws/app#^2
-    error: no version of aws/app is what is required
+    error: no version of aws/app meets the requirements
       acme/web requires aws/app ^2
       no version of aws/app is ^2
         aws/app has 0.9.0 and 1.0.0
@@ -729,7 +729,7 @@ fn two_rules_are_lifted_together_where_neither_is_enough() {
       acme/web requires ops/young ^1
       no version of ops/young is ^1
         ops/young 2.0.0 is too new
-        2.0.0 was published [AGE] ago; `minimumReleaseAge: 20000 days` (.mu/workspace.yaml:1) lets it in from 2081-08-23 on
+        2.0.0 was published [AGE] ago; `minimumReleaseAge: 20000 days` (.mu/workspace.yaml:1) allows it from 2081-08-23 on
 
     hint: allow versions of any age, and in acme/web, require ops/young ^2.0.0 instead of ^1: `mu add 'ops/young#^2.0.0' --exclude-newer 0`
     [exit 1]

@@ -98,7 +98,9 @@ impl RemoteUrl {
     pub(crate) fn substitute(remote: &Self, text: &str) -> Result<Self, ProviderError> {
         Self::parse(text, |_| remote.insecure)?.ok_or_else(|| {
             let text = shown(text);
-            let text = format!("Git is told to use `{text}` instead of `{remote}`: that is no URL");
+            let text = format!(
+                "Git is told to use `{text}` instead of `{remote}`: that is not a valid URL"
+            );
             ProviderError::new(ErrorKind::Refused, text)
         })
     }

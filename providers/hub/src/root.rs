@@ -163,7 +163,7 @@ pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderEr
         return Err(ProviderError::new(ErrorKind::Refused, text));
     }
     let url = folder.join(place).map_err(|error| {
-        let text = format!("`{folder}` names a place that is no URL");
+        let text = format!("`{folder}` names a place that is not a valid URL");
         ProviderError::new(ErrorKind::Protocol, text).because(error)
     })?;
     let escapes = match folder.scheme() {

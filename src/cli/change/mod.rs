@@ -104,7 +104,7 @@ fn summary(outcome: &Outcome) -> String {
         return format!("{} would be in use; nothing was written", count(total, "package"));
     }
     if outcome.frozen && !outcome.edited.is_empty() {
-        return "with --frozen, nothing was chosen or installed, and Mu.lock is as it was: run `mu get`"
+        return "with --frozen, nothing was chosen or installed, and Mu.lock was not changed: run `mu get`"
             .to_owned();
     }
     if outcome.made == 0 {

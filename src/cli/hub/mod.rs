@@ -28,7 +28,7 @@ Examples:
 pub(crate) enum Command {
     /// Create an empty hub; an existing one stays as it is
     #[command(after_help = "\
-A hub is only files: any web server can serve them for reading, and `mu hub serve` takes changes too.
+A hub is only files: any web server can serve them for reading, and `mu hub serve` accepts changes too.
 
 Examples:
   mu hub init /srv/hub
@@ -36,9 +36,7 @@ Examples:
     Init(InitArguments),
     /// Check every index line and archive of a hub
     #[command(after_help = "\
-Exits with status 1 if there are problems. Leftovers come from interrupted writes and do no harm. --repair \
-removes them, and writes again what follows from the index. It never changes an index line, or an archive that \
-one leads to.
+Exits with status 1 if there are problems. Leftovers come from interrupted writes and do no harm. --repair removes them, and rebuilds the files that are derived from the index. It never changes an index line, or an archive that an index line names.
 
 Examples:
   mu hub check /srv/hub
@@ -61,7 +59,7 @@ pub(crate) struct CheckArguments {
     /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Repair what follows from the index, and remove leftovers
+    /// Rebuild the files that are derived from the index, and remove leftovers
     #[arg(long)]
     repair: bool,
 }
@@ -152,9 +150,9 @@ fn check(context: &Context, arguments: &CheckArguments) -> Ending {
             message.push_str(&format!("\n  {}: {}", finding.path, finding.what));
         }
         let hint = if arguments.repair {
-            "restore the right archive or index line from a copy"
+            "restore the right archive or index line from a backup"
         } else {
-            "`--repair` repairs what follows from the index; it changes no index line and no archive"
+            "`--repair` rebuilds the files that are derived from the index; it changes no index line and no archive"
         };
         let error = CommandError::new(Code::Integrity, message).hint(hint);
         return Err(error.with_details(answer).into());

@@ -10,7 +10,7 @@ use crate::cli::context::{Context, Ending};
 use crate::ops::hub::{ServeRequest, serve, tokens};
 use crate::reference::Base;
 
-/// Serve a hub over HTTP, and take what is published to it
+/// Serve a hub over HTTP, and accept uploads
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everyone can read, in a browser too; changes need a token (`mu hub token add`). With --private, reading needs a token, \
@@ -19,8 +19,7 @@ number of servers can share one, and any web server can serve the same files for
 
 The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub \
 can be read, `/metrics` counts for Prometheus. Clients refuse plain http beyond their own machine: \
-use TLS here, or put this behind a proxy that speaks it. Limits count by the address that \
-connects, which behind a proxy is the proxy's. Ctrl-C stops the server when the requests in progress are done, a \
+use TLS here, or put this behind a proxy that speaks it. Limits apply to each client address; behind a proxy, all clients have the proxy's address. Ctrl-C stops the server when the requests in progress are done, a \
 second Ctrl-C at once.
 
 Examples:
@@ -40,20 +39,20 @@ pub(crate) struct Arguments {
     /// The certificate's private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// What references to the hub's packages start with, such as hub.acme.co/, for the web page; without it, the
-    /// page shows the host that the browser asks for. Set it behind a proxy
+    /// What references to the hub's packages start with, such as hub.acme.co/, for the web page; without it,
+    /// the page shows the host that the browser requests. Set it behind a proxy
     #[arg(long, value_name = "BASE", value_parser = base)]
     base: Option<Base>,
-    /// The largest archive that is taken, in MiB
+    /// The largest archive that is accepted, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=4096))]
     largest_archive: u64,
-    /// How many changes one client address may ask for in a minute
+    /// How many changes one client address may make in a minute
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
     changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number
     #[arg(long, value_name = "N", default_value_t = 0)]
     requests_per_second: u32,
-    /// Let only those read who have a token
+    /// Require a token for reading
     #[arg(long)]
     private: bool,
     /// Show the counters at /metrics to everyone, not only to programs on this machine
@@ -105,10 +104,10 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
         }
         if has_none && arguments.private {
             let add = format!("mu hub token add {} NAME --can read", arguments.place);
-            context.shell.status(&format!("nobody can read yet: `{add}` makes a token"));
+            context.shell.status(&format!("nobody can read yet: `{add}` creates a token"));
         } else if has_none {
             let add = format!("mu hub token add {} NAME --namespace NAMESPACE", arguments.place);
-            context.shell.status(&format!("nobody can publish yet: `{add}` makes a token"));
+            context.shell.status(&format!("nobody can publish yet: `{add}` creates a token"));
         }
     })?;
     Ok(0)

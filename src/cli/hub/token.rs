@@ -149,13 +149,14 @@ fn add(context: &Context, arguments: &AddArguments) -> Ending {
     let namespaces = match (&arguments.namespace[..], reads_alone) {
         ([], true) => vec!["*".to_owned()],
         ([], false) => {
-            let error = CommandError::new(Code::Usage, "nothing says what the token is for");
+            let error = CommandError::new(Code::Usage, "the token needs a namespace");
             return Err(error.hint("`--namespace acme`; `--namespace '*'` for everything").into());
         }
         (namespaces, true) if namespaces != ["*"] => {
-            let message = "a token reads all of a private hub, and no namespace narrows that";
+            let message =
+                "a token that can read can read the whole hub: a namespace cannot limit it";
             return Err(CommandError::new(Code::Usage, message)
-                .hint("leave `--namespace` out; what only some may read belongs into a hub of its own")
+                .hint("leave out `--namespace`; put packages that only some may read in a separate hub")
                 .into());
         }
         (namespaces, _) => namespaces.to_vec(),
@@ -170,7 +171,7 @@ fn add(context: &Context, arguments: &AddArguments) -> Ending {
     let token = add_token(&context.environment, &arguments.place, new)?;
     context.answer(&Added { name: &arguments.name, token }, |added| {
         context.line(&added.token)?;
-        context.shell.status("keep it safe: it is not shown again");
+        context.shell.status("save it now: it is not shown again");
         Ok(())
     })
 }

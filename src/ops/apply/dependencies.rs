@@ -71,7 +71,7 @@ pub(crate) fn change(
         None => Ok(()),
         Some(name) => Err(CommandError::new(
             Code::NotFound,
-            format!("no manifest of this workspace asks for `{name}`"),
+            format!("no manifest of this workspace requires `{name}`"),
         )),
     }
 }

@@ -103,7 +103,7 @@ fn by_own_name(
     {
         let place = own_packages::shown(&found.place);
         session.events.warning(&format!(
-            "`{}` leads to the folder `{place}`, whose package is `{name}`: that is what is used",
+            "`{}` points to the folder `{place}` of the package `{name}`, which is used instead",
             reference.with_version(None)
         ));
     }

@@ -166,10 +166,7 @@ impl Content<'_> {
         if is_right {
             return Ok(());
         }
-        let text = format!(
-            "holds a package that calls itself `{name}`, from {}",
-            route.location.describe()
-        );
+        let text = format!("contains a package named `{name}`, from {}", route.location.describe());
         Err(self.refuse("the archive", &text, serde_json::json!({ "key": "name" })))
     }
 
@@ -278,7 +275,7 @@ impl Content<'_> {
         details["id"] = id.to_string().into();
         details["version"] = version.as_str().into();
         CommandError::new(Code::Integrity, format!("{what} of `{id}` {version} {text}"))
-            .hint("nothing was installed; whoever publishes the package must mend it")
+            .hint("nothing was installed; the package's publisher must fix it")
             .with_details(details)
     }
 }

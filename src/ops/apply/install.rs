@@ -106,7 +106,7 @@ fn refuse_misspelt(session: &Session) -> Result<(), CommandError> {
     let path = warning.path();
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let right = manifest_name(name).unwrap_or_default();
-    let message = format!("`{}` is not read: a manifest is called `{right}`", path.display());
+    let message = format!("`{}` is not read: a manifest must be named `{right}`", path.display());
     Err(CommandError::new(Code::Manifest, message).hint(format!("`mv {name} {right}` renames it")))
 }
 

@@ -23,7 +23,7 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
     match (session.options.published_before, cutoff) {
         (Some(moment), _) => {
             text.push_str(&format!(
-                "; `--exclude-newer` leaves out what is newer than {}",
+                "; `--exclude-newer` excludes versions newer than {}",
                 date(moment)
             ));
         }
@@ -31,13 +31,13 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
             let from = date(published + age);
             let cutoff = Cutoff::Age(age);
             text.push_str(&format!(
-                "; `minimumReleaseAge: {cutoff}` ({}) lets it in from {from} on",
+                "; `minimumReleaseAge: {cutoff}` ({}) allows it from {from} on",
                 file(session)
             ));
         }
         (None, Some(moment)) => {
             text.push_str(&format!(
-                "; `minimumReleaseAge: {moment}` ({}) leaves out what is newer",
+                "; `minimumReleaseAge: {moment}` ({}) excludes newer versions",
                 file(session)
             ));
         }

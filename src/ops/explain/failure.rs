@@ -59,8 +59,7 @@ pub(crate) fn failed(
                 && by.iter().any(|by| Requester::called(by).is_move())
                 && remedies.is_empty()
             {
-                let hint =
-                    "`mu add 'PKG#VERSION'` changes what Mu.yaml asks for, `mu upgrade` raises it";
+                let hint = "`mu add 'PKG#VERSION'` changes the requirement in Mu.yaml, `mu upgrade` raises it";
                 error = error.hint(hint);
             }
             let has_way = !remedies.is_empty();
@@ -90,7 +89,7 @@ fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
         },
         (true, [clash]) => {
             let name = session.short_name(&clash.id);
-            format!("no version of {name} is what is required")
+            format!("no version of {name} meets the requirements")
         }
         (true, _) => "some packages or versions do not exist".to_owned(),
         (false, []) if conflict.capabilities.iter().any(|clash| !clash.is_provided) => {
@@ -207,8 +206,8 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
     let (code, mut hints) = match cause(&error) {
         Cause::TooMany(message) => {
             return CommandError::new(Code::NoSolution, message)
-                .hint("a registry that makes packages up is never done: give up the dependency that leads there")
-                .hint("`--most N` lets a run ask for more packages, if all of these are wanted");
+                .hint("a registry that invents packages never ends: remove the dependency that leads to it")
+                .hint("if you need all of these packages, raise the limit with `--most N`");
         }
         Cause::Provider(provider) => (code_of(provider.kind()), provider.hints().to_vec()),
         Cause::Route => (Code::Reference, Vec::new()),

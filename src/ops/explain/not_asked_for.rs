@@ -34,7 +34,8 @@ pub(crate) fn not_asked_for(
         };
     }
     if let Some(replaced) = locked.replacement(id) {
-        return error.hint(format!("`{}` is used for it, and nothing is left of it", replaced.by));
+        return error
+            .hint(format!("`{}` took its place, and nothing of it is installed", replaced.by));
     }
     let known: Vec<String> = session
         .workspace
@@ -54,7 +55,7 @@ pub(crate) fn not_asked_for(
             let listed: Vec<String> =
                 known.iter().take(LISTED).map(|one| format!("`{one}`")).collect();
             let more = if known.len() > LISTED { ", …" } else { "" };
-            error.hint(format!("this is required: {}{more}", listed.join(", ")))
+            error.hint(format!("required here: {}{more}", listed.join(", ")))
         }
     }
 }

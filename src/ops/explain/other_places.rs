@@ -80,8 +80,7 @@ pub(crate) fn stripped(session: &Session, id: &PackageId) -> Option<String> {
     let url = registry.url.as_ref().map(|url| format!(" {url}")).unwrap_or_default();
     let prefix = &registry.prefix;
     Some(format!(
-        "the registry `{prefix}` leaves out `{left_out}`, so `{rest}` was looked for; if it has `{left_out}{rest}`, \
-         set `strip: false`: `mu registry add {prefix}{url} --no-strip`"
+        "the registry `{prefix}` strips `{left_out}`, so mu looked for `{rest}`; if the registry has `{left_out}{rest}`, set `strip: false`: `mu registry add {prefix}{url} --no-strip`"
     ))
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn warnings(
             && let Some(found) = session.places.member_of(own)
         {
             warnings.push(format!(
-                "`{}` asks for `{}`, which leads to the folder `{}`, whose package is `{own}`: write `{}`",
+                "`{}` requires `{}`, which points to the folder `{}` of the package `{own}`: write `{}`",
                 member.manifest.name,
                 asked.reference,
                 shown(&found.place),
@@ -74,8 +74,7 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
         return None;
     }
     Some(format!(
-        "`{}` leads to the folder `{}`, whose package is called `{name}`; if that is not meant, move it to where its \
-         name leads",
+        "`{}` points to the folder `{}`, whose package is named `{name}`; if you did not mean that package, move it to where its name points",
         session.short_name(id),
         shown(&found.place),
     ))
@@ -89,16 +88,15 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     let parent = id.name_str().strip_suffix(&**place).and_then(|parent| parent.strip_suffix('/'));
     let otherwise = match parent {
         Some(parent) if workspace.namespace.is_none() && !place.is_empty() => {
-            format!("say `namespace: {parent}` in `{MU_FOLDER}/{WORKSPACE_FILE}`")
+            format!("set `namespace: {parent}` in `{MU_FOLDER}/{WORKSPACE_FILE}`")
         }
         _ => format!(
-            "say `overrides: {{{}: ./{place}}}` in `{MU_FOLDER}/{WORKSPACE_FILE}`",
+            "set `overrides: {{{}: ./{place}}}` in `{MU_FOLDER}/{WORKSPACE_FILE}`",
             session.short_name(id)
         ),
     };
     format!(
-        "the workspace has `{}` in `{}`, but packages are found by their place, and references to it lead to \
-         `{right}`: move it there, or {otherwise}",
+        "the workspace has `{}` in `{}`, but packages are found by their path, and references to it point to `{right}`: move it there, or {otherwise}",
         session.short_name(id),
         shown(place),
     )

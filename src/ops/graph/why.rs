@@ -191,7 +191,7 @@ fn reasons(
                 reasons.newer = newer.collect();
             }
             Ok((_, None)) => {
-                reasons.unknown = Some(format!("{} lists no `{id}` any more", package.source));
+                reasons.unknown = Some(format!("{} no longer lists `{id}`", package.source));
             }
             Err(error) => reasons.unknown = Some(describe(&error)),
         }
@@ -213,7 +213,7 @@ fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> 
         Obstacle::Nothing => (Reason::Lock, Some(format!("{versions} would fit: {moves}"))),
         Obstacle::Unknown if tries => (Reason::Unknown, None),
         Obstacle::Unknown => {
-            (Reason::NotAsked, Some(format!("nothing asks for {versions}: {moves}")))
+            (Reason::NotAsked, Some(format!("nothing requires {versions}: {moves}")))
         }
     };
     let explanation = match moves {

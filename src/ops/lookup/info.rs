@@ -217,9 +217,7 @@ fn missing(
     let error = CommandError::new(Code::NotFound, message);
     match releases.is_empty() {
         true => error,
-        false => {
-            error.hint(format!("`mu versions {}` shows which there are", session.short_name(id)))
-        }
+        false => error.hint(format!("`mu versions {}` lists its versions", session.short_name(id))),
     }
 }
 

@@ -134,8 +134,8 @@ fn ask_all(
     }
     if answered.is_empty() {
         let nothing =
-            CommandError::new(Code::NotFound, "no registry is set up that could be searched")
-                .hint("`mu registry add PREFIX URL` says where a hub is");
+            CommandError::new(Code::NotFound, "no registry is configured that can be searched")
+                .hint("`mu registry add PREFIX URL` adds a hub");
         let mut failures = failures.into_iter();
         let first = failures.next().unwrap_or(nothing);
         return Err(failures.fold(first, |first, other| {
@@ -180,8 +180,7 @@ fn ask(
     let passed_over = answered.as_ref().map_or(0, |answered| answered.hits.passed_over);
     if passed_over > 0 {
         session.events.warning(&format!(
-            "the catalog of `{what}` has lines longer than {LONGEST_LINE} bytes, which are not searched: \
-             {passed_over} of them"
+            "the catalog of `{what}` has lines longer than {LONGEST_LINE} bytes, which were skipped ({passed_over})"
         ));
     }
     Ok(answered)

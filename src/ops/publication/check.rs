@@ -45,7 +45,7 @@ pub(super) fn manifest(
         let reference = &dependency.reference;
         if reference.local().is_some() || reference.base() == Some(&Base::localhost()) {
             let message = format!(
-                "`{}` depends on `{reference}`, which is on this machine alone",
+                "`{}` depends on `{reference}`, which exists only on this machine",
                 manifest.name
             );
             return Err(CommandError::new(Code::Manifest, message)
@@ -58,7 +58,7 @@ pub(super) fn manifest(
     if let Some(repository) = &manifest.repository
         && without_secrets(repository) != *repository
     {
-        return fail("`repository` holds a secret, which everybody would read".to_owned());
+        return fail("`repository` contains a secret, which everyone could read".to_owned());
     }
     if let Some(readme) = &manifest.readme
         && !member.folder.join(readme).is_file()
@@ -98,7 +98,7 @@ fn unbounded(
     dependency: &manifest::Requirement,
 ) -> CommandError {
     let (path, reference) = (&member.manifest_path, &dependency.reference);
-    let message = "a package that is published must say which versions of its dependencies fit";
+    let message = "a published package must say which versions of its dependencies it accepts";
     let error = crate::fs::read_text(path).ok();
     let error =
         error.and_then(|text| error_at_dependency(path, &text, reference.as_str(), message));
@@ -169,8 +169,9 @@ pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), C
         without_secrets(to),
         prefixes.join("`, `")
     );
-    Err(CommandError::new(Code::Manifest, message)
-        .hint("leave the base out of `name`, or publish it where its base leads, without `--to`"))
+    Err(CommandError::new(Code::Manifest, message).hint(
+        "leave the base out of `name`, or publish without `--to`, to the registry of its base",
+    ))
 }
 
 /// The package that takes the place of one, from how it was named.
@@ -183,15 +184,15 @@ pub(super) fn moved_to(session: &Session, text: &str) -> Result<PackageId, Comma
     let refuse = |reason: &str| {
         Err(CommandError::new(
             Code::Usage,
-            format!("nothing can have moved to `{reference}`: {reason}"),
+            format!("a package cannot move to `{reference}`: {reason}"),
         )
         .hint("name a package, such as `hub.mu.com/acme/web`"))
     };
     if reference.local().is_some() || reference.base() == Some(&Base::localhost()) {
-        return refuse("it is on this machine alone");
+        return refuse("it exists only on this machine");
     }
     if reference.version_text().is_some() {
-        return refuse("a package takes its place, not a version of one");
+        return refuse("a package takes the place of another, not a version of it");
     }
     Ok(reference.id(&session.defaults()))
 }
@@ -213,10 +214,10 @@ fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
         return Ok(());
     };
     let message = format!(
-        "the settings override `{id}`, which holds in this workspace alone: others would not get what was tried here"
+        "the settings override `{id}` in this workspace only: others would not get what was tested here"
     );
     Err(CommandError::new(Code::Workspace, message)
-        .hint("take it out of `overrides`, run `mu get`, and try again"))
+        .hint("remove it from `overrides`, run `mu get`, and try again"))
 }
 
 fn warnings(session: &Session, member: &Member) -> Vec<String> {
@@ -253,7 +254,7 @@ fn leads_elsewhere(
     here: &PackageId,
 ) -> String {
     format!(
-        "the dependency `{}` leads to `{here}` here, and elsewhere for others; write `{}` to say which is meant",
+        "the dependency `{}` means `{here}` here, but another package for others; write `{}` to be exact",
         reference.with_version(None),
         in_full(session, member, here),
     )
@@ -284,7 +285,7 @@ pub(super) fn dependencies(
             let names_versions = !matches!(spec, VersionSpec::Commit(_) | VersionSpec::Tag(_));
             if names_versions && !spec.accepts(version, dependency.prerelease) {
                 let message = format!(
-                    "`{}` asks for {id} {spec}, and this workspace publishes {version}",
+                    "`{}` requires {id} {spec}, but this workspace publishes {version}",
                     member.manifest.name
                 );
                 return Err(CommandError::new(Code::NoSolution, message));
@@ -319,10 +320,10 @@ pub(super) fn dependencies(
         error
             .without_ways_out()
             .while_doing(format!(
-                "others could not install `{}`: its dependencies cannot be had",
+                "others could not install `{}`: its dependencies cannot be resolved",
                 member.manifest.name
             ))
-            .hint("mend the dependencies in the manifest, or publish what is missing first")
+            .hint("fix the dependencies in the manifest, or publish what is missing first")
     })
 }
 

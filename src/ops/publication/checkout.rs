@@ -57,10 +57,10 @@ type Checkout = (Option<String>, Vec<String>);
 #[cfg(feature = "git")]
 fn around(folder: &Path) -> Result<Option<Checkout>, CommandError> {
     let checkout = mu_provider_git::Checkout::around(folder).map_err(|error| {
-        let what = format!("cannot see whether `{}` is committed", folder.display());
+        let what = format!("cannot tell whether `{}` is committed", folder.display());
         CommandError::from_error(Code::Io, error)
             .while_doing(what)
-            .hint("`--allow-dirty` publishes without looking")
+            .hint("`--allow-dirty` publishes without this check")
     })?;
     Ok(checkout.map(|checkout| (checkout.commit, checkout.changed)))
 }

@@ -144,7 +144,7 @@ pub fn add_token(
         Some(Cutoff::Moment(moment)) => Some(at(moment)?),
     };
     if expires.is_some_and(|expires| expires.as_second() <= now) {
-        return Err(CommandError::new(Code::Usage, "the token would have ended before now"));
+        return Err(CommandError::new(Code::Usage, "the token would already have expired"));
     }
     let new = mu_hub::NewToken {
         name: new.name,
@@ -175,7 +175,7 @@ pub fn revoke_token(environment: &Environment, text: &str, name: &str) -> Result
         return Ok(());
     }
     let message = format!("the hub at `{text}` has no token `{name}`");
-    Err(CommandError::new(Code::NotFound, message).hint("`mu hub token list` shows those it has"))
+    Err(CommandError::new(Code::NotFound, message).hint("`mu hub token list` lists its tokens"))
 }
 
 impl From<HubError> for CommandError {

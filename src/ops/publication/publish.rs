@@ -101,7 +101,7 @@ pub fn publish(
         let version = member.manifest.version.clone();
         if request.all && version.is_none() {
             let name = &member.manifest.name;
-            session.events.warning(&format!("`{name}` has no `version`, and is not published"));
+            session.events.warning(&format!("`{name}` has no `version`, so it is not published"));
             continue;
         }
         published.push(one(session, request, index, &lock, &siblings, moved_to.as_ref())?);
@@ -149,7 +149,7 @@ fn one(
         }
         if !is_same && request.all {
             session.events.warning(&format!(
-                "`{name}` {version} is published with other content; raise its version to publish the change"
+                "`{name}` {version} is already published with different content; raise its version to publish the change"
             ));
         }
         if is_same || request.all {
@@ -199,7 +199,7 @@ fn check_dependencies(
     }
     Err(match &request.to {
         Some(to) if error.code == Code::Network => error.hint(format!(
-            "if they are in the hub that you publish to, say that packages of that base come from there: \
+            "if they are in the hub that you publish to, configure it for packages of that base: \
              `mu registry add {} {}`",
             member.id.base(),
             quoted(to)
@@ -218,7 +218,7 @@ fn older(target: &Target, name: &str, member: &Member) -> Result<Option<String>,
     let published = alike.filter_map(|line| read(&full_version(line)).ok());
     let newest = published.filter(|published| !published.is_prerelease()).max();
     Ok(newest.filter(|newest| newest > version).map(|newest| {
-        format!("`{name}` {version} is older than {newest}, which is published already")
+        format!("`{name}` {version} is older than {newest}, which is already published")
     }))
 }
 
@@ -246,11 +246,11 @@ fn in_circle(session: &Session, error: &CommandError, circle: &[usize]) -> Comma
         .map(|&index| format!("`{}`", session.workspace.members[index].manifest.name))
         .collect();
     let message = format!(
-        "{} depend on each other, so that neither can be published before the other",
+        "{} depend on each other, so neither can be published before the other",
         names.join(" and ")
     );
     let why =
-        "a package is published after what it depends on: move what both need into a third one";
+        "packages are published after their dependencies: move what both need into a third package";
     CommandError::new(error.code, message).hint(why)
 }
 
@@ -338,9 +338,9 @@ pub(super) fn named(
         Some(crate::reference::VersionSpec::Pin(pin)) => pin.version().to_string(),
         Some(spec) if spec.is_pinned() => written.to_owned(),
         _ => {
-            let message = format!("`{text}` names no single version");
+            let message = format!("`{text}` does not name a single version");
             return Err(CommandError::new(Code::Usage, message)
-                .hint("write the version behind the name, such as `acme/web#1.2.0`"));
+                .hint("write the version after the name, such as `acme/web#1.2.0`"));
         }
     };
     let id = reference.id(&session.defaults());

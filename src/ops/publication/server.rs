@@ -66,15 +66,15 @@ impl Server {
         let url = join(&root, "hub.json")?;
         let bytes = http.get(&url).insecure(insecure).fetch(LONGEST_ANSWER, &Silent)?;
         let file: HubFile = serde_json::from_slice(&bytes).map_err(|error| {
-            let text = format!("`{url}` is no hub's description");
+            let text = format!("`{url}` is not a hub's description");
             CommandError::from(ProviderError::new(ErrorKind::Protocol, text).because(error))
         })?;
         let Some(api) = &file.api else {
             let message =
-                format!("the hub at `{root}` takes no changes: it is made of files alone");
+                format!("the hub at `{root}` does not accept changes: it consists only of files");
             return Err(CommandError::new(Code::Usage, message)
                 .hint("publish into the folder or bucket behind it with `--to PLACE`")
-                .hint("`mu hub serve PLACE` is a server that takes changes"));
+                .hint("`mu hub serve PLACE` runs a server that accepts changes"));
         };
         let api = join(&root, &format!("{}/", api.trim_end_matches('/')))?;
         Ok(Self { http, root, api, file, insecure })
@@ -191,7 +191,7 @@ impl Server {
             }
         }
         let message = format!(
-            "gave up tagging {name} {version}: others changed {name} {ATTEMPTS} times meanwhile"
+            "gave up tagging {name} {version}: others changed {name} {ATTEMPTS} times in the meantime"
         );
         Err(CommandError::new(Code::Conflict, message).hint("try again"))
     }
@@ -272,14 +272,14 @@ impl Server {
         let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let said = problem.get("detail").or_else(|| problem.get("title")).and_then(Value::as_str);
         let reason = said.unwrap_or(&status);
-        let message = format!("`{}` refuses {what}: {reason}", self.root);
+        let message = format!("`{}` refused {what}: {reason}", self.root);
         Ok(CommandError::new(code, message))
     }
 }
 
 fn join(url: &SafeUrl, path: &str) -> Result<SafeUrl, CommandError> {
     let to = url.join(path).map_err(|error| {
-        let text = format!("`{path}` of the hub at `{url}` leads nowhere");
+        let text = format!("`{path}` of the hub at `{url}` is not a valid place");
         ProviderError::new(ErrorKind::Protocol, text).because(error)
     })?;
     check_lead(url, &to)?;

@@ -75,7 +75,7 @@ impl Target {
                 };
                 if !is_oci && provider.is_some_and(|provider| provider != "hub") {
                     let message = format!(
-                        "`{id}` comes from `{url}`, which is no hub: nothing can be published there"
+                        "`{id}` comes from `{url}`, which is not a hub: nothing can be published there"
                     );
                     return Err(CommandError::new(Code::Usage, message)
                         .hint("publish elsewhere with `--to PLACE`, or push a tag if it is a Git repository"));
@@ -96,7 +96,7 @@ impl Target {
             Some("http" | "https") => {
                 let url = SafeUrl::parse(to).map_err(|error| {
                     let to = without_secrets(to);
-                    CommandError::new(Code::Usage, format!("`{to}` is no URL: {error}"))
+                    CommandError::new(Code::Usage, format!("`{to}` is not a valid URL: {error}"))
                 })?;
                 Kind::Server(Box::new(Server::open(session, &url, insecure)?))
             }
@@ -106,7 +106,7 @@ impl Target {
                 let opened = Hub::open(&hub::place(&session.environment, to)?);
                 let opened = opened.map_err(|error| match (&error, server_meant(to)) {
                     (HubError::Missing { .. }, Some(url)) => {
-                        let hint = format!("if that is a server and no folder: `{url}`");
+                        let hint = format!("if that is a server, not a folder: `{url}`");
                         CommandError::from(error).hint(hint)
                     }
                     _ => error.into(),

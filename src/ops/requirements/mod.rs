@@ -273,11 +273,11 @@ impl Requirements {
         }
         let mut differences = Vec::new();
         for (id, requested) in wanted.difference(&known) {
-            differences.push(format!("{} asks for {id} {}", requested.by, requested.spec));
+            differences.push(format!("{} requires {id} {}", requested.by, requested.spec));
         }
         for (id, requested) in known.difference(&wanted) {
             differences
-                .push(format!("{} no longer asks for {id} {}", requested.by, requested.spec));
+                .push(format!("{} no longer requires {id} {}", requested.by, requested.spec));
         }
         let required = self.required_of_others();
         for Requested { spec, by } in required.difference(&provided) {
@@ -289,7 +289,7 @@ impl Requirements {
         let resolution = self.resolution.as_str();
         if !lock.resolution.is_empty() && lock.resolution != resolution {
             differences.push(format!(
-                "the lock was made with the strategy `{}`, and `{resolution}` is asked for",
+                "the lock was written with the strategy `{}`, but `{resolution}` is in use now",
                 lock.resolution
             ));
         }

@@ -279,8 +279,8 @@ impl From<PacksError> for CommandError {
             PacksError::InTheWay { .. } => Self::from_error(Code::Conflict, error)
                 .hint("move the folder away, or delete it, and run the command again"),
             PacksError::Changed { .. } => Self::from_error(Code::Integrity, error)
-                .hint("nothing was installed; if the change is meant to be there, publish it, or keep it in the workspace")
-                .hint("to have the package as it was, delete the folder and run the command again"),
+                .hint("nothing was installed; if the change is intended, publish it, or keep the package in the workspace")
+                .hint("to restore the package, delete the folder and run the command again"),
             PacksError::Link { .. } => Self::from_error(Code::Untrusted, error)
                 .hint("remove the link, or put the folder itself there"),
             PacksError::Refused { .. } => Self::from_error(Code::Integrity, error),

@@ -18,7 +18,7 @@ pub fn find_used(
     let id = find_locked(session, lock, reference)?;
     let used = lock.used_for(&id);
     if *used != id {
-        session.events.warning(&format!("`{id}` was replaced by `{used}`, which this is about"));
+        session.events.warning(&format!("`{id}` was replaced by `{used}`, which is shown instead"));
     }
     Ok(used.clone())
 }
@@ -64,7 +64,7 @@ pub fn find_locked(
             let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
             Err(match like {
                 Some(id) => error.hint(format!("did you mean `{id}`?")),
-                None => error.hint("`mu list` shows what is"),
+                None => error.hint("`mu list` shows what is installed"),
             })
         }
         several => {

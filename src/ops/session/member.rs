@@ -36,7 +36,7 @@ pub(crate) fn target(
             Code::NotFound,
             format!("there is no package in `{}`", session.workspace.root.display()),
         )
-        .hint("`mu init NAME` begins a package here")),
+        .hint("`mu init NAME` creates a package here")),
         (None, _) => Err(CommandError::new(
             Code::Usage,
             format!(
@@ -68,17 +68,17 @@ pub(crate) fn around(session: &Session) -> Result<Option<usize>, CommandError> {
 }
 
 fn left_out(path: &Path, session: &Session) -> CommandError {
-    let message = format!("`{}` is no package of this workspace", path.display());
+    let message = format!("`{}` is not a package of this workspace", path.display());
     let error = CommandError::new(Code::Workspace, message);
     let why = path.parent().and_then(|folder| session.workspace.left_out.why(folder));
     match why {
         Some(why) => error.hint(why.to_string()),
-        None => error.hint("packages are not looked for in hidden folders"),
+        None => error.hint("hidden folders are not searched for packages"),
     }
 }
 
 fn no_such_member(session: &Session, name: &str) -> CommandError {
-    CommandError::new(Code::NotFound, format!("`{name}` is no package of this workspace"))
+    CommandError::new(Code::NotFound, format!("`{name}` is not a package of this workspace"))
         .hint(format!("its packages are: {}", names(session)))
 }
 

@@ -227,7 +227,7 @@ impl Session {
             let is_in_home = packs.path().starts_with(&environment.mu_home);
             if is_in_home || packs.path() == global.path() {
                 let message = format!(
-                    "`{}` holds the global packs, and cannot be the packs of a workspace too",
+                    "`{}` contains the global packs, and cannot be the packs of a workspace too",
                     global.path().display()
                 );
                 return Err(CommandError::new(Code::Usage, message)
@@ -335,7 +335,7 @@ impl Session {
         if let Some(index) = self.index.get()
             && let Err(error) = index.save()
         {
-            self.events.detail(&|| format!("cannot keep the index: {error}"));
+            self.events.detail(&|| format!("cannot save the index: {error}"));
         }
     }
 
@@ -424,7 +424,7 @@ fn proxies(environment: &Environment) -> Proxies {
         let name = names.into_iter().find(|name| environment.variable(name).is_some())?;
         let value = environment.variable(name)?;
         let shown = SafeUrl::parse(value).map_or_else(
-            |_| "that is no URL".to_owned(),
+            |_| "that is not a valid URL".to_owned(),
             |url| format!("`{}://{}`", url.scheme(), url.host_and_port()),
         );
         Some((scheme, format!("{shown} ({name})")))

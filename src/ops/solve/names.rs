@@ -35,13 +35,13 @@ fn refuse_impossible(session: &Session, requirements: &Requirements) -> Result<(
         let by = &session.workspace.members[member];
         if *id == by.id {
             let message = format!("`{id}` depends on itself");
-            return Err(at_dependency(by, asked, message).hint("take this line out"));
+            return Err(at_dependency(by, asked, message).hint("remove this line"));
         }
         let is_named = asked.reference.local().is_none();
         let known = seen.insert((member, section == Section::Dependencies, id), asked);
         if let Some(first) = known.filter(|first| is_named && first.reference.local().is_none()) {
             let message = format!("`{id}` is listed twice: here, and as `{}`", first.reference);
-            return Err(at_dependency(by, asked, message).hint("take one of them out"));
+            return Err(at_dependency(by, asked, message).hint("remove one of them"));
         }
     }
     Ok(())
@@ -83,7 +83,7 @@ fn find_out(session: &Session) -> Result<(), CommandError> {
     for (first, reference, _) in unknown {
         is_published(session, &first).map_err(|error| {
             error.hint(format!(
-                "`{reference}` means `{first}` if there is such a package; write the name in full to say which is meant"
+                "`{reference}` means `{first}` if there is such a package; write the full name to be exact"
             ))
         })?;
     }

@@ -346,7 +346,7 @@ fn new_entry(
     package.url = release.urls.first().filter(is_fine).cloned();
     let wrong = |what: &str, error: DigestError| {
         let text =
-            format!("the index of `{}` names {what} of {version} that cannot be read", chosen.id);
+            format!("the index of `{}` has {what} of {version} that cannot be read", chosen.id);
         CommandError::from_error(
             Code::Integrity,
             ProviderError::new(ErrorKind::Integrity, text).because(error),
@@ -373,7 +373,7 @@ fn describe(requirements: &Requirements, warning: &Warning) -> String {
                 Asker::Package(id) => id.as_str(),
             };
             format!(
-                "`{id}` is used from the workspace {version}, though {by} asks for {requirement}"
+                "`{id}` is used from the workspace {version}, although {by} requires {requirement}"
             )
         }
         Warning::Yanked { id, version, reason } => {
@@ -382,7 +382,7 @@ fn describe(requirements: &Requirements, warning: &Warning) -> String {
             let why = if requirements.strategy().follows_lock() {
                 "it stays because Mu.lock names it"
             } else {
-                "it is used because a requirement begins at exactly it"
+                "it is used because it is exactly the lowest version of a requirement"
             };
             format!("`{id}` {version} was yanked{reason}; {why}")
         }

@@ -35,7 +35,7 @@ pub(crate) fn check(
         }
         if dry_run {
             session.events.warning(&format!(
-                "{text}, and nobody has agreed to that yet: to agree, put `allowReplaces: {{{id}: {by}}}` into {}, or \
+                "{text}, and nobody has agreed to that yet: to agree, add `allowReplaces: {{{id}: {by}}}` to {}, or \
                  install it with `--yes`",
                 settings_file(session)
             ));
@@ -113,9 +113,10 @@ fn refused(session: &Session, replaced: &ReplacedPackage, text: &str) -> Command
     let ReplacedPackage { id, by, .. } = replaced;
     let file = settings_file(session);
     let who = asking(replaced);
-    let message = format!("{text}, which {who}, and nobody agreed to that\n{}", reasons(replaced));
+    let message =
+        format!("{text}, which {who}, and nobody has agreed to it\n{}", reasons(replaced));
     CommandError::new(Code::Untrusted, message)
-        .hint(format!("to agree, put this into {file}: `allowReplaces: {{{id}: {by}}}`"))
+        .hint(format!("to agree, add this to {file}: `allowReplaces: {{{id}: {by}}}`"))
         .hint("to agree this time, run the command again with `--yes`; Mu.lock remembers it")
         .hint(format!(
             "to use both, each under its own name, put this there: `allowReplaces: {{{id}: {id}}}`"

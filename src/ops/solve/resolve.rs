@@ -86,7 +86,7 @@ pub fn resolve_from(
         }
     }
     if session.options.locked && !resolved.is_unchanged() {
-        return Err(outdated(session, &["newer versions were asked for".to_owned()])?);
+        return Err(outdated(session, &["newer versions were requested".to_owned()])?);
     }
     Ok(resolved)
 }

@@ -15,7 +15,7 @@ pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), Provider
         "http" if insecure || url.is_loopback() => Ok(()),
         "http" => Err(ProviderError::new(
             ErrorKind::Refused,
-            format!("`{url}` is refused: plain http can be read and changed on its way"),
+            format!("`{url}` is refused: plain http can be read and changed in transit"),
         )
         .hint("use https, or accept the risk with `--allow-insecure` or `insecure: true` for that registry")),
         _ => Err(ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: it is no http URL"))),
@@ -45,7 +45,7 @@ pub(super) fn redirected(
     let mut to: Url = from.as_url().join(location).map_err(|error| {
         ProviderError::new(
             ErrorKind::Protocol,
-            format!("`{from}` redirects to something that is no URL"),
+            format!("`{from}` redirects to something that is not a valid URL"),
         )
         .because(error)
     })?;

@@ -325,10 +325,10 @@ impl<'run> Fetching<'run> {
         let place = way.route.location.root.to_string();
         let registry = self.session.index().registry(id);
         let by = registry.map_or_else(
-            || format!("no registry in the settings covers it, so its id leads to `{place}`"),
+            || format!("no registry in the settings covers it, so mu looks for it at `{place}`"),
             |(registry, _)| {
                 let file = registry.defined_in.display();
-                format!("`{}` in `{file}` leads there now", registry.prefix)
+                format!("`{}` in `{file}` points there now", registry.prefix)
             },
         );
         let name = self.session.short_name(id);
@@ -337,7 +337,7 @@ impl<'run> Fetching<'run> {
             .hint(format!(
                 "`mu mirror '{name}#{version}' --to PLACE` copies it there from a hub that has it"
             ))
-            .hint(format!("`mu update {name}` chooses among the versions that are there"))
+            .hint(format!("`mu update {name}` chooses from the versions that are available there"))
     }
 }
 
@@ -427,7 +427,7 @@ fn content_differs(
              from {place}"
         ),
     )
-    .hint("nothing was installed; whoever publishes the package must say why its content changed")
+    .hint("nothing was installed; ask its publisher why the content changed")
     .with_details(serde_json::json!({
         "id": id.to_string(),
         "version": version,

@@ -107,9 +107,9 @@ impl<'a> Copying<'a> {
                 Ok(route) => format!("`{}`", route.location.describe()),
                 Err(_) => "its registry".to_owned(),
             };
-            let message = format!("{place} has no `{id}` {missing}, which is to be copied");
+            let message = format!("cannot copy `{id}` {missing}: {place} does not have it");
             return Err(CommandError::new(Code::NotFound, message).hint(
-                "a registry that has that version must be set while it is copied: `mu registry list`",
+                "configure a registry that has that version while you copy it: `mu registry list` shows yours",
             ));
         }
         Ok((releases, positions.into_values().collect()))
@@ -214,9 +214,10 @@ impl<'a> Copying<'a> {
             None => id.base().to_string(),
         };
         if let Some(other) = self.names.insert(name.clone(), id.clone()) {
-            let message = format!("`{other}` and `{id}` would both be `{name}` in the mirror");
+            let message =
+                format!("`{other}` and `{id}` would both be named `{name}` in the mirror");
             return Err(CommandError::new(Code::Usage, message).hint(
-                "copy them to two hubs, one for each registry; `mu mirror REF --to PLACE` copies part of them",
+                "copy them to two hubs, one for each registry; `mu mirror REF --to PLACE` copies some of them",
             ));
         }
         self.mirrored.prefixes.insert(prefix);
@@ -236,7 +237,7 @@ impl<'a> Copying<'a> {
             spoiled = tidied(&route.location.path, line).or(spoiled);
         }
         if let Some(error) = spoiled {
-            self.session.events.warning(&format!("{error}; it is left out"));
+            self.session.events.warning(&format!("{error}; it was skipped"));
         }
         Ok(lines)
     }
@@ -341,8 +342,8 @@ fn check_digest(
     }
     let place = route.location.describe();
     let message =
-        format!("`{id}` {version} at `{place}` has the digest {digest}, and Mu.lock has {locked}");
-    Err(CommandError::new(Code::Integrity, message).hint("nothing of it was copied"))
+        format!("`{id}` {version} at `{place}` has the digest {digest}, but Mu.lock has {locked}");
+    Err(CommandError::new(Code::Integrity, message).hint("it was not copied"))
 }
 
 /// The packages, each after those that it needs, as far as circles allow: a mirror that is cut off has nothing

@@ -144,8 +144,10 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
 fn qualified(session: &Session, text: &str) -> Result<Reference, CommandError> {
     let reference = Reference::parse(text)?;
     if reference.local().is_some() {
-        let message = format!("`{reference}` is a folder, which no hub has");
-        return Err(CommandError::new(Code::Usage, message).hint("`mu publish` puts it into one"));
+        let message = format!("`{reference}` is a folder, not a package in a hub");
+        return Err(
+            CommandError::new(Code::Usage, message).hint("`mu publish` publishes it to a hub")
+        );
     }
     if reference.base().is_some() {
         return Ok(reference);
@@ -169,7 +171,7 @@ fn mirror_locked(
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     if !requirements.differences(session, &lock).is_empty() {
         session.events.warning(&format!(
-            "{FILE_NAME} does not fit the manifests; what it names is copied, and `mu get` updates it"
+            "{FILE_NAME} is out of date with the manifests; mu copies what it names, and `mu get` updates it"
         ));
     }
     requirements.declare(session);

@@ -29,7 +29,7 @@ impl Renaming {
         if !is_name {
             let message = format!("`--as {text}` is not a namespace");
             return Err(CommandError::new(Code::Usage, message)
-                .hint("write the beginning of names alone, such as `--as internal`"));
+                .hint("write only a namespace, such as `--as internal`"));
         }
         let from = roots.iter().map(|root| (root.base(), root.name().namespace()));
         let mut from: Vec<_> = from.collect();

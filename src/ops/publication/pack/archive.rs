@@ -82,7 +82,7 @@ impl Archive {
         let tree = tree.map_err(|error| {
             CommandError::from(error)
                 .while_doing("the package cannot be packed: nobody could unpack it")
-                .hint("rename or remove the file, or leave it out with a line in `.muignore`")
+                .hint("rename or remove the file, or exclude it with a line in `.muignore`")
         })?;
         Ok(Self { file, size, archive, tree })
     }

@@ -108,7 +108,7 @@ impl Walk<'_> {
             } else if kind.is_file() {
                 Kind::File { executable: is_executable(&place)? }
             } else {
-                return Err(no_package(&place, "it is neither file, folder nor link"));
+                return Err(no_package(&place, "it is not a file, a folder or a link"));
             };
             self.chosen.push(Chosen { path, place, kind });
         }
@@ -127,8 +127,7 @@ fn warn(member: &Member, chosen: &[Chosen], warnings: &mut Vec<String>) {
         let Ok(globs) = crate::manifest::Globs::parse([pattern]) else { continue };
         if !chosen.iter().any(|chosen| globs.covers(&chosen.path)) {
             warnings.push(format!(
-                "`{pattern}` in `files` chooses nothing: there is no such file, or `.gitignore` \
-                 leaves it out (`!{pattern}` in a `.muignore` brings it back)"
+                "`{pattern}` in `files` matches nothing: there is no such file, or `.gitignore` excludes it (`!{pattern}` in a `.muignore` brings it back)"
             ));
         }
     }
@@ -146,16 +145,16 @@ fn warn(member: &Member, chosen: &[Chosen], warnings: &mut Vec<String>) {
         let (folder, name) = chosen.path.rsplit_once('/').unwrap_or(("", &chosen.path));
         if !folder.is_empty() && (name == YAML_NAME || name == JSON_NAME) {
             warnings.push(format!(
-                "`{folder}` is a package of its own and is packed too; `!{folder}` in `files` leaves it out"
+                "`{folder}` is a separate package and is packed too; `!{folder}` in `files` excludes it"
             ));
         }
     }
 }
 
 fn no_package(place: &Path, why: &str) -> CommandError {
-    let message = format!("`{}` can be in no package: {why}", place.display());
+    let message = format!("`{}` cannot be in a package: {why}", place.display());
     CommandError::new(Code::Integrity, message)
-        .hint("rename or remove it, or leave it out with a line in `.muignore`")
+        .hint("rename or remove it, or exclude it with a line in `.muignore`")
 }
 
 #[cfg(unix)]

@@ -30,7 +30,7 @@ pub(super) fn cut_or_resolve(
     };
     let unknown = || {
         format!(
-            "`{FILE_NAME}` does not say which `{lacking}` `{}` was made with",
+            "`{FILE_NAME}` does not name the version of `{lacking}` that `{}` uses",
             member.manifest.name
         )
     };

@@ -196,9 +196,9 @@ pub(super) fn archive_of(
 fn check_limits(manifest: &Manifest) -> Result<(), CommandError> {
     publishable::check_line(&manifest.index_line()).map_err(|exceeded| {
         let name = &manifest.name;
-        let message = format!("the manifest of `{name}` says more than hubs take: {exceeded}");
+        let message = format!("hubs do not accept the manifest of `{name}`: {exceeded}");
         CommandError::new(Code::Manifest, message)
-            .hint("shorten it; the readme has room for all that people are to read")
+            .hint("shorten it; longer texts belong in the readme")
     })
 }
 
@@ -227,14 +227,14 @@ fn output(session: &Session, output: Option<&Path>, file_name: &str) -> PathBuf 
 fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
     if path.is_symlink() {
         let message =
-            format!("`{}` is a symbolic link, and mu writes through none", path.display());
+            format!("`{}` is a symbolic link, and mu does not write through links", path.display());
         return Err(CommandError::new(Code::Usage, message)
             .hint("name another file with `--output`, or remove the link"));
     }
     let mut beginning = [0; 2];
     let read = crate::fs::open(path).ok().and_then(|mut file| file.read_exact(&mut beginning).ok());
     if path.is_file() && (read.is_none() || beginning != GZIP) {
-        let message = format!("`{}` is there already, and is no archive", path.display());
+        let message = format!("`{}` already exists, and is not an archive", path.display());
         return Err(CommandError::new(Code::Usage, message)
             .hint("name another file with `--output`, or remove this one"));
     }
@@ -253,13 +253,13 @@ fn refuse_secrets(
     }
     let names = format!("`{}`", found.join("`, `"));
     if force {
-        warnings.push(format!("packed though it looks like a secret: {names}"));
+        warnings.push(format!("packed what looks like a secret: {names}"));
         return Ok(());
     }
-    let message = format!("what looks like a secret would be packed: {names}");
+    let message = format!("the archive would contain what looks like a secret: {names}");
     Err(CommandError::new(Code::Untrusted, message)
-        .hint("leave it out with a line in `.muignore`")
-        .hint("if it holds nothing secret, use `--force`")
+        .hint("exclude it with a line in `.muignore`")
+        .hint("if it contains nothing secret, use `--force`")
         .with_details(serde_json::json!({ "files": found })))
 }
 

@@ -80,7 +80,7 @@ impl Tokens {
         }
         let instead = match token_variable(host_and_port) {
             Some(variable) => format!("the variable for that host is `{variable}`"),
-            None => format!("no variable is for that host, but `mu login {host_and_port}` is"),
+            None => format!("no variable can name that host; use `mu login {host_and_port}`"),
         };
         self.events.warning(&format!("`{name}` is not sent to `{host_and_port}`: {instead}"));
     }
