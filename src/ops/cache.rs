@@ -81,18 +81,18 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
     Ok(pruned)
 }
 
-/// Removes everything in the cache folder; returns how many bytes that was.
+/// Removes everything in the cache folder; returns the number of bytes.
 ///
 /// # Errors
 ///
 /// When something cannot be removed.
 pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<u64, CommandError> {
-    // The lock's own file goes last, with the folder that it is in.
+    // The file of the lock is removed last, with its folder.
     let lock = alone(store, events)?;
     events.progress(Stage::Removing, 0, 0);
     let before = cache_size(cache)?.total;
-    // Each part goes out of the way as a whole first: what is half removed would still be used, by links to it or by
-    // another run.
+    // Each part is first moved out of the way as a whole: links or another run could still use a half-removed
+    // part.
     let staging = store.folder().join("staging");
     fs::create_folder(&staging)?;
     let aside = tempfile::tempdir_in(&staging).at("make a folder in", &staging)?;
@@ -120,6 +120,6 @@ fn links(path: &Path) -> u64 {
 
 #[cfg(not(unix))]
 fn links(_path: &Path) -> u64 {
-    // Where links cannot be counted, nothing counts as unused.
+    // If links cannot be counted, nothing counts as unused.
     2
 }

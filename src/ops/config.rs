@@ -18,15 +18,15 @@ use mu_provider::http::TOKEN_PREFIX;
 /// A setting or variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Setting {
-    /// What it is called: `resolution`, `runtime.kubernetes`, `MU_HOME`.
+    /// Its name: `resolution`, `runtime.kubernetes`, `MU_HOME`.
     pub key: String,
-    /// Its value, as it is written there.
+    /// Its value, as it is written.
     pub value: String,
     /// Where it comes from: `FILE:LINE`, a variable, or `default`.
     pub from: String,
 }
 
-/// Settings that have a value where nobody sets one.
+/// Settings with a default value.
 const DEFAULTS: [(&str, &str); 6] = [
     ("base", "hub.mu.com/"),
     ("link", "auto"),
@@ -39,7 +39,7 @@ const DEFAULTS: [(&str, &str); 6] = [
 /// Settings with entries of their own.
 const MAPS: [&str; 5] = ["allowReplaces", "overrides", "registries", "runtime", "trust"];
 
-/// All settings, by key: those of the workspace, and where it is silent those of the user, and the defaults.
+/// All settings, by key: those of the workspace, else those of the user, else the defaults.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
     Ok(all.into_values().collect())
 }
 
-/// What one file says, an entry for each of a map.
+/// The settings of one file, an entry for each item of a map.
 fn said(path: &Path, text: &str) -> Result<Vec<Setting>, SourceError> {
     let document = Document::read(path, text)?;
     let root = document.root();
@@ -116,7 +116,7 @@ pub fn setting(session: &Session, key: &str) -> Result<Vec<Setting>, CommandErro
 ///
 /// # Errors
 ///
-/// When there is no such setting, the value is none for it, or the file cannot be changed.
+/// When there is no such setting, the value is not valid for it, or the file cannot be changed.
 pub fn set(
     session: &Session,
     key: &str,
@@ -153,7 +153,7 @@ fn file(session: &Session, global: bool) -> PathBuf {
     }
 }
 
-/// The variables that mu reads, and what holds without them. Tokens and passwords are not shown.
+/// The variables that mu reads, and their defaults. Tokens and passwords are not shown.
 pub fn variables(environment: &Environment) -> Vec<Setting> {
     let Environment { current, home, mu_home, mu_root, cache, .. } = environment;
     let folders = [("MU_HOME", mu_home), ("MU_CACHE_DIR", cache), ("MUROOT", mu_root)];

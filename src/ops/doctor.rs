@@ -1,5 +1,5 @@
-//! `doctor`: whether mu can work on this machine: its folders, the programs beside it, proxy, certificates, clock, and each
-//! registry of the settings.
+//! `doctor`: checks whether mu can work on this machine: its folders, the programs that it uses, proxy,
+//! certificates, clock, and each registry in the settings.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,22 +14,23 @@ use crate::fs::{self, AtPath as _};
 use crate::ops::{CommandError, Session};
 use crate::workspace::Registry;
 
-/// How far this machine's clock may be from that of a registry, in seconds. Tokens and certificates are valid for a time.
+/// The largest difference between this machine's clock and a registry's, in seconds. Tokens and certificates
+/// are valid for a time.
 const CLOCK: i64 = 300;
 
 /// The longest `hub.json` that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// One thing that `doctor` looked at.
+/// One thing that `doctor` checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub subject: String,
     /// What was found.
     pub found: String,
     /// Whether mu can work with it.
     pub ok: bool,
-    /// What to do, or what would be better.
+    /// What to do about it.
     pub advice: Option<String>,
 }
 
@@ -49,7 +50,8 @@ impl Finding {
     }
 }
 
-/// Looks whether mu can work on this machine, with the settings around the current folder, if they can be read.
+/// Checks whether mu can work on this machine, with the settings around the current folder, if they can be
+/// read.
 pub fn doctor(environment: &Environment, settings: &Result<Session, CommandError>) -> Vec<Finding> {
     let mut findings = vec![
         Finding::new("mu", env!("CARGO_PKG_VERSION")),
@@ -146,7 +148,7 @@ fn proxies(environment: &Environment) -> Vec<Finding> {
     findings
 }
 
-/// The certificates that are trusted, where that was set.
+/// The trusted certificates, if they were set.
 fn certificates(environment: &Environment) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(file) = environment.variable("SSL_CERT_FILE") {
@@ -179,7 +181,7 @@ fn certificates(environment: &Environment) -> Vec<Finding> {
     findings
 }
 
-/// Asks each registry of the settings. Whether the clock is right is seen by what they answer.
+/// Contacts each registry in the settings. Their answers show whether the clock is right.
 fn registries(session: &Session) -> Vec<Finding> {
     let registries = &session.workspace.settings.registries;
     if registries.is_empty() {
@@ -205,7 +207,7 @@ fn registries(session: &Session) -> Vec<Finding> {
     findings
 }
 
-/// Asks a registry for what it is; says also by how many seconds this machine's clock is behind.
+/// Contacts a registry; also returns by how many seconds this machine's clock is behind.
 fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
     let subject = format!("registry {}", registry.prefix);
     let base = format!("https://{}", registry.prefix);

@@ -27,15 +27,15 @@ pub struct GetRequest {
     pub references: Vec<String>,
     /// Whether the references are written into a manifest, and into which.
     pub save: Option<Save>,
-    /// Whether everything moves to its newest.
+    /// Whether everything moves to its newest version.
     pub update: bool,
-    /// Whether nothing is written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
-    /// Only versions in this channel; an empty text takes the channel away that a manifest names.
+    /// Only versions in this channel; an empty text removes the channel in a manifest.
     pub channel: Option<String>,
-    /// Only versions of this app version; an empty text takes the one away that a manifest names.
+    /// Only versions of this app version; an empty text removes the one in a manifest.
     pub app_version: Option<String>,
-    /// Whether prereleases will do.
+    /// Whether prereleases are allowed.
     pub prereleases: bool,
 }
 
@@ -44,12 +44,12 @@ pub struct GetRequest {
 pub struct Save {
     /// The package; `None` means the one around the current folder.
     pub package: Option<String>,
-    /// Whether they are dependencies of development only.
+    /// Whether they are dev dependencies.
     pub dev: bool,
 }
 
 impl GetRequest {
-    /// Whether it says more than versions.
+    /// Whether it contains more than versions.
     fn is_narrowing(&self) -> bool {
         self.channel.is_some() || self.app_version.is_some() || self.prereleases
     }
@@ -65,7 +65,7 @@ impl Save {
 ///
 /// # Errors
 ///
-/// When a reference cannot be read or leads nowhere, and for all that [`crate::ops::apply::install::install`] fails for.
+/// When a reference cannot be read or points to nothing, and as [`crate::ops::apply::install::install`].
 pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, CommandError> {
     let mut notes = Vec::new();
     get_noting(session, request, &mut notes).map_err(|error| match error.code {
@@ -74,7 +74,7 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
     })
 }
 
-/// Installs, and notes what there is to say if something is not found.
+/// Installs, and records what to report if something is not found.
 fn get_noting(
     session: &mut Session,
     request: &GetRequest,
@@ -162,7 +162,7 @@ fn get_noting(
         if let Some(version) = sibling.and_then(|sibling| sibling.version.as_ref())
             && target.is_some()
         {
-            // What is published later must say which versions fit.
+            // A package that is published later must say which versions it accepts.
             let version = VersionSpec::parse(&format!("^{version}"))?;
             dependency.reference = reference.with_version(Some(version));
         }
@@ -188,7 +188,7 @@ fn get_noting(
             }
             let ids = open.iter().map(|open| session.id_of(&open.reference));
             plan.says_newer = Some(ids.collect());
-            // Which version is written is known when one was chosen.
+            // The version to write is known once one was chosen.
             plan.once = open.iter().map(|open| wish(session, open, &by)).collect();
             plan.adding = Some(Adding { member, section, dependencies: open });
         }
@@ -213,7 +213,7 @@ fn sibling_in(session: &Session, folder: &str, target: usize) -> Option<String> 
     found.map(|_| in_full(session, &session.workspace.members[target], &sibling.id))
 }
 
-/// A local folder of the command line as it is seen from `from`, where its reference will stand.
+/// A local folder of the command line relative to `from`, where its reference will be.
 fn seen_from(
     session: &Session,
     reference: &Reference,
@@ -234,11 +234,11 @@ fn seen_from(
     Ok(Reference::parse(&format!("{prefix}{relative}{version}"))?)
 }
 
-/// Whether there is anything here that `get` without references could install.
+/// Checks that there is anything here that `get` without references could install.
 ///
 /// # Errors
 ///
-/// When there is nothing: the error says how to begin.
+/// When there is nothing: the error says how to start.
 pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
     if !session.workspace.members.is_empty() || session.lockfile()?.is_some() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `init`: begins a package, or a workspace.
+//! `init`: creates a package, or a workspace.
 
 use std::path::PathBuf;
 
@@ -9,25 +9,25 @@ use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, Reference};
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
 
-/// What to begin.
+/// What to create.
 #[derive(Debug, Clone, Default)]
 pub struct InitRequest {
     /// The package's name; `None` takes the folder's place in its workspace, or else the folder's name.
     pub name: Option<String>,
-    /// Whether a workspace is begun, and no package (unless a name is given too).
+    /// Whether to create a workspace, and no package (unless a name is given too).
     pub workspace: bool,
     /// The workspace's namespace.
     pub namespace: Option<String>,
 }
 
-/// What was begun.
+/// What was created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Begun {
     /// The files that were written.
     pub files: Vec<PathBuf>,
     /// Whether a package is among them.
     pub is_package: bool,
-    /// What the user should know of the package's name.
+    /// A warning about the package's name.
     pub warning: Option<String>,
 }
 
@@ -35,17 +35,17 @@ pub struct Begun {
 const MANIFEST_SCHEMA: &str = "manifest.schema.json";
 const WORKSPACE_SCHEMA: &str = "workspace.schema.json";
 
-/// What Git is to leave out.
+/// What Git should ignore.
 const IGNORED: &str = "\
 # Archives that `mu pack` creates. Installed packages are left out by .mu/packs/.gitignore.
 /*.tgz
 ";
 
-/// Begins a package or a workspace in the current folder.
+/// Creates a package or a workspace in the current folder.
 ///
 /// # Errors
 ///
-/// When there is one already, the name is none, or the disk refuses.
+/// When there is one already, the name is not valid, or a file cannot be written.
 pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, CommandError> {
     let Environment { current: folder, home, mu_home, users, .. } = environment;
     let mut begun = Begun::default();
@@ -124,7 +124,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
     Ok(begun)
 }
 
-/// That references to a package do not lead to the current folder, if they do not.
+/// A warning if references to a package do not point to the current folder.
 fn misplaced(environment: &Environment, name: &str) -> Option<String> {
     let place = place_name(environment).filter(|place| place != name)?;
     Some(format!(
@@ -150,7 +150,7 @@ fn check_namespace(text: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The name by which references lead to the current folder, if it is in a workspace.
+/// The name of references that point to the current folder, if it is in a workspace.
 fn place_name(environment: &Environment) -> Option<String> {
     let Environment { current, home, mu_home, users, .. } = environment;
     let root = find_root(current, home, mu_home);
@@ -159,7 +159,7 @@ fn place_name(environment: &Environment) -> Option<String> {
         return None;
     }
     let place = place.to_str()?.replace(std::path::MAIN_SEPARATOR, "/");
-    // A workspace that mu refuses names nothing.
+    // A workspace that mu refuses has no names.
     Workspace::check_root(&root, mu_home, users).ok()?;
     let has_base = Reference::parse(&place).ok()?.base().is_some();
     let namespace = Workspace::open_without_members(&root, mu_home).ok()?.namespace;

@@ -21,13 +21,13 @@ use crate::reference::PackageId;
 pub struct Listed {
     /// The package.
     pub id: PackageId,
-    /// Its version; of a replaced package that of the pack that is still there.
+    /// Its version; for a replaced package, that of the pack that is still there.
     pub version: Option<String>,
     /// Where it comes from.
     pub source: Option<Source>,
     /// Its commit (Git).
     pub commit: Option<String>,
-    /// Whether it is there as the lock says.
+    /// Whether it is installed as the lock says.
     pub installed: bool,
     /// The folder of its pack; none for a package of the workspace.
     #[serde(serialize_with = "json::optional_path")]
@@ -35,7 +35,7 @@ pub struct Listed {
     pub path: Option<PathBuf>,
     /// The package that is used in its place.
     pub replaced_by: Option<PackageId>,
-    /// Its version for people, with the commit where the version alone says nothing.
+    /// Its version for people, with the commit if the version alone says nothing.
     #[serde(skip)]
     pub label: Option<String>,
 }
@@ -53,12 +53,12 @@ pub struct Member {
     #[serde(serialize_with = "json::path")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// The same, relative to the root; `.` for the root itself.
+    /// Its folder relative to the root; `.` for the root itself.
     #[serde(skip)]
     pub place: String,
 }
 
-/// Lists what the lock names, and what is replaced after it.
+/// Lists the packages of the lock, followed by replaced packages.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! `login` and `logout`: tokens for the hosts that packages come from, kept on this machine.
+//! `login` and `logout`: tokens for the hosts that packages come from, stored on this machine. The command
+//! line asks for a token; it never comes as an argument.
 //!
 //! How a token is asked for is the command line's affair; it never comes as an argument.
 
@@ -14,9 +15,9 @@ pub use crate::ops::session::credentials::Stored;
 /// A host that a token is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Host, and port where that is not the usual one.
+    /// Host, and port if it is not the default one.
     pub host: String,
-    /// The variable with a token for it, which counts before what is stored, if that is set.
+    /// The variable with a token for it, which takes precedence over the stored token, if it is set.
     pub variable: Option<String>,
 }
 
@@ -24,7 +25,7 @@ pub struct Host {
 ///
 /// # Errors
 ///
-/// When `base` is no base, or leads to a place that takes no token.
+/// When `base` is not a base, or its registry accepts no token.
 pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
     let place = base.split_once("://").map_or(base, |(_, rest)| rest);
     let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
@@ -60,7 +61,7 @@ fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
 ///
 /// # Errors
 ///
-/// When the text is no token, or cannot be stored.
+/// When the text is not a token, or cannot be stored.
 pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<Stored, CommandError> {
     let text = token.expose();
     if text.is_empty() || text.contains(|character: char| !character.is_ascii_graphic()) {
@@ -70,7 +71,7 @@ pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<Stored, C
     credentials::store(&session.environment.mu_home, &host.host, token)
 }
 
-/// Removes the token that is stored for a host; says whether there was one.
+/// Removes the stored token of a host; returns whether there was one.
 ///
 /// # Errors
 ///

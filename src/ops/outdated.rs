@@ -1,4 +1,4 @@
-//! `outdated`: what could move, how far within what is asked for, and what there is beyond that.
+//! `outdated`: which packages could move, how far within the requirements, and what exists beyond them.
 
 use std::collections::BTreeSet;
 
@@ -24,28 +24,28 @@ pub struct Outdated {
     pub id: PackageId,
     /// Its version now.
     pub current: String,
-    /// The newest that fits what is asked for.
+    /// The newest that the requirements allow.
     pub allowed: String,
-    /// The newest release at all.
+    /// The newest release of all.
     pub newest: String,
-    /// Whether a manifest or the command line asks for it.
+    /// Whether a manifest or the command line requires it.
     pub direct: bool,
-    /// Who keeps it from being the newest, where something does: `~1.5 by acmecorp/elk`.
+    /// What keeps it from being the newest, if anything: `~1.5 by acmecorp/elk`.
     pub held_back_by: Vec<String>,
     /// The package that took its place, if its index says so.
     pub moved_to: Option<String>,
-    /// Why its version was withdrawn, if it was; empty if no reason was given.
+    /// The reason why its version was withdrawn, if it was; empty if none was given.
     pub yanked: Option<String>,
-    /// Whether it moves as soon as `Mu.lock` lets it; else nothing asks for more than its version.
+    /// Whether only `Mu.lock` holds it back; otherwise nothing requires more than its version.
     #[serde(skip)]
     pub only_locked: bool,
 }
 
-/// Finds what could move.
+/// Finds the packages that could move.
 ///
 /// # Errors
 ///
-/// When registries cannot be asked.
+/// When registries cannot be reached.
 pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     let locked = session.lockfile()?;
     let is_locked = locked.is_some();
@@ -57,13 +57,13 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     }
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,
-        // `mu update` says why nothing can move: such as a pin of what was yanked since.
+        // `mu update` says why nothing can move, for example because a pinned version was yanked.
         Err(error) if error.code == Code::NoSolution => lock.clone(),
         Err(error) => return Err(error),
     };
     let request = request(session, &requirements, &lock, Update::Everything);
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
-    // What the manifests ask for is what they say, not what an update would make of it.
+    // The manifests' requirements as written, not as an update would change them.
     let asking_for = |package: &LockedPackage| {
         let asked = requirements.asked.iter().filter(|asked| asked.requirement.id == package.id);
         let own = asked.filter(|asked| !asked.indirect);
@@ -142,7 +142,7 @@ fn obstacles(
     }
 }
 
-/// What `package` becomes in `lock`: where there are several majors of it, the one of its own.
+/// The entry for `package` in `lock`: of several majors, its own.
 fn successor<'lock>(
     lock: &'lock Lockfile,
     package: &LockedPackage,
@@ -152,7 +152,7 @@ fn successor<'lock>(
     same.or_else(|| lock.find(&package.id).last())
 }
 
-/// Why the version that is locked was withdrawn.
+/// Why the locked version was withdrawn.
 fn yanked(releases: &Releases, package: &LockedPackage) -> Option<String> {
     let position = releases.position(&package.parsed_version()?)?;
     releases.details(position)?.yanked.clone()

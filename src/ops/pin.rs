@@ -1,4 +1,6 @@
-//! `pin` and `unpin`: writes the locked versions into manifests as pins, and back.
+//! `pin` and `unpin`: writes the locked versions into manifests as pins, and undoes that. A comment after the
+//! entry keeps what was written before, so that `unpin` can restore it: `- acme/utils#1.5.2 # pinned from
+//! ~1.5`. If there can be no comment, `unpin` requires what is compatible with the pin.
 //!
 //! What was written before is kept in a comment behind the entry, so that `unpin` can put it back:
 //! `- acme/utils#1.5.2 # pinned from ~1.5`. Where no comment can stand, `unpin` asks for what is
@@ -24,11 +26,11 @@ pub struct PinRequest {
     pub packages: Vec<String>,
     /// Whether Git packages are pinned to their commit instead of their version.
     pub commits: bool,
-    /// Whether nothing is written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
 }
 
-/// Pins dependencies to what is locked.
+/// Pins dependencies to their locked versions.
 ///
 /// # Errors
 ///
@@ -41,7 +43,7 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
             return Ok(None);
         }
         if lock.replacement(&dependency.id).is_some() {
-            // Of what is used for it there is no such version.
+            // Its replacement has no such version.
             return Ok(None);
         }
         let Some(package) = lock.find(&dependency.id).last() else {
@@ -63,7 +65,8 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
     })
 }
 
-/// The locked packages that follow a branch, which only looks like a tag.
+/// The locked packages that follow a branch, which looks like a tag. If the repository cannot be reached, a
+/// name counts as a tag.
 ///
 /// Where the repository cannot be asked, a name counts as the tag that it looks like.
 fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, CommandError> {
@@ -87,7 +90,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
     Ok(following.map(|package| package.id.clone()).collect())
 }
 
-/// Takes back what [`pin`] wrote; pins that it did not write only where they are named.
+/// Undoes [`pin`]; other pins are changed only if they are named.
 ///
 /// # Errors
 ///
@@ -102,7 +105,7 @@ pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Com
             return Ok(None);
         }
         if dependency.note.is_none() && !dependency.is_named {
-            // Whoever wrote it meant it.
+            // Its author meant it.
             left.borrow_mut().insert(dependency.reference.with_version(None).to_string());
             return Ok(None);
         }
@@ -140,7 +143,7 @@ fn change(
     plan.carry_out(session, Move::Tidy, request.dry_run)
 }
 
-/// What is compatible with a pin that nobody remembers the time before.
+/// The versions that are compatible with a pin whose earlier requirement is unknown.
 fn compatible(
     dependency: &Dependency,
     lock: &Lockfile,

@@ -11,7 +11,7 @@ use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edit::{NewRegistry, Part, Set, remove_registry, set_registry};
 use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, WORKSPACE_FILE};
 
-/// What came of setting a registry.
+/// The result of setting a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
     /// The file that was written.
@@ -26,7 +26,8 @@ pub struct Added {
 ///
 /// # Errors
 ///
-/// When the prefix or the registry is wrong, nothing can be fetched from there, or the file cannot be changed.
+/// When the prefix or the registry is not valid, nothing can be fetched from it, or the file cannot be
+/// changed.
 pub fn add(
     session: &Session,
     prefix: &str,
@@ -75,7 +76,7 @@ fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandEr
 const PROTOCOLS: [&str; 9] =
     ["https", "http", "file", "ssh", "git", "git+https", "git+http", "git+ssh", "git+file"];
 
-/// Refuses a registry that nothing could be fetched from: with a protocol or a provider that is not known, or over plain
+/// Refuses a registry that nothing could be fetched from: with an unknown protocol or provider, or over plain
 /// http to another machine.
 fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
     let scheme = registry.url.as_ref().map(|url| url.scheme());
@@ -108,7 +109,7 @@ fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Takes a registry out of the workspace's settings, or of those of the user; returns the file.
+/// Removes a registry from the workspace's settings, or from those of the user; returns the file.
 ///
 /// # Errors
 ///

@@ -24,7 +24,7 @@ pub struct RemoveRequest {
     pub package: Option<String>,
     /// Whether all manifests of the workspace are edited.
     pub all: bool,
-    /// Whether nothing is written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
 }
 
@@ -35,8 +35,8 @@ pub struct RemoveRequest {
 ///
 /// # Errors
 ///
-/// When nothing asks for one of them, or several packages do and it is not clear which is meant, and for all that
-/// [`crate::ops::apply::install::install`] fails for.
+/// When nothing requires one of them, or several packages do and it is not clear which is meant, and as
+/// [`crate::ops::apply::install::install`].
 pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome, CommandError> {
     let (texts, dry_run) = (&request.references, request.dry_run);
     let previous = session.lockfile()?.unwrap_or_default();
@@ -60,7 +60,7 @@ pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome,
         let mut was_there = false;
         for &index in &targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
-                // A folder may be named in several ways.
+                // A folder may have several names.
                 while let Some(reference) = find(session, index, section, text, &id)?
                     && editing
                         .change(session, index, |editor| editor.remove(section, &reference))?
@@ -89,7 +89,7 @@ pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome,
     Ok(outcome)
 }
 
-/// Refuses to edit several manifests where nobody asked for that.
+/// Refuses to edit several manifests without a request.
 fn refuse_several(
     session: &Session,
     targets: &[usize],

@@ -1,4 +1,4 @@
-//! `status`: how the workspace stands, without asking anybody.
+//! `status`: the state of the workspace, without any request.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::ops::{CommandError, Session};
 use crate::packs::Wanted;
 use crate::reference::PackageId;
 
-/// How a workspace stands.
+/// The state of a workspace.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
@@ -24,7 +24,7 @@ pub struct Status {
     pub root: PathBuf,
     /// Its own packages.
     pub members: Vec<Member>,
-    /// How its lock stands.
+    /// The state of its lock.
     pub lock: LockStatus,
     /// Locked packages that are not installed as the lock says.
     pub missing: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Status {
     pub placed: Vec<Placed>,
     /// What `mu get` was given without `--save`, which Mu.lock keeps until `mu remove`.
     pub extra: Vec<String>,
-    /// Whether the lock is what the manifests ask for, and all of it is installed.
+    /// Whether the lock matches the manifests, and all of it is installed.
     pub up_to_date: bool,
 }
 
@@ -47,14 +47,14 @@ pub struct Member {
     pub path: String,
 }
 
-/// How a lock stands.
+/// The state of a lock.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LockStatus {
     /// Whether there is one.
     pub exists: bool,
-    /// How many packages it names that are not the workspace's own.
+    /// The number of its packages that are not the workspace's own.
     pub packages: usize,
-    /// How it differs from what is asked for, a line each.
+    /// How it differs from the requirements, a line each.
     pub differences: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct Placed {
     pub path: String,
 }
 
-/// Looks at the workspace.
+/// Examines the workspace.
 ///
 /// # Errors
 ///

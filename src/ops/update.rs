@@ -1,4 +1,4 @@
-//! `update`: moves versions, up or down, within what the manifests ask for.
+//! `update`: moves versions, up or down, within the requirements of the manifests.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,12 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
 
+<<<<<<< HEAD
 /// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`). Upgrades that go step by
 /// step begin at what is locked, or at what is supposed to be installed, `ID#VERSION`.
+=======
+/// Moves everything to the newest version that fits, or only what `texts` name (`PKG` or `PKG#VERSION`).
+>>>>>>> 966e356 (select, ops: write comments in plain English)
 ///
 /// # Errors
 ///
@@ -33,7 +37,7 @@ pub fn update(
     run(session, &Requester::Update, texts, dry_run, plan)
 }
 
-/// Moves versions because `command` says so.
+/// Moves versions for `command`.
 fn run(
     session: &mut Session,
     command: &Requester,
@@ -68,13 +72,13 @@ fn run(
     }
     match selection {
         Some(selection) => check_met(&selection, &wishes)?,
-        // No manifest asks for them: the lock alone will hold them.
+        // No manifest requires them: only the lock keeps them.
         None => plan.once = wishes,
     }
     plan.conclude(session, update, dry_run)
 }
 
-/// Checks that what was asked for first was not undone for the sake of what was asked for last.
+/// Checks that later moves did not undo earlier ones.
 fn check_met(selection: &Selection, wishes: &[Asked]) -> Result<(), CommandError> {
     for wish in wishes {
         let (id, to) = (&wish.requirement.id, &wish.requirement.spec);
@@ -92,7 +96,7 @@ fn check_met(selection: &Selection, wishes: &[Asked]) -> Result<(), CommandError
     Ok(())
 }
 
-/// What `PKG#VERSION` on the command line asks for.
+/// The request in `PKG#VERSION` on the command line.
 fn wish(session: &Session, command: &Requester, id: PackageId, reference: Reference) -> Asked {
     Asked {
         by: command.clone(),
@@ -104,7 +108,8 @@ fn wish(session: &Session, command: &Requester, id: PackageId, reference: Refere
     }
 }
 
-/// Lowers what the workspace's manifests ask for, where that forbids the versions that `texts` name; a range keeps its form.
+/// Lowers requirements of the workspace's manifests that forbid the versions that `texts` name; a range keeps
+/// its form.
 fn lower(
     session: &mut Session,
     plan: &mut Plan,
@@ -137,7 +142,7 @@ fn lower(
     })
 }
 
-/// Moves packages to older versions, and lowers what the workspace's manifests ask for if that forbids them.
+/// Moves packages to older versions, and lowers requirements of the workspace's manifests that forbid them.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `upgrade`: moves dependencies to their newest releases, raising what the manifests ask for.
+//! `upgrade`: moves dependencies to their newest releases, and raises the requirements of the manifests.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,10 @@ use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Move, Update, beginning_at};
 
-/// Upgrades the packages in `names`, or every dependency that asks for a range.
+/// Upgrades the packages in `names`, or every dependency with a range. Pins move only if they are named;
+/// tags, branches and commits never do. A range keeps its form: `~1.5` becomes `~2.1`, `^1.0.6` becomes
+/// `^2.1.0`, `1.x` becomes `2.x`. Requirements on replaced packages stay, because they cannot name versions
+/// of the replacement; a warning says what to write instead.
 ///
 /// Pins move only if they are named; tags, branches and commits never do. A range keeps its form:
 /// `~1.5` becomes `~2.1`, `^1.0.6` becomes `^2.1.0`, `1.x` becomes `2.x`. What is asked of a package that another one
@@ -35,7 +38,7 @@ pub fn upgrade(
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
-    // First without bounds, to learn how far everything can go together.
+    // First without bounds, to learn how far everything can move together.
     let mut replaced = BTreeMap::new();
     let (newest, open) = loop {
         let open = RefCell::new(BTreeSet::new());
@@ -74,7 +77,8 @@ pub fn upgrade(
     )
 }
 
-/// Upgrades where moves rewrite requirements: each goes to its newest release, and what they need follows only as far as it must.
+/// Upgrades if moves rewrite requirements: each goes to its newest release, and its needs follow only as far
+/// as necessary.
 fn upgrade_by_plan(
     session: &mut Session,
     names: &[String],
@@ -84,7 +88,7 @@ fn upgrade_by_plan(
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
     let known = in_use(session, &extra)?;
-    // First with open ends, to learn how far each can go.
+    // First with open ends, to learn how far each can move.
     let mut replaced = BTreeMap::new();
     let (mut change, open) = loop {
         let open = RefCell::new(BTreeSet::new());
@@ -109,7 +113,7 @@ fn upgrade_by_plan(
         }
     };
     tell(session, &meant, &replaced)?;
-    // Then with what begins there; what others needed before stays where it is.
+    // Then starting there; what others needed before does not move.
     let requirements = names::collect(session, extra)?;
     for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
         for (old, new) in group.into_iter().zip(asked) {
@@ -130,7 +134,7 @@ fn upgrade_by_plan(
     plan.conclude(session, Update::Packages(open), dry_run)
 }
 
-/// Notes what is replaced, by what; says whether anything of that is `open`, and so must not be.
+/// Records what is replaced, by what; returns whether any of it is `open`, which it must not be.
 fn keep<'p>(
     replaced: &mut BTreeMap<PackageId, PackageId>,
     open: &BTreeSet<PackageId>,
@@ -144,7 +148,7 @@ fn keep<'p>(
     was_open
 }
 
-/// Says of ranges of packages that others replace that they stay, and what to write instead.
+/// Warns that ranges of replaced packages do not change, and says what to write instead.
 fn tell(
     session: &mut Session,
     meant: &Meant<'_>,
@@ -170,12 +174,12 @@ fn tell(
             other.requirement.id == *by && other.line.is_some_and(|(index, _)| index == member)
         });
         let to_do = if beside.next().is_some() {
-            "remove that".to_owned()
+            "remove this requirement".to_owned()
         } else {
             format!("write `{}#{spec}` there instead", session.short_name(by))
         };
         session.events.warning(&format!(
-            "`{file}` requires `{}`, but `{by}` is used in its place: to upgrade that further, {to_do}",
+            "`{file}` requires `{}`, but `{by}` is used in its place: to upgrade further, {to_do}",
             asked.reference
         ));
     }

@@ -1,4 +1,5 @@
 //! `vendor`: keeps packs as plain files that are committed, so that a checkout needs no network.
+//! `packs/vendored.json` records this, so every later command that installs keeps packs that way.
 //!
 //! `packs/vendored.json` remembers it, so every later command that installs keeps packs that way.
 
@@ -18,7 +19,7 @@ use crate::workspace::MU_FOLDER;
 ///
 /// # Errors
 ///
-/// For all that [`install`] fails for.
+/// As [`install`].
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = names::collect(session, extra)?;
@@ -43,12 +44,12 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
 ///
 /// # Errors
 ///
-/// When the disk refuses.
+/// When it cannot be written.
 pub fn stop_vendoring(session: &Session) -> Result<(), CommandError> {
     Ok(session.packs().stop_vendoring()?)
 }
 
-/// The first file of the packs that a `.gitignore` leaves out, such as one that a package brings along.
+/// The first file of the packs that a `.gitignore` excludes, such as one that a package contains.
 fn left_out(packs: &Path, root: &Path) -> Result<Option<PathBuf>, FileError> {
     let mut rules = Rules::of(OF_GIT, root, root, &mut Vec::new())?;
     for folder in [packs.parent().unwrap_or(root), packs] {

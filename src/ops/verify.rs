@@ -32,9 +32,9 @@ pub struct Fault {
 /// What verifying found.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Report {
-    /// How many packs or trees were looked at.
+    /// The number of packs or trees that were checked.
     pub checked: usize,
-    /// Those that are wrong, sorted.
+    /// Those with problems, sorted.
     pub faults: Vec<Fault>,
 }
 

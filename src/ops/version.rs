@@ -1,4 +1,4 @@
-//! `version`: shows or changes the version in a package's manifest, in a person's own layout.
+//! `version`: shows or changes the version in a package's manifest, and keeps its layout.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,14 @@ use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Version;
 
-/// What is asked of a package's version.
+/// A request about a package's version.
 #[derive(Debug, Clone, Default)]
 pub struct VersionRequest {
     /// The package; `None` means the one around the current folder.
     pub package: Option<String>,
     /// `patch`, `minor`, `major` or a version; `None` only shows the one there is.
     pub change: Option<String>,
-    /// Whether nothing is written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
 }
 
@@ -68,7 +68,7 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     Ok(OwnVersion { to: Some(to), ..found })
 }
 
-/// The next version. A prerelease of it becomes it, as npm has it.
+/// The next version. A prerelease of it becomes that version, as in npm.
 fn raised(
     current: Option<&Version>,
     part: &str,

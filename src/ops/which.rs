@@ -1,4 +1,4 @@
-//! `which`: where a reference leads.
+//! `which`: the folder that a reference points to.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 use crate::search::{Candidate, Found, Note, SearchError, Wanted};
 
-/// The eight places that a reference may lead to, and where it leads.
+/// The eight places that a reference may point to, and which one it does.
 #[derive(Debug)]
 pub struct All {
-    /// The places, in order; those of the package, if an element of it was asked for.
+    /// The places, in order; those of the package, if the reference names an element of it.
     pub candidates: Vec<Candidate>,
     /// What [`which`] finds.
     pub found: Result<Found, CommandError>,
@@ -32,7 +32,7 @@ pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
     })
 }
 
-/// The eight places that a reference may lead to, and where it leads.
+/// The eight places that a reference may point to, and which one it does.
 ///
 /// # Errors
 ///
@@ -47,7 +47,7 @@ pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
         wanted.id = found.id.clone();
     }
     let candidates = search_path(session)?.candidates(&wanted).map_err(CommandError::from)?;
-    // The places are told already.
+    // The places were already reported.
     let found = found.map_err(|error| {
         let hints = error.hints_besides_places();
         with_hints(missing(session, &reference, error), hints)
@@ -104,7 +104,7 @@ fn find(
     Ok(found)
 }
 
-/// The error of a reference that leads nowhere, with what can be done about it.
+/// The error of a reference that points to nothing, with what can be done about it.
 fn missing(session: &Session, reference: &Reference, error: SearchError) -> CommandError {
     let SearchError::NotFound { id, .. } = &error else {
         return CommandError::from_error(Code::NotFound, error);
@@ -133,7 +133,7 @@ fn with_hints(mut error: CommandError, mut first: Vec<String>) -> CommandError {
     error
 }
 
-/// The workspace's package in the folder that a local reference names, wherever its name would lead.
+/// The workspace's package in the folder that a local reference names, wherever its name would point.
 fn member_at(
     session: &Session,
     reference: &Reference,
@@ -148,7 +148,7 @@ fn member_at(
     }
 }
 
-/// The workspace's package that replaces the wanted one, wherever its name would lead.
+/// The workspace's package that replaces the wanted one, wherever its name would point.
 fn replacing_member(session: &Session, wanted: &Wanted) -> Result<Option<Found>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let Some(replaced) = lock.replacement(&wanted.id) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What there is to say of a package of which no version is left: what it has, and what the rules took out.
+//! Describes a package of which no version is left: what it has, and what the rules exclude.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
 
-/// Describes the package at `place`, of which `asked` leaves nothing; `wanted` is what would do if no rule took anything
-/// out.
+/// Describes the package at `place`, of which `asked` leaves nothing; `wanted` are the versions that would
+/// match if no rule excluded any.
 pub(super) fn describe(
     world: &World<'_>,
     place: Place,
@@ -59,7 +59,7 @@ fn too_many_numbers(asked: &str) -> Option<String> {
 /// More channels or app versions than this are not listed.
 const GROUPS: usize = 5;
 
-/// Which channels or app versions there are, where one is asked for alone; the newest ones.
+/// The channels or app versions that exist, if only one of these is required; the newest ones.
 fn narrowed(
     package: &Candidates,
     available: &PositionSet,
@@ -96,7 +96,7 @@ fn narrowed(
     newest.map(|(word, positions)| (word, fold(positions))).collect()
 }
 
-/// The versions around the one that is asked for, where one thing is asked alone.
+/// The versions next to the required one, if only one thing is required.
 fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>]) -> Vec<String> {
     let [asked] = asked else { return Vec::new() };
     if package.instead().is_some() {
@@ -132,7 +132,7 @@ pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Positio
     Some(versions.take_while(|version| *version <= wanted).count() as Position)
 }
 
-/// Why versions are no candidates, those with the same reason together.
+/// Why versions are not candidates, grouped by reason.
 pub(super) fn rejections(
     world: &World<'_>,
     package: &Candidates,

@@ -1,4 +1,4 @@
-//! Why there is no selection, as data. `diagnose` finds it, `explain` words it.
+//! Why there is no selection, as data. `diagnose` finds the reason, `explain` puts it into words.
 
 use crate::reference::{Base, PackageId};
 use crate::select::candidates::Candidates;
@@ -9,12 +9,12 @@ use crate::select::request::Override;
 use crate::select::statistics::Statistics;
 use crate::select::world::World;
 
-/// Requirements that cannot hold together, such that without any one of them they could.
+/// Requirements that cannot hold together, but could without any one of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conflict {
-    /// What cannot hold together, along the chains from the roots down to the clash.
+    /// The facts that cannot hold together, along the chains from the roots to the clash.
     pub facts: Vec<Fact>,
-    /// How many more facts there are.
+    /// The number of facts that were left out.
     pub untold: usize,
     /// Packages of which no version is left, in the order of the facts.
     pub clashes: Vec<Clash>,
@@ -24,18 +24,18 @@ pub struct Conflict {
     pub replacements: Vec<ReplacementClash>,
     /// What the search cost.
     pub statistics: Statistics,
-    /// The default base, which messages leave out where all packages are there.
+    /// The default base, which messages leave out if all packages have it.
     pub base: Base,
 }
 
 impl Conflict {
-    /// A conflict of which nothing is told yet, in what was read of a world.
+    /// An empty conflict, about what was read of a world.
     pub(super) fn within(world: &World<'_>) -> Self {
         let base = world.request().settings.base.clone();
         Self { statistics: world.packages.statistics(), base, ..Self::default() }
     }
 
-    /// Adds the facts that are not there yet.
+    /// Adds the facts that it does not have yet.
     pub(super) fn tell(&mut self, facts: impl IntoIterator<Item = Fact>) {
         for fact in facts {
             if !self.facts.contains(&fact) {
@@ -45,7 +45,7 @@ impl Conflict {
     }
 }
 
-/// One fact, told in one line.
+/// One fact, explained in one line.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fact {
@@ -55,17 +55,18 @@ pub enum Fact {
         by: Requirer,
         /// The package that is required.
         id: PackageId,
-        /// What is asked of it, as it was written; several if many versions of the requirer ask different things.
+        /// What is required of it, as it was written; several if many versions of the requirer require
+        /// different things.
         asked: Vec<String>,
     },
-    /// A package stands for another one, whatever is asked of it, because the settings say so.
+    /// The settings replace a package with another one, whatever is required of it.
     Overridden {
         /// The package.
         id: PackageId,
         /// What is used.
         by: Override,
     },
-    /// A revision without a version tag counts only where something that is chosen names it.
+    /// A revision without a version tag counts only if a chosen package names it.
     OnlyWhereNamed {
         /// The package.
         id: PackageId,
@@ -86,33 +87,33 @@ pub enum Fact {
         /// The capability.
         capability: String,
     },
-    /// A package replaces another one, and stands in for it wherever it is asked for.
+    /// A package replaces another one wherever that one is required.
     Replaces {
         /// The package.
         by: Requirer,
         /// What it replaces.
         id: PackageId,
     },
-    /// A package may not be chosen beside another one.
+    /// A package conflicts with another one.
     Conflicts {
         /// The package; as a root, one of the workspace.
         by: Requirer,
         /// The other one.
         with: PackageId,
     },
-    /// A package may not be chosen beside what provides a capability.
+    /// A package conflicts with every provider of a capability.
     ConflictsWithProvider {
         /// The package; as a root, one of the workspace.
         by: Requirer,
         /// The capability.
         capability: String,
     },
-    /// A package stands in for another one only where something that is chosen asks for itself.
+    /// A package replaces another one only if a chosen package requires the replacement itself.
     ReplacesWhereAsked {
         /// The package.
         id: PackageId,
     },
-    /// A package that no registry lists as a provider counts only where something that is chosen asks for it.
+    /// A package that no registry lists as a provider counts only if a chosen package requires it.
     OnlyWhereAsked {
         /// The package.
         id: PackageId,
@@ -132,13 +133,13 @@ pub enum ReplacementClash {
         /// The packages, by id.
         ids: Vec<PackageId>,
     },
-    /// The version that is needed at least of what replaced a package does not replace it any more.
+    /// The lowest allowed version of a package's replacement does not replace it any more.
     Ended {
         /// The package.
         id: PackageId,
         /// What replaced it in a lower version.
         by: PackageId,
-        /// The version that is needed.
+        /// The lowest version that is allowed.
         needed: String,
     },
 }
@@ -148,16 +149,16 @@ pub enum ReplacementClash {
 pub struct CapabilityClash {
     /// The capability.
     pub capability: String,
-    /// Whether anything provides it: then there would have to be several.
+    /// Whether anything provides it. If so, the clash is that several would have to.
     pub is_provided: bool,
-    /// If nothing does: versions that would, and why they are no candidates.
+    /// If nothing does: versions that would, and why they are not candidates.
     pub rejected: Vec<(PackageId, Rejection, Versions)>,
 }
 
 /// Who requires something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requirer {
-    /// Roots, by their names for people.
+    /// Roots, by their display names.
     Roots(Vec<String>),
     /// Versions of a package.
     Package(PackageId, Versions),
@@ -175,26 +176,26 @@ impl Requirer {
 pub struct Clash {
     /// The package.
     pub id: PackageId,
-    /// What is asked of it: one of each of these lists.
+    /// What is required of it: one entry of each of these lists.
     pub asked: Vec<Vec<String>>,
-    /// The version that others need at least, where that alone decides and what is asked does not accept it.
+    /// The lowest version that others need, if that alone decides and the requirement does not accept it.
     pub needed: Option<String>,
-    /// Where it was looked for, if there is no such package.
+    /// The places that were searched, if there is no such package.
     pub tried: Option<Vec<String>>,
     /// Packages with a similar name, if there is no such package.
     pub similar: Vec<PackageId>,
-    /// The versions next to what is asked, if only one thing is.
+    /// The versions next to the required one, if only one is required.
     pub nearest: Vec<String>,
-    /// Where its versions were looked for, if whoever tells of it knows.
+    /// The places where its versions were searched, if known.
     pub source: Option<String>,
     /// All of its versions that are candidates.
     pub available: Versions,
     /// Whether all of those are prereleases.
     pub only_prereleases: bool,
-    /// Where a channel or an app version is asked for: which there are, and in which versions.
+    /// The channels or app versions that exist, if one is required, and in which versions.
     pub narrowed: Vec<(String, Versions)>,
-    /// Versions that would have helped, and why they are no candidates.
+    /// Versions that would have helped, and why they are not candidates.
     pub rejected: Vec<(Rejection, Versions)>,
-    /// More about those, if whoever tells of it knows: sentences.
+    /// More about those versions, as sentences, if known.
     pub notes: Vec<String>,
 }

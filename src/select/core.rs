@@ -1,4 +1,7 @@
-//! Shrinks a refutation to a smallest set of facts that cannot hold together.
+//! Shrinks a refutation to a smallest set of facts that cannot hold together. Works on the facts alone, in
+//! memory: each trial leaves some out and solves what remains. Trials are bounded by the number of facts they
+//! look at, so a huge refutation costs no more than the search that found it. The result is then small, but
+//! not smallest.
 //!
 //! Works on the facts alone, in memory: each trial leaves some out and solves what remains. Trials are bounded by the
 //! facts they look at, so a huge refutation costs no more than the search that found it; what remains of it is
@@ -24,7 +27,7 @@ use crate::select::search::Proof;
 
 /// How many facts a single trial may look at.
 const EFFORT: usize = 50_000;
-/// In how many parts the groups are first tried.
+/// The number of parts that the groups are first split into.
 const PARTS: usize = 8;
 
 /// A fact of the graph: every candidate of `from` in `positions` needs a candidate of `to` in `set`.
@@ -36,8 +39,8 @@ pub(super) struct Link {
     pub(super) set: PositionSet,
 }
 
-/// Facts that are dropped together and told in one line: all that one node asks of another, but each thing that is
-/// asked from outside the graph alone.
+/// Facts that are dropped together and explained in one line: everything that one node requires of another.
+/// Requirements from outside the graph each form a group of their own.
 pub(super) type Group = Vec<Link>;
 
 /// What the facts of one group have in common.
@@ -49,8 +52,8 @@ impl Link {
     }
 }
 
-/// A smallest set of facts within `proof` that cannot hold together: without any one group, the rest can. All trials
-/// together look at no more than `effort` facts.
+/// A smallest set of facts within `proof` that cannot hold together: without any one group, the rest can. All
+/// trials together look at no more than `effort` facts.
 pub(super) fn smallest(proof: &Proof, effort: usize) -> Vec<Group> {
     let effort = Cell::new(effort);
     let groups = by_depth(facts(proof));
@@ -64,8 +67,8 @@ pub(super) fn contradict(groups: &[Group]) -> bool {
     matches!(refute(groups.iter().flatten(), &Cell::new(EFFORT)), Attempt::Refuted(_))
 }
 
-/// Drops one part after another, the last first, in ever smaller parts, and keeps the groups without which the rest
-/// holds.
+/// Drops one part after another, the last first, in ever smaller parts, and keeps the groups without which
+/// the rest can hold.
 fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
     let size = groups.len().div_ceil(PARTS).max(1);
     let mut open: Vec<Vec<Group>> = groups.chunks(size).map(<[Group]>::to_vec).collect();
@@ -148,13 +151,13 @@ fn by_depth(facts: FxHashMap<Key, Group>) -> Vec<Group> {
     ordered
 }
 
-/// What came of a trial.
+/// The result of a trial.
 enum Attempt {
-    /// The facts cannot hold together; these of them suffice to show it.
+    /// The facts cannot hold together; these are enough to prove it.
     Refuted(FxHashMap<Key, Group>),
     /// The facts can hold together.
     Holds,
-    /// It took too long to tell.
+    /// The trial took too long.
     TooMuch,
 }
 
@@ -172,7 +175,7 @@ fn refute<'f>(facts: impl Iterator<Item = &'f Link>, effort: &Cell<usize>) -> At
     }
 }
 
-/// A world in which nothing holds but some facts.
+/// A world that consists only of some facts.
 struct Facts<'f> {
     by_node: FxHashMap<Node, Vec<&'f Link>>,
     /// How many facts may still be looked at.

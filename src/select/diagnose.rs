@@ -1,4 +1,5 @@
-//! Makes a conflict out of a refutation: the smallest set of facts, and what belongs to each of them.
+//! Turns a refutation into a conflict: the smallest set of facts, and the details of each. Solves again with
+//! fewer requirements, so it may read what the search did not reach.
 //!
 //! Solves again with less asked, so it may read what the search did not come to.
 
@@ -21,14 +22,14 @@ use crate::select::stand_ins;
 use crate::select::supply;
 use crate::select::world::World;
 
-/// More wordings than this in one group are told in one line.
+/// If a group has more wordings than this, they share one line.
 const WORDINGS: usize = 4;
-/// With more roots than this in a conflict it is not tried whether fewer would do.
+/// If a conflict has more roots than this, mu does not try whether fewer would do.
 const ROOTS: usize = 8;
 
-/// More facts than this are counted, and nothing is said of what they lead to.
+/// Facts beyond this number are only counted, and their targets are not described.
 const FACTS: usize = 128;
-/// Of a search that was harder than this, the conflict is told that was found, which then is small, not smallest.
+/// If a search was harder than this, its conflict is reported as it was found: small, but not smallest.
 const HARD: usize = 10 * PATIENCE;
 
 /// Finds the smallest conflict that `proof` rests on.
@@ -52,8 +53,9 @@ pub(super) fn conflict(world: &mut World<'_>, proof: &Proof) -> Result<Conflict,
     Ok(conflict)
 }
 
-/// Drops what is asked from outside as long as the rest still cannot be met. The facts of one refutation are minimal among
-/// themselves, but another refutation may need fewer roots. Where the search was hard it is not tried for ever.
+/// Drops requirements from outside as long as the rest still cannot be met. The facts of one refutation are
+/// minimal among themselves, but another refutation may need fewer roots. After a hard search this is not
+/// tried for ever.
 fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavailable> {
     let effort = PATIENCE + world.budget.steps().min(HARD);
     let mut groups = core::smallest(proof, effort);
@@ -79,7 +81,7 @@ fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavaila
     }
 }
 
-/// The groups along the chains that lead from the root to the clash.
+/// The groups along the chains from the root to the clash.
 fn in_order(groups: Vec<Group>) -> Vec<Group> {
     let mut by_node: BTreeMap<Node, VecDeque<Group>> = BTreeMap::new();
     for group in groups {
@@ -104,7 +106,7 @@ fn in_order(groups: Vec<Group>) -> Vec<Group> {
     ordered
 }
 
-/// The candidates of `node` that all groups together leave.
+/// The candidates of `node` that all groups together allow.
 fn left_over(node: Node, groups: &[Group]) -> PositionSet {
     let into = groups.iter().filter(|group| group[0].to == node);
     into.fold(PositionSet::full(), |left, group| {
@@ -113,7 +115,7 @@ fn left_over(node: Node, groups: &[Group]) -> PositionSet {
     })
 }
 
-/// What a group asks, in the words of those who ask: each wording, and which candidates use it.
+/// What a group requires, as it was written: each wording, and which candidates use it.
 type Wordings = BTreeMap<String, BTreeSet<Position>>;
 
 fn wordings(
@@ -158,7 +160,8 @@ fn told(
     Ok(told)
 }
 
-/// All that a package or the root requires, as it was written; other nodes require nothing in words of their own.
+/// Everything that a package or the root requires, as it was written; other nodes have no wording of their
+/// own.
 fn required_by(
     world: &mut World<'_>,
     node: Node,
@@ -174,7 +177,7 @@ fn required_by(
     }
 }
 
-/// The facts of a group as a person would tell them: a line for each wording, or one for many.
+/// The facts of a group as a person would state them: a line for each wording, or one for many.
 fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fact>, Unavailable> {
     if let Some(facts) = stand_ins::tell(world, group) {
         return Ok(facts);
@@ -186,7 +189,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
     let Some(place) = world.place(to) else { return Ok(Vec::new()) };
     let id = world.package(place).id().clone();
     match (world.kind(from), world.kind(to)) {
-        // Which major is meant, or who names a revision, is nobody's wording.
+        // Nobody writes which major is meant, or what names a revision.
         (Kind::Majors(..) | Kind::Named(..), _) => return Ok(Vec::new()),
         (_, Kind::Named(_, revision)) => {
             let revision = PositionSet::singleton(*revision);
@@ -200,7 +203,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
         let by = Requirer::Roots(roots(world, &group[0])?);
         return Ok(vec![Fact::Requires { by, id, asked }]);
     };
-    // Majors of one package that ask for the same tell it together, where the first does.
+    // Majors of one package with the same requirement share one line, at the first of them.
     let alike: Vec<&Group> = groups
         .iter()
         .filter(|other| {
@@ -231,7 +234,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
     Ok(all.into_iter().map(|(asked, positions)| requires(vec![asked], positions)).collect())
 }
 
-/// Which of the packages at `nodes` something else is used for.
+/// The packages at `nodes` that something else replaces.
 fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
     let places: BTreeSet<Place> = nodes.iter().filter_map(|&node| world.place(node)).collect();
     let packages = places.into_iter().map(|place| world.package(place));
@@ -257,7 +260,7 @@ fn roots(world: &mut World<'_>, link: &Link) -> Result<Vec<String>, Unavailable>
     Ok(names.into_iter().collect())
 }
 
-/// What there is to say of `node`, if the groups leave no candidate of it.
+/// Describes `node`, if the groups leave no candidate of it.
 fn clash(
     world: &mut World<'_>,
     node: Node,
@@ -276,7 +279,7 @@ fn clash(
     for group in groups.iter().filter(|group| group[0].to == node) {
         let mut words: Vec<String> = wordings(world, group, groups)?.into_keys().collect();
         if group[0].from == Node::ROOT {
-            // Roots that accept the same in other words: one of these says it.
+            // If several roots accept the same in different words, only one of them is shown.
             words.sort_by_key(|words| *words == VersionSpec::Latest.to_string());
             words.truncate(1);
         }

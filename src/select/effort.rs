@@ -1,4 +1,7 @@
-//! Counts what searching costs, in steps that are the same on every machine, so that it can be stopped.
+//! Counts the cost of searching, in steps that are the same on every machine, so that a search can be
+//! stopped. A step is a version that is chosen for a trial. The more a search has learned from conflicts, the
+//! more it looks at before each choice, so a choice then counts for more. This follows the real time of
+//! searches, short ones and endless ones alike, within a small factor. Stopping is not done here.
 //!
 //! A step is a version that is chosen, to be tried. The more a search has learned from conflicts, the more it looks at
 //! before each choice, so a choice counts for more then. That follows the time that searches take, those that end at once
@@ -6,27 +9,27 @@
 
 use crate::select::node::Node;
 
-/// How many steps a search may take if nobody says otherwise: some seconds of a search that would not end, and a hundred
+/// How many steps a search may take by default: some seconds of a search that would not end, and a hundred
 /// times what the hard graphs of `benches/` need.
 pub const STEPS: usize = 1_000_000;
 
-/// How many conflicts of packages make every choice from then on count for one step more.
+/// After this many package conflicts, every later choice counts for one step more.
 const WEIGHT: usize = 4_096;
 
-/// What searches cost so far.
+/// The cost of the searches so far.
 #[derive(Debug, Default)]
 pub(super) struct Effort {
     steps: usize,
-    /// In how many conflicts nodes were in the search that goes on: what it learned.
+    /// The sum of the conflicts that nodes were in during the current search: what it learned.
     conflicts: usize,
-    /// In how many conflicts each node was in the search that goes on.
+    /// The number of conflicts that each node was in during the current search.
     by_node: Vec<u32>,
-    /// In how many conflicts each node was in all searches.
+    /// The number of conflicts that each node was in during all searches.
     in_all: Vec<usize>,
 }
 
 impl Effort {
-    /// Begins a search, which has learned nothing.
+    /// Starts a new search, which has learned nothing.
     pub(super) fn begin(&mut self) {
         self.conflicts = 0;
         self.by_node.fill(0);
@@ -48,7 +51,7 @@ impl Effort {
         self.conflicts += more;
     }
 
-    /// Counts a choice; says what it costs.
+    /// Counts a choice; returns its cost.
     pub(super) fn step(&mut self) -> usize {
         let cost = 1 + self.conflicts / WEIGHT;
         self.steps += cost;

@@ -1,4 +1,5 @@
-//! Words a conflict for the user: one screen, their own words, from their own requirement down to the clash.
+//! Explains a conflict to the user: one screen, in the user's own words, from the user's own requirement down
+//! to the clash.
 
 use std::fmt;
 
@@ -8,17 +9,17 @@ use crate::select::filters::Rejection;
 use crate::select::fold::{Run, Versions};
 use crate::select::newer::{Newer, Obstacle};
 
-/// More facts than this are cut in the middle.
+/// If there are more facts than this, the middle ones are left out.
 const LINES: usize = 16;
-/// Of more things of which nothing is left than this, only so many are told.
+/// The most packages and capabilities without candidates that are described.
 const CLASHES: usize = 4;
-/// More reasons than this why versions are left out are not told of one thing.
+/// The most reasons why versions are excluded that are listed for one package.
 const REASONS: usize = 6;
 /// More names than this are counted.
 const LIST: usize = 8;
-/// What is asked where nothing is.
+/// The spec that accepts any version.
 const ANY: &str = "latest";
-/// The same, before what narrows it.
+/// The start of a spec that accepts any version, but narrows it by channel or app version.
 const ANY_THAT: &str = "latest ";
 /// More alternatives than this are counted.
 const ALTERNATIVES: usize = 3;
@@ -37,7 +38,7 @@ impl Conflict {
     }
 }
 
-/// The explanation, without the headline and without an end of line.
+/// The explanation, without the headline and a final line break.
 impl fmt::Display for Conflict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = Names::of(self);
@@ -57,7 +58,7 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// The lines of the first of several things, and how many more there are; one more is told as well.
+/// The lines of the first few things, and the number of the rest; a single extra one is shown as well.
 fn first(mut told: Vec<Vec<String>>) -> Vec<String> {
     let more = told.len().saturating_sub(CLASHES);
     if more > 1 {
@@ -68,7 +69,7 @@ fn first(mut told: Vec<Vec<String>>) -> Vec<String> {
 }
 
 impl Newer {
-    /// What stands against these versions, as lines; `id` is the package, and `base` what its name leaves out.
+    /// Why these versions are not chosen, as lines; `id` is the package, and `base` what its name leaves out.
     pub fn explain(&self, id: &PackageId, base: &Base) -> Vec<String> {
         let versions = &self.versions;
         let several = versions.count() > 1;
@@ -95,7 +96,7 @@ impl Newer {
         }
     }
 
-    /// Who or what stands against these versions, in a few words for a table.
+    /// What prevents these versions, in a few words for a table.
     pub fn in_short(&self, base: &Base) -> String {
         match &self.obstacle {
             Obstacle::Rule(rule) => {
@@ -133,7 +134,7 @@ impl Newer {
     }
 }
 
-/// How packages are called: without their base if all are at the default one.
+/// The name of a package: without its base if all packages have the default one.
 struct Names {
     with_base: bool,
 }
@@ -179,7 +180,7 @@ impl Names {
                     ([one], _) if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
                         format!("{by} {requires} {name} {narrowed}")
                     }
-                    // A version asks for one thing or another, roots for all that they ask.
+                    // A version requires one of these, a root requires all of them.
                     (asked, true) => {
                         format!("{by} {requires} {name} {}", join(&telling(asked), "and"))
                     }
@@ -228,7 +229,7 @@ impl Names {
         }
     }
 
-    /// Who requires or provides something, and how many that are.
+    /// The packages that require or provide something, and their number.
     fn requirer(&self, by: &Requirer) -> (String, usize) {
         match by {
             Requirer::Roots(names) => (join(names, "and"), names.len()),
@@ -272,7 +273,7 @@ impl Names {
     fn verdict(&self, clash: &Clash) -> String {
         let name = self.name(&clash.id);
         let several = clash.asked.len() > 1;
-        // That any version will do says nothing beside what will not.
+        // A spec that accepts any version adds nothing here.
         let telling = clash.asked.iter().filter(|words| !several || *words != &[ANY]);
         let asked: Vec<String> = telling
             .map(|words| match words.as_slice() {
@@ -362,7 +363,7 @@ impl Names {
     }
 }
 
-/// What is asked for, if it is neither a version nor a range.
+/// The kind of a spec that is neither a version nor a range.
 fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
     let is_git = clash.source.as_deref().is_some_and(|source| source.starts_with("git+"));
     match VersionSpec::parse(asked).ok()? {
@@ -373,7 +374,7 @@ fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
     }
 }
 
-/// Why versions are no candidates, as the end of a sentence that they begin.
+/// Why versions are not candidates, as the end of a sentence that starts with them.
 fn reason(rejection: &Rejection, versions: &Versions) -> String {
     let is = plural(versions.count(), "is", "are");
     let needs = plural(versions.count(), "needs", "need");
@@ -418,7 +419,7 @@ fn plural(count: usize, one: &'static str, several: &'static str) -> &'static st
     if count == 1 { one } else { several }
 }
 
-/// What says something: that any version will do says nothing beside what will not.
+/// The specs that say something: those that accept any version are left out.
 fn telling(words: &[String]) -> Vec<String> {
     let is_telling = |word: &&String| words.len() == 1 || *word != ANY;
     words.iter().filter(is_telling).cloned().collect()

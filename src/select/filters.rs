@@ -1,4 +1,6 @@
-//! Which versions can be candidates at all, and why the others cannot.
+//! Which versions can be candidates at all, and why the others cannot. The rules are the same for every
+//! strategy. Reasons are computed again when a message needs them, so the common case costs nothing. What a
+//! single requirement narrows (ranges, channels) is not here but in `candidates`.
 //!
 //! The same for every strategy. Reasons are worked out anew when a message needs them, so the common case pays
 //! nothing for them. What a single requirement narrows (ranges, channels) is not here but in `candidates`.
@@ -12,57 +14,57 @@ use crate::select::Settings;
 /// Manifest formats that this program reads.
 const API_VERSIONS: [&str; 1] = ["mu/v1"];
 
-/// Why a version is no candidate.
+/// Why a version is not a candidate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rejection {
     /// The settings exclude it.
     Excluded,
     /// It was withdrawn; the reason may be empty.
     Yanked(String),
-    /// It was published after the moment that the settings name.
+    /// It was published after the time limit in the settings.
     TooNew,
-    /// Nobody says when it was published, so it may be after that moment.
+    /// Its time of publication is unknown, so it may be too new.
     Undated,
-    /// Its manifest format is none that this program reads.
+    /// This program does not support its manifest format.
     ApiVersion(String),
-    /// It wants another version of mu.
+    /// It needs another version of mu.
     MuVersion(String),
-    /// The runtime is not what it wants.
+    /// A fact of the runtime does not meet its constraint.
     Runtime {
         /// The fact.
         fact: String,
-        /// What it wants the fact to be.
+        /// The constraint.
         wanted: String,
-        /// What the fact is.
+        /// The actual value of the fact.
         actual: String,
     },
     /// It can never be used, and this is why.
     Broken(String),
-    /// No chain of upgrades leads to it from what is installed.
+    /// No chain of upgrades leads to it from the installed version.
     NoUpgrade {
         /// What is installed.
         from: String,
         /// What it can follow, as a list; empty if it can follow nothing.
         follows: String,
-        /// The version in between that would lead there, and why that cannot be used.
+        /// The version in between that is missing, and why it cannot be used.
         missing: Option<(String, Box<Rejection>)>,
     },
 }
 
-/// The rules that speak of a version alone, whoever asks for it.
+/// The rules about a version itself, independent of what requires it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filters<'a> {
     settings: &'a Settings,
 }
 
-/// A candidate, as the rules look at it.
+/// A candidate, as the rules see it.
 #[derive(Debug, Clone)]
 pub(super) struct Looks<'a> {
     pub(super) version: Option<Version>,
     pub(super) published: Option<i64>,
     pub(super) details: Option<&'a Details>,
     pub(super) is_locked: bool,
-    /// Whether it does not matter how old it is.
+    /// Whether its age does not matter.
     pub(super) is_ageless: bool,
 }
 
@@ -71,7 +73,8 @@ impl<'a> Filters<'a> {
         Self { settings }
     }
 
-    /// Why a candidate of `id` is none after all; `None` if it is one.
+    /// Why a version of `id` is not a candidate; `None` if it is one. A locked version may be yanked or too
+    /// new: an existing build must not break for that.
     ///
     /// What is locked is not held against being yanked or young: nobody's build should break for that.
     pub(super) fn rejection(&self, id: &PackageId, looks: &Looks<'_>) -> Option<Rejection> {
@@ -109,6 +112,7 @@ impl<'a> Filters<'a> {
             (Some(_), None) => false,
         })
     }
+<<<<<<< HEAD
 }
 
 /// Everything that keeps a version with these details from being used with a mu of version `own` in this runtime.
@@ -127,6 +131,34 @@ pub fn incompatibilities<'a>(
         !own.is_none_or(accepts)
     });
     let unmet = details.constraints.iter().filter_map(|(fact, wanted)| {
+=======
+
+    /// Why a version with these details cannot be used here.
+    fn incompatibility(&self, details: &Details) -> Option<Rejection> {
+        if let Some(reason) = &details.broken {
+            return Some(Rejection::Broken(reason.clone()));
+        }
+        if let Some(api_version) = &details.api_version
+            && !API_VERSIONS.contains(&api_version.as_str())
+        {
+            return Some(Rejection::ApiVersion(api_version.clone()));
+        }
+        if let (Some(wanted), Some(own)) = (&details.mu_version, &self.settings.mu_version)
+            && !VersionSpec::parse(wanted).is_ok_and(|spec| spec.accepts(own, true))
+        {
+            return Some(Rejection::MuVersion(wanted.clone()));
+        }
+        unmet_constraint(&details.constraints, &self.settings.runtime)
+    }
+}
+
+/// The first constraint that a known fact does not meet. Unknown facts meet every constraint.
+fn unmet_constraint(
+    constraints: &BTreeMap<String, String>,
+    runtime: &BTreeMap<String, String>,
+) -> Option<Rejection> {
+    constraints.iter().find_map(|(fact, wanted)| {
+>>>>>>> 966e356 (select, ops: write comments in plain English)
         let actual = runtime.get(fact)?;
         (!meets(wanted, actual)).then(|| Rejection::Runtime {
             fact: fact.clone(),
@@ -138,7 +170,7 @@ pub fn incompatibilities<'a>(
     broken.chain(format.cloned().map(Rejection::ApiVersion)).chain(mu).chain(unmet)
 }
 
-/// Whether a fact is what is wanted: the same word, or a version within the range.
+/// Whether a fact meets a constraint: the same word, or a version within the range.
 fn meets(wanted: &str, actual: &str) -> bool {
     wanted == actual
         || VersionSpec::parse(wanted)

@@ -1,4 +1,4 @@
-//! Tells many versions in few words: `1.2.0 to 1.9.3 (14 versions)`.
+//! Describes many versions in few words: `1.2.0 to 1.9.3 (14 versions)`.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::select::positions::PositionSet;
 /// More runs than this are counted, not named.
 const RUNS: usize = 3;
 
-/// Versions of one package, as runs that nothing worth telling interrupts.
+/// Versions of one package, as runs without a relevant gap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Versions {
     /// The runs, ascending.
@@ -28,7 +28,8 @@ pub struct Run {
 }
 
 impl Versions {
-    /// Folds the versions at `positions`. Prereleases and versions that are no candidates interrupt no run.
+    /// Folds the versions at `positions`. Prereleases and versions that are not candidates do not interrupt a
+    /// run.
     pub(super) fn fold(package: &Candidates, positions: &PositionSet) -> Self {
         let mut versions = Self::default();
         let mut previous: Option<Position> = None;
@@ -62,13 +63,13 @@ impl Versions {
 }
 
 impl Run {
-    /// One version alone.
+    /// A single version.
     pub(super) fn of(version: &str) -> Self {
         Self { first: version.to_owned(), last: version.to_owned(), count: 1 }
     }
 }
 
-/// Whether nobody misses the version at `position` in a row.
+/// Whether a run may skip the version at `position`.
 fn is_silent(package: &Candidates, position: Position) -> bool {
     !package.allowed().holds(position)
         || package.version(position).is_some_and(|version| version.is_prerelease())

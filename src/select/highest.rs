@@ -1,8 +1,11 @@
-//! The default strategy: the newest versions that fit together, by a complete search.
+//! The default strategy: the newest versions that fit together, found by a complete search. Its state is the
+//! lock: a locked version stays as long as it fits, so no move changes a manifest. Without a lock, direct
+//! dependencies are raised after the search (`raise`), because the search first decides whatever conflicts
+//! most, direct or not.
 //!
-//! Its state is the lock: what the lock holds stays as long as it fits, so no move changes a manifest. Where there is no
-//! lock, direct dependencies are raised after the search (`raise`), since the search decides first whatever conflicts
-//! most, asked for by name or not.
+//! Its state is the lock: what the lock holds stays as long as it fits, so no move changes a manifest. Where
+//! there is no lock, direct dependencies are raised after the search (`raise`), since the search decides
+//! first whatever conflicts most, required by name or not.
 
 use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};
@@ -56,12 +59,12 @@ impl Strategy for Highest {
     }
 }
 
-/// Searches, and again where looking further may help.
+/// Searches, and searches again if exploring more may help.
 pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
     loop {
         match search::solve(world, usize::MAX)? {
             Answer::Chosen(chosen) => return gather(world, chosen),
-            // What nothing led to so far may still help: then the search begins again.
+            // Packages that nothing has led to yet may still help: then the search starts again.
             Answer::Refuted(proof) if explore(world, &core::reached(&proof))? => {}
             Answer::Refuted(proof) => {
                 return Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)));
@@ -71,7 +74,7 @@ pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
     }
 }
 
-/// The selection that a search came to, after direct dependencies were raised.
+/// The result of a search, after direct dependencies were raised.
 fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, Failure> {
     let chosen = raise::raise(world, chosen)?;
     Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)

@@ -1,5 +1,5 @@
-//! Who names what, where something may be chosen only together with one of those who name it: a revision without a version
-//! tag, and a package that could stand for something without being asked for.
+//! Tracks what names what, for things that may be chosen only together with something that names them: a
+//! revision without a version tag, and a package that could replace something without being required.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +19,21 @@ pub(super) enum Topic {
     Package(Place),
 }
 
-/// Who names something, and how.
+/// Something that names a revision or a package, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Namer {
     node: Node,
-    /// The capability that it requires, if it does not name anything by its name.
+    /// The capability that it requires, if it does not use a name.
     capability: Option<Capability>,
 }
 
 impl Namer {
-    /// Someone who names something by its name.
+    /// Something that uses the name.
     pub(super) fn by_name(node: Node) -> Self {
         Self { node, capability: None }
     }
 
-    /// Someone who requires a capability that what is named provides.
+    /// Something that requires a capability that the named package provides.
     pub(super) fn by_capability(node: Node, capability: Capability) -> Self {
         Self { node, capability: Some(capability) }
     }
@@ -42,13 +42,14 @@ impl Namer {
 /// Who names what.
 #[derive(Debug, Default)]
 pub(super) struct Namers {
-    /// Which candidates of those who name it do so.
+    /// The candidates that name it.
     known: FxHashMap<Topic, BTreeMap<Namer, PositionSet>>,
     handed_out: FxHashSet<Topic>,
 }
 
 impl Namers {
-    /// Remembers that a candidate of `by` names something; says whether that comes too late for someone who asked.
+    /// Remembers that a candidate of `by` names something; returns whether that is too late for an answer
+    /// that was given.
     pub(super) fn note(&mut self, topic: Topic, by: Namer, candidate: Position) -> bool {
         let known = self.known.entry(topic).or_default().entry(by).or_default();
         if known.holds(candidate) {
@@ -58,7 +59,8 @@ impl Namers {
         self.handed_out.contains(&topic)
     }
 
-    /// One position for each who names something; `None` if the root does, for then nothing more is needed.
+    /// One position for each node that names something; `None` if the root does, because nothing more is
+    /// needed then.
     pub(super) fn of(&mut self, topic: Topic) -> Option<PositionSet> {
         self.handed_out.insert(topic);
         let namers = self.known.get(&topic);
@@ -68,7 +70,7 @@ impl Namers {
         (!is_named_by_root).then(|| PositionSet::between(0, count))
     }
 
-    /// The edge to one of those who name something, and the capability by which it does.
+    /// The edge to a node that names something, and the capability by which it does.
     pub(super) fn edge_to_namer(
         &self,
         topic: Topic,
@@ -78,7 +80,7 @@ impl Namers {
         Some((Edge { node: namer.node, set: set.clone() }, namer.capability))
     }
 
-    /// Forgets what `by` named, and who was told of it; says whether it had named anything.
+    /// Forgets what `by` named, and the answers about it; returns whether it had named anything.
     pub(super) fn forget(&mut self, by: Node) -> bool {
         let mut named = false;
         for namers in self.known.values_mut() {
@@ -92,7 +94,7 @@ impl Namers {
         named
     }
 
-    /// Forgets the packages that `by` named by their names, except for some; says whether there were others.
+    /// Forgets the packages that `by` named by name, except for some; returns whether there were others.
     pub(super) fn forget_packages_but(&mut self, by: Node, places: &BTreeSet<Place>) -> bool {
         let mut forgot = false;
         for (topic, namers) in &mut self.known {
@@ -105,7 +107,7 @@ impl Namers {
         forgot
     }
 
-    /// Begins anew: nobody asked yet.
+    /// Starts again: no answers were given yet.
     pub(super) fn forget_what_was_handed_out(&mut self) {
         self.handed_out.clear();
     }

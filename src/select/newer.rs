@@ -1,4 +1,5 @@
-//! Why a package is not at a newer version: which requirement, which rule, or whose need stands against each one.
+//! Why a package is not at a newer version: which requirement, rule or dependency prevents each one.
+//! Requirements and rules are looked up; only versions that neither prevents are tried.
 //!
 //! Requirements and rules are looked up; only for versions that neither speaks against is it tried what would happen.
 
@@ -20,43 +21,43 @@ use crate::select::search::Answer;
 use crate::select::trial::Trial;
 use crate::select::{Request, Root};
 
-/// Versions above the one that is chosen, and what stands against them.
+/// Versions above the chosen one, and what prevents them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Newer {
     /// The versions.
     pub versions: Versions,
     /// The newest of them.
     pub newest: String,
-    /// What stands against them.
+    /// What prevents them.
     pub obstacle: Obstacle,
 }
 
-/// What stands against a version.
+/// What prevents a version.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Obstacle {
-    /// A rule takes it out.
+    /// A rule excludes it.
     Rule(Rejection),
-    /// These ask for something that it is not: who, and what.
+    /// These requirements do not accept it: what requires the package, and the spec.
     Asked(Vec<(String, String)>),
-    /// What it needs, or what needs the package, does not fit with the rest.
+    /// Its dependencies or dependents do not fit with the rest.
     Conflict(Box<Conflict>),
-    /// Nothing: it would fit.
+    /// Nothing prevents it: it would fit.
     Nothing,
     /// It was not tried, or that took too long.
     Unknown,
 }
 
-/// Someone who asks for the package, by the name for people, and what is asked.
+/// The display name of something that requires the package, and the spec.
 pub type Asking = (String, Requirement);
 
-/// One world in which many packages can be looked at.
+/// One world in which many packages can be examined.
 pub struct Ceiling<'a> {
     trial: Trial<'a>,
     request: &'a Request,
 }
 
 impl<'a> Ceiling<'a> {
-    /// Looks at what could be chosen for a request.
+    /// Examines what could be chosen for a request.
     pub fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
         Self { trial: Trial::new(universe, request, 0), request }
     }
@@ -65,18 +66,19 @@ impl<'a> Ceiling<'a> {
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     pub fn least(&mut self, requirement: &Requirement) -> Result<Option<String>, Unavailable> {
         let least = lowest(&mut self.trial.world, requirement)?;
         Ok(least.map(|(place, position)| self.trial.world.package(place).label(position)))
     }
 
-    /// What stands against each release of `id` above `current`, the newest first; `tries` says whether versions that nobody
-    /// asks against are tried. Prereleases are not counted. None if there is no such package, or no longer.
+    /// What prevents each release of `id` above `current`, the newest first. `tries` says whether versions
+    /// that no requirement prevents are tried. Prereleases are not counted. Empty if the package does not
+    /// exist.
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     pub fn newer(
         &mut self,
         id: &PackageId,
@@ -132,7 +134,7 @@ impl<'a> Ceiling<'a> {
         Ok(Some(newer.collect()))
     }
 
-    /// What comes of choosing one version.
+    /// The result of choosing one version.
     fn try_it(
         &mut self,
         id: &PackageId,
@@ -147,7 +149,7 @@ impl<'a> Ceiling<'a> {
             Answer::GivenUp => return Ok(Obstacle::Unknown),
         };
         let mut conflict = diagnose::conflict(&mut self.trial.world, &proof)?;
-        // That it is chosen is nobody's requirement.
+        // No manifest requires this choice.
         conflict.facts.retain(|fact| match fact {
             Fact::Requires { by: Requirer::Roots(names), id: of, .. } => {
                 !names.is_empty() || of != id

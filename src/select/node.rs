@@ -1,4 +1,5 @@
-//! The parts of the graph: nodes, what they stand for, edges, and the numbers that all of it goes by. `world` builds it.
+//! The parts of the graph: nodes, their meaning, edges, and the numbers that identify them all. `world`
+//! builds it.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use crate::select::positions::PositionSet;
 pub(super) struct Node(pub(super) u32);
 
 impl Node {
-    /// All that is asked from outside.
+    /// All requirements from outside.
     pub(super) const ROOT: Self = Self(0);
 }
 
@@ -20,23 +21,23 @@ impl fmt::Display for Node {
     }
 }
 
-/// A package, by its place among those that were met.
+/// A package, by its place in the list of packages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Place(pub(super) usize);
 
-/// A requirement, by its place among those that were met.
+/// A requirement, by its place in the list of requirements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Need(pub(super) usize);
 
-/// A capability, by its place among those that were met.
+/// A capability, by its place in the list of capabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Capability(pub(super) usize);
 
-/// A package that others replace, by its place among those that were met.
+/// A package that others replace, by its place in the list of such packages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Role(pub(super) usize);
 
-/// Something that others may not be chosen beside, by its place among those that were met.
+/// Something that others conflict with, by its place in the list of such things.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Opponent(pub(super) usize);
 
@@ -45,7 +46,7 @@ pub(super) struct Opponent(pub(super) usize);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Line {
     pub(super) place: Place,
-    /// 0 where it is all versions.
+    /// 0 if it is all versions.
     pub(super) major: u64,
 }
 
@@ -56,30 +57,30 @@ impl Line {
     }
 }
 
-/// What a node stands for.
+/// What a node represents.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Kind {
-    /// All that is asked from outside; has one candidate, 0.
+    /// All requirements from outside; has one candidate, 0.
     Root,
     /// A package, or the versions of it with one major.
     Line(Line),
-    /// Which major a requirement is met by. Its candidates are the majors, ascending.
+    /// The major that meets a requirement. Its candidates are the majors, ascending.
     Majors(Place, PositionSet),
-    /// Who names a revision. Its candidates are those who do.
+    /// What names a revision. Its candidates are the nodes that do.
     Named(Place, Position),
-    /// Who asks for a package. Its candidates are those who do.
+    /// What requires a package. Its candidates are the nodes that do.
     Requested(Place),
-    /// Who provides a capability. Its candidates are those who can.
+    /// What provides a capability. Its candidates are the possible providers.
     Provided(Capability),
-    /// How a requirement on a package that others replace is met: 0 by the package itself, and from 1 on by those who
-    /// replace it.
+    /// How a requirement on a replaceable package is met: 0 by the package itself, and from 1 on by its
+    /// replacements.
     Met(Need),
-    /// Who has the place of a package that others replace: 0 itself, 1 nobody, for nobody asks for it, and from 2 on
-    /// those who replace it.
+    /// What takes the place of a replaceable package: 0 the package itself, 1 nothing, because nothing
+    /// requires it, and from 2 on its replacements.
     Role(Role),
-    /// Whether something is there that others may not be chosen beside: 0 it is, 1 it is not.
+    /// Whether something that others conflict with is chosen: 0 it is, 1 it is not.
     Apart(Opponent),
-    /// Which one of several edges is followed. Its candidates are their places in a list.
+    /// Which of several edges is followed. Its candidates are their places in a list.
     OneOf,
 }
 

@@ -1,4 +1,4 @@
-//! Turns the choices of a search into a selection: who asked for what, and what depends on what.
+//! Turns the choices of a search into a selection: what requires what, and what depends on what.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ enum Target {
     Candidate(Place, Position),
 }
 
-/// A chosen package on its way into the selection.
+/// A chosen package before it is in the selection.
 struct Draft {
     target: Target,
     requested: Vec<Demand>,
@@ -29,14 +29,14 @@ struct Draft {
     replaces: Vec<PackageId>,
 }
 
-/// A requirement that somebody has.
+/// A requirement, and what has it.
 pub(super) struct Claim {
     pub(super) by: Asker,
     pub(super) need: Need,
 }
 
-/// The selection in which each node's candidate is the one that `choices` says, with whatever `besides` is asked for by
-/// versions that were not chosen.
+/// The selection in which `choices` gives each node's candidate, plus `besides`, the requirements of versions
+/// that were not chosen.
 pub(super) fn gather(
     world: &mut World<'_>,
     choices: &dyn Fn(Node) -> Option<Position>,
@@ -60,21 +60,21 @@ struct Gathering<'g, 'w> {
     world: &'g mut World<'w>,
     choices: &'g dyn Fn(Node) -> Option<Position>,
     drafts: Vec<Draft>,
-    /// Where the draft of each target is among them.
+    /// The place of each target's draft.
     places: FxHashMap<Target, usize>,
-    /// The drafts whose requirements were not followed yet.
+    /// The drafts whose requirements are still to be followed.
     open: Vec<usize>,
-    /// Where requirements lead that were followed before.
+    /// The targets of requirements that were followed before.
     followed: FxHashMap<Need, Followed>,
-    /// Packages that something else is used for: what that is, and who asks for them.
+    /// Replaced packages: what is used instead, and what requires them.
     replaced: BTreeMap<PackageId, (PackageId, Vec<Demand>)>,
     warnings: Vec<Warning>,
 }
 
-/// Where a requirement leads, and how it is told.
+/// The target of a requirement, and its wording.
 #[derive(Clone)]
 struct Followed {
-    /// The place of the draft of what meets it.
+    /// The place of the draft that meets it.
     draft: usize,
     what: Demanded,
 }
@@ -102,7 +102,7 @@ impl Gathering<'_, '_> {
             let mut dependencies = Vec::new();
             for &need in self.world.packages.needs_of(place, position)?.iter() {
                 let dependency = self.follow(Asker::Package(by.clone()), need)?;
-                // It may ask for what it replaces.
+                // A package may require what it replaces.
                 if *self.id(dependency) != by || self.world.requirement(need).id == by {
                     dependencies.push(dependency);
                 }
@@ -121,7 +121,7 @@ impl Gathering<'_, '_> {
         Ok(())
     }
 
-    /// Notes that `by` asks for something; gives the draft of what meets it.
+    /// Notes that `by` requires something; returns the draft that meets it.
     fn follow(&mut self, by: Asker, need: Need) -> Result<usize, Unavailable> {
         let Followed { draft, what } = match self.followed.get(&need) {
             Some(known) => known.clone(),
@@ -139,7 +139,7 @@ impl Gathering<'_, '_> {
         if by == id {
             self.drafts[draft].requested.push(demand);
         } else {
-            // Asked for under another name, it is there all the same.
+            // It is required under another name, but chosen all the same.
             let (by, id) = (by.clone(), id.clone());
             let replaced = self.replaced.entry(id);
             replaced.or_insert_with(|| (by, Vec::new())).1.push(demand);
@@ -162,7 +162,7 @@ impl Gathering<'_, '_> {
         id_of(self.world, &self.drafts[draft].target)
     }
 
-    /// Notes that `by` asks for a capability; gives the draft of what provides it, unless that is `by` itself.
+    /// Notes that `by` requires a capability; returns the draft of its provider, unless that is `by` itself.
     fn follow_capability(&mut self, by: Asker, own: &PackageId, name: &str) -> Option<usize> {
         let target = match self.provider(name)? {
             ChosenProvider::Package(place, position) => Target::Candidate(place, position),
@@ -185,7 +185,7 @@ impl Gathering<'_, '_> {
         })
     }
 
-    /// The place of the draft of something chosen.
+    /// The place of a chosen package's draft.
     fn draft(&mut self, target: Target) -> usize {
         if let Some(&known) = self.places.get(&target) {
             return known;
@@ -245,7 +245,7 @@ impl Gathering<'_, '_> {
             Replaced { id, by, requested }
         });
         let replaced = replaced.collect();
-        // Places move about here, not drafts, which are large.
+        // This sorts places, because drafts are large.
         let mut sorted: Vec<usize> = (0..drafts.len()).collect();
         sorted.sort_by_key(|&draft| key(world, &drafts[draft].target));
         let mut order = vec![0; drafts.len()];
@@ -274,7 +274,7 @@ impl Gathering<'_, '_> {
     }
 }
 
-/// What the packages of a selection are sorted by.
+/// The sort key of a selection's packages.
 fn key<'k>(world: &'k World<'_>, target: &'k Target) -> (&'k PackageId, Position) {
     match target {
         Target::Local(id) => (id, 0),
@@ -293,7 +293,7 @@ fn own_version(world: &World<'_>, id: &PackageId) -> Option<Version> {
     request.local.get(id).or(replacing)?.version.clone()
 }
 
-/// A chosen package, without who asks for it and what it depends on.
+/// A chosen package, without its requirers and dependencies.
 fn describe(world: &World<'_>, target: Target, warnings: &mut Vec<Warning>) -> Chosen {
     match target {
         Target::Local(id) => {

@@ -1,49 +1,49 @@
-//! What a command wants to move, and what that makes of the requirements. Plain data; a strategy works it out.
+//! What a command wants to move, and how that changes the requirements. Plain data; a strategy works it out.
 
 use crate::index::Requirement;
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Request, Root, Selection};
 
-/// What a command wants of versions that are chosen already.
+/// What a command wants to do with versions that are already chosen.
 #[derive(Debug, Clone, Copy)]
 pub enum Move<'a> {
-    /// Nothing moves: requirements come to begin at what is chosen. What nothing leads to any more stays.
+    /// Nothing moves: requirements are raised to the chosen versions. What nothing needs any more stays.
     Tidy,
-    /// Nothing moves, and what nothing leads to any more goes.
+    /// Nothing moves, and what nothing needs any more is dropped.
     Clear,
-    /// Every package moves to its newest version within what is asked for, until nothing is left to move.
+    /// Every package moves to its newest version within what is required, until nothing is left to move.
     Everything,
-    /// These packages move, one after the other, to their newest versions within what is asked for, as far as their needs
-    /// break no bound.
+    /// These packages move, one after the other, to the newest versions that their requirements allow, as far
+    /// as their needs break no bound.
     Raise(&'a [PackageId]),
     /// A package moves to the lowest version that this accepts, up or down.
     To(&'a PackageId, &'a VersionSpec),
 }
 
-/// What a move makes of the requirements, and of the selection.
+/// The requirements and the selection after a move.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// The selection afterwards.
     pub selection: Selection,
-    /// What each root must ask for, in the order of the request but without its lists of what others need; `None`
-    /// where it must ask for nothing.
+    /// What each root must require, in the order of the request but without its lists of indirect
+    /// dependencies; `None` if it must require nothing.
     pub asked: Vec<Vec<Option<Requirement>>>,
-    /// The fewest requirements besides that give this selection.
+    /// The fewest additional requirements that give this selection.
     pub indirect: Vec<Requirement>,
-    /// What the move of one package lowered or dropped besides it.
+    /// What else the move of one package lowered or dropped.
     pub lowered: Vec<Lowered>,
-    /// Whether there may be more to move, because what held it back is not there any more.
+    /// Whether more may be able to move, because what held it back is gone.
     pub(super) may_go_on: bool,
 }
 
 impl Change {
-    /// The request that manifests make which were changed like this.
+    /// The request of manifests with these changes.
     pub(in crate::select) fn rewritten(&self, request: &Request) -> Request {
         let roots = rewritten(&request.roots, &self.asked, &self.indirect);
         Request { roots, indirect: 1, ..request.clone() }
     }
 
-    /// What both come to, the other one behind this one.
+    /// Both plans in one, this one first.
     pub(super) fn then(self, next: Self) -> Self {
         let asked = self.asked.into_iter().zip(next.asked).map(|(asked, next)| {
             let mut next = next.into_iter();
@@ -53,10 +53,10 @@ impl Change {
     }
 }
 
-/// Who asks, in messages, for versions that no requirement needs and that stay all the same.
+/// The requirer, in messages, of versions that no requirement needs but that stay.
 const IN_USE: &str = "what is in use";
 
-/// The roots that ask for this, and behind them one that lists what others need.
+/// The roots that require this, and after them one that lists the indirect dependencies.
 pub(super) fn rewritten(
     roots: &[Root],
     asked: &[Vec<Option<Requirement>>],
@@ -79,7 +79,7 @@ pub struct Lowered {
     pub from: String,
     /// The version it has now; `None` if it was dropped.
     pub to: Option<String>,
-    /// Why the old version could not stay; `None` where nothing needs the package any more.
+    /// Why the old version could not stay; `None` if nothing needs the package any more.
     pub because: Option<Because>,
 }
 
@@ -88,12 +88,12 @@ pub struct Lowered {
 pub enum Because {
     /// It needs at least this version of a package.
     Needs(PackageId, String),
-    /// It asks for this, and something else is in use of that package.
+    /// It requires this, but another version of that package is in use.
     Asks(Requirement),
-    /// Somebody who stays, by the name for people, asks for this of its package.
+    /// Something that stays, by its display name, requires this of its package.
     Asked(String, Requirement),
     /// It requires or provides this capability.
     Capability(String),
-    /// It may not be chosen beside this package, or this one not beside it.
+    /// It conflicts with this package, or this package with it.
     Conflicts(PackageId),
 }

@@ -1,4 +1,6 @@
-//! Sets of positions in a package's sorted candidates: the only thing that the solver knows of versions.
+//! Sets of positions in a package's sorted candidates: the only thing that the solver knows about versions. A
+//! position has no meaning by itself; `candidates` turns requirements into sets, and sets into words. Sets
+//! are kept canonical (sorted, no two intervals touch), so equal sets are equal values.
 //!
 //! A position says nothing by itself; `candidates` turns requirements into sets, and back into words.
 //! Sets are kept canonical (sorted, no two intervals touch), so equal sets are equal values.
@@ -21,7 +23,7 @@ pub(super) struct PositionSet {
 }
 
 impl PositionSet {
-    /// The positions from `start` up to, but without, `end`.
+    /// The positions from `start` up to `end`, exclusive.
     pub(super) fn between(start: Position, end: Position) -> Self {
         let mut intervals = SmallVec::new();
         if start < end {
@@ -35,12 +37,12 @@ impl PositionSet {
         (0..length).filter(|&position| accepts(position)).collect()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
 
-    /// How many positions it holds.
+    /// The number of positions.
     pub(super) fn len(&self) -> usize {
         self.intervals.iter().map(|(start, end)| (end - start) as usize).sum()
     }

@@ -1,8 +1,12 @@
-//! Raises direct dependencies where that lowers no other one.
+//! Raises direct dependencies if that lowers no other one. The search first decides what conflicts most,
+//! which is fast and gives new versions, but may hold a direct dependency back for an indirect one. One more
+//! search, for an answer that is better in one direct dependency and worse in none, finds such cases;
+//! dependencies that obviously cannot be raised are left out of it.
 //!
-//! The search decides first what conflicts most, which is fast and gives new versions, but may hold a direct dependency
-//! back for the sake of a package that nobody asked for. One more search, for an answer that is better in one direct
-//! dependency and worse in none, finds that out; what obviously cannot be raised is left out of it.
+//! The search decides first what conflicts most, which is fast and gives new versions, but may hold a direct
+//! dependency back for the sake of a package that nobody required. One more search, for an answer that is
+//! better in one direct dependency and worse in none, finds that out; what obviously cannot be raised is left
+//! out of it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,8 +20,8 @@ use crate::select::positions::PositionSet;
 use crate::select::search::{self, Answer, Choices, PATIENCE};
 use crate::select::world::World;
 
-/// Raises direct dependencies as long as one can be raised without lowering another. Gives up where that is much harder
-/// than finding a solution was. What the lock keeps is not raised.
+/// Raises direct dependencies as long as one can be raised without lowering another. Gives up if that is much
+/// harder than finding a solution was. Locked versions are not raised.
 pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choices, Unavailable> {
     if !world.request().locked.is_empty() {
         return Ok(chosen);
@@ -33,7 +37,7 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
                 continue;
             }
             if matches!(world.kind(*node), Kind::Provided(_)) {
-                // Who provides it may be known only later.
+                // Its providers may be known only later.
                 narrowed.push(Edge { node: *node, set: PositionSet::full() });
                 continue;
             }
@@ -66,8 +70,8 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
     }
 }
 
-/// The edge to the package that `edge` asks for where others could replace it; what replaces it now is as good as it
-/// can be, and `narrowed` says that.
+/// The edge to the package that `edge` requires, if others could replace it; the current replacement is as
+/// good as possible, and `narrowed` records that.
 fn met(
     world: &mut World<'_>,
     edge: &Edge,
@@ -98,7 +102,9 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
     }
 }
 
-/// Candidates of which it is not obvious that they cannot be chosen.
+/// The candidates that might be chosen. Follows what was read in both directions until nothing changes: what
+/// all candidates of a needed package need is needed too, and a candidate that needs something without
+/// candidates cannot be chosen.
 ///
 /// Follows what was read in both directions until nothing changes: what all candidates of a needed package need is needed
 /// too, and a candidate that needs something of which nothing is left cannot be chosen.
@@ -110,7 +116,7 @@ struct Possible<'w> {
 }
 
 impl<'w> Possible<'w> {
-    /// What is possible where all of `roots` are needed.
+    /// What is possible if all of `roots` are needed.
     fn within(world: &'w World<'_>, roots: &[Edge]) -> Self {
         let mut possible = Self {
             edges: FxHashMap::default(),
@@ -157,7 +163,7 @@ impl<'w> Possible<'w> {
         }
     }
 
-    /// Takes out the candidates that need something of `node` that is not left.
+    /// Removes the candidates that need removed candidates of `node`.
     fn exclude_dependents(&mut self, node: Node) {
         let left = self.of(node);
         for (dependent, position, set) in self.dependents.get(&node).cloned().unwrap_or_default() {
@@ -167,7 +173,7 @@ impl<'w> Possible<'w> {
         }
     }
 
-    /// What every candidate of `node` that is left needs; nothing if one of them was not read.
+    /// What every remaining candidate of `node` needs; empty if one of them was not read.
     fn needed_by(&self, node: Node) -> Vec<Edge> {
         let left = self.of(node);
         let Some(known) = self.edges.get(&node) else { return Vec::new() };

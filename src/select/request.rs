@@ -1,29 +1,29 @@
-//! What selection is asked: requirements, what is locked, and the rules. Plain data, filled by the caller.
+//! The input of selection: requirements, the lock, and the rules. Plain data, filled by the caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::Requirement;
 use crate::reference::{Base, PackageId, Version, VersionSpec};
 
-/// A question to a [`crate::select::Strategy`].
+/// A request to a [`crate::select::Strategy`].
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Who asks for what.
+    /// The roots and their requirements.
     pub roots: Vec<Root>,
-    /// How many of the roots, the last ones, list only what others need: the minimal strategy makes these lists anew
-    /// whenever it moves something.
+    /// How many of the roots, the last ones, only list indirect dependencies: the minimal strategy rebuilds
+    /// these lists whenever it moves something.
     pub indirect: usize,
     /// What the lock holds.
     pub locked: Vec<Locked>,
-    /// Which of the locked packages may move though nothing forces them.
+    /// Which locked packages may move although nothing forces them.
     pub update: Update,
-    /// What is installed, where that is not what is locked: upgrades go from there.
+    /// What is installed, if that differs from the lock: upgrades start there.
     pub installed: BTreeMap<PackageId, Version>,
     /// The workspace's own packages. They always win; what they require must be among the roots.
     pub local: BTreeMap<PackageId, Local>,
-    /// What the workspace's own packages provide and require besides.
+    /// The capabilities that the workspace's own packages provide and require.
     pub own: OwnCapabilities,
-    /// Packages that one of the workspace's own replaces: that one is used wherever they are asked for.
+    /// Packages that one of the workspace's own replaces: that one is used wherever they are required.
     pub replaced: BTreeMap<PackageId, (PackageId, Local)>,
     /// The rules.
     pub settings: Settings,
@@ -38,14 +38,14 @@ impl Request {
         })
     }
 
-    /// Whether a root only lists this because others need it.
+    /// Whether a root lists this only because others need it.
     pub fn lists(&self, by: &str, requirement: &Requirement) -> bool {
         let asks = |root: &Root| root.by == by && root.requirements.contains(requirement);
         let (own, lists) = self.roots.split_at(self.roots.len().saturating_sub(self.indirect));
         lists.iter().any(asks) && !own.iter().any(asks)
     }
 
-    /// Whether the workspace itself has what is used for `id`.
+    /// Whether `id` is resolved to a package of the workspace itself.
     pub fn is_own(&self, id: &PackageId) -> bool {
         self.local.contains_key(id) || self.replaced.contains_key(id)
     }
@@ -56,18 +56,18 @@ impl Request {
 pub struct OwnCapabilities {
     /// Capability → the packages that provide it.
     pub provides: BTreeMap<String, BTreeSet<PackageId>>,
-    /// Capability → who requires it: the name for people, and the id.
+    /// Capability → what requires it: the display name, and the id.
     pub requires: BTreeMap<String, BTreeMap<String, PackageId>>,
-    /// Capability or id of a package → the packages that may not be there beside it.
+    /// Capability or package id → the packages that conflict with it.
     pub conflicts: BTreeMap<String, BTreeSet<PackageId>>,
 }
 
-/// One asker outside the graph: a manifest of the workspace, or the command line.
+/// One requirer outside the graph: a manifest of the workspace, or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
-    /// Its name for people: a package's name, or a file's.
+    /// Its display name: the name of a package or a file.
     pub by: String,
-    /// What it asks for.
+    /// What it requires.
     pub requirements: Vec<Requirement>,
 }
 
@@ -80,26 +80,26 @@ pub struct Locked {
     pub version: Option<Version>,
     /// The commit (Git).
     pub commit: Option<String>,
-    /// The tag or branch that was asked for, if one was.
+    /// The tag or branch that was required, if one was.
     pub reference: Option<String>,
     /// The packages it depends on.
     pub dependencies: Vec<PackageId>,
 }
 
-/// Which of the locked packages may move though nothing forces them.
+/// Which locked packages may move although nothing forces them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Update {
     /// None.
     #[default]
     Nothing,
-    /// These, to the newest that fits; others only as far as these force them.
+    /// These, to the newest version that fits; others only as far as these force them.
     Packages(BTreeSet<PackageId>),
     /// All.
     Everything,
 }
 
 impl Update {
-    /// Whether a package may move though nothing forces it.
+    /// Whether a package may move although nothing forces it.
     pub fn moves(&self, id: &PackageId) -> bool {
         match self {
             Self::Nothing => false,
@@ -121,15 +121,15 @@ pub struct Local {
 pub struct Settings {
     /// Versions never to pick.
     pub exclude: Vec<Exclusion>,
-    /// What to use instead of a package, everywhere.
+    /// The packages to use instead of others, everywhere.
     pub overrides: BTreeMap<PackageId, Override>,
-    /// Which package may replace another one; of those that are not named here, any.
+    /// Which package may replace another one; a package that is not named here may be replaced by any.
     pub replacements: BTreeMap<PackageId, PackageId>,
     /// How many versions of one package there may be.
     pub majors: Majors,
-    /// Nothing that was published after this moment, in seconds since 1970.
+    /// The latest time of publication, in seconds since 1970; newer versions are excluded.
     pub published_before: Option<i64>,
-    /// Whether prereleases will do wherever a range is asked.
+    /// Whether every range accepts prereleases.
     pub prereleases: bool,
     /// Facts of the runtime that `constraints` are checked against.
     pub runtime: BTreeMap<String, String>,
@@ -137,7 +137,7 @@ pub struct Settings {
     pub mu_version: Option<Version>,
     /// How many steps a search may take; `None` means [`STEPS`](crate::select::STEPS).
     pub patience: Option<usize>,
-    /// The default base: messages about packages there leave it out.
+    /// The default base, which messages leave out.
     pub base: Base,
 }
 
@@ -155,7 +155,7 @@ pub struct Exclusion {
 pub struct Override {
     /// Where to look.
     pub id: PackageId,
-    /// Which versions, whatever was asked.
+    /// The versions to use, whatever was required.
     pub spec: VersionSpec,
 }
 
@@ -165,7 +165,7 @@ pub enum Majors {
     /// One.
     #[default]
     One,
-    /// One of each major version. Versions below 1.0.0 are one major, because packs of one package are told
-    /// apart by their major alone.
+    /// One of each major version. Versions below 1.0.0 count as one major, because packs of one package are
+    /// distinguished by their major alone.
     Many,
 }

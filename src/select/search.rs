@@ -1,4 +1,8 @@
-//! The search for the newest versions that fit together: pubgrub's, over a world.
+//! The search for the newest versions that fit together: pubgrub's, over a world. The search is complete. Our
+//! part is the order in which nodes are decided ([`Turn`]): first what has no choice left, then what the user
+//! wants to move, then what the lock holds, then the rest; among equals, whatever was in the most conflicts,
+//! then whatever has the fewest candidates. The order decides which of several answers is found, never
+//! whether one is found.
 //!
 //! The search is complete. What is ours is the order in which nodes are decided ([`Turn`]): what has no choice left comes first, then
 //! what the user wants to move, then what the lock holds, then the rest; among equals, whatever was in most conflicts, then
@@ -23,29 +27,30 @@ use crate::select::positions::PositionSet;
 use crate::select::world::World;
 use crate::select::{Request, Update};
 
-/// How many steps of a search cost nothing worth telling.
+/// The number of steps that a search may take without reporting progress.
 pub(super) const PATIENCE: usize = 20_000;
 
 /// Why there is no solution, in pubgrub's words.
 pub(super) type Proof = DerivationTree<Node, PositionSet, Infallible>;
 
-/// Which candidate of which node was chosen.
+/// The chosen candidate of each node.
 pub(super) type Choices = SelectedDependencies<Node, Position>;
 
-/// What came of a search.
+/// The result of a search.
 pub(super) enum Answer {
     /// These fit together.
     Chosen(Choices),
-    /// Nothing does, and this is why.
+    /// Nothing fits together, and this is why.
     Refuted(Proof),
-    /// It took more steps than it was allowed.
+    /// The search took more steps than allowed.
     GivenUp,
 }
 
-/// Searches, in at most `steps` steps, and in no more than this world has left. Begins again whenever something turns up that
-/// an earlier part of the search should have known of, such as a revision that was not named before.
+/// Searches, in at most `steps` steps, and in no more than this world has left. Starts again whenever
+/// something turns up that an earlier part of the search should have known, such as a revision that was not
+/// named before.
 pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unavailable> {
-    // What was named before this search begins, it knows of.
+    // This search knows what was named before it started.
     world.take_outdated();
     let ranks = Ranks::new(world.request());
     let limit = world.budget.steps().saturating_add(steps).min(world.budget.most());
@@ -67,7 +72,7 @@ pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unava
     }
 }
 
-/// Why a search stopped before its end.
+/// Why a search stopped early.
 #[derive(Debug, Error)]
 enum Interruption {
     #[error(transparent)]
@@ -85,22 +90,22 @@ struct Search<'s, 'w> {
     limit: usize,
 }
 
-/// When a node's turn comes; later variants come first.
+/// The priority of a node; later variants come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
-    /// What it says follows from all else.
+    /// Its choice follows from all others.
     Idle,
-    /// Nobody would miss it: whoever needs it is content with whatever else is chosen.
+    /// It is not missed: whatever needs it accepts whatever else is chosen.
     Last,
     /// Its choice is open.
     Open,
-    /// Its choice is open, and someone outside the graph asks for it.
+    /// Its choice is open, and something outside the graph requires it.
     Direct,
     /// The lock has a version for it that fits.
     Locked,
     /// The user wants it to move.
     Moving,
-    /// What the user wants to move depends on it.
+    /// A package that the user wants to move depends on it.
     AboveMoving,
     /// It has no choice left.
     Forced,
@@ -108,7 +113,7 @@ enum Turn {
     Raised,
 }
 
-/// What the lock and the wish to move packages mean for the order.
+/// The effect of the lock and of requested moves on the order.
 struct Ranks {
     moving: BTreeSet<PackageId>,
     above: BTreeSet<PackageId>,
@@ -153,7 +158,7 @@ impl Ranks {
         let Some(place) = world.place(node).filter(|_| set.len() > 1) else { return Turn::Forced };
         let package = world.package(place);
         if matches!(world.kind(node), Kind::Met(_)) && kept(world, node, set).is_none() {
-            // What could replace it moves first, and is not held back for its sake.
+            // Its possible replacements move first, and are not held back for it.
             Turn::Last
         } else if self.above.contains(package.id()) {
             Turn::AboveMoving

@@ -1,4 +1,4 @@
-//! What selection answers. Plain data: nothing here is worded, sorted for display, or shortened.
+//! The output of selection. Plain data: nothing here is worded, sorted for display, or shortened.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::select::{Conflict, Statistics, Unfinished};
 pub struct Selection {
     /// The packages, by id, then by version.
     pub packages: Vec<Chosen>,
-    /// The packages that something else is used for, by id.
+    /// The replaced packages, by id.
     pub replaced: Vec<Replaced>,
-    /// What the user should know though it stops nothing.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
     /// What the search cost.
     pub statistics: Statistics,
@@ -38,7 +38,7 @@ impl Selection {
 pub struct Chosen {
     /// The package.
     pub id: PackageId,
-    /// The package whose releases were used, where an override names another.
+    /// The package whose releases were used, if an override names another.
     pub instead: Option<PackageId>,
     /// Which of its candidates it is.
     pub origin: Origin,
@@ -46,24 +46,24 @@ pub struct Chosen {
     pub version: Option<Version>,
     /// Its commit (Git).
     pub commit: Option<Arc<str>>,
-    /// The versions to install in between, where its versions say that they follow each other step by step.
+    /// The versions to install in between, if its versions say that they follow each other step by step.
     pub way: Vec<Version>,
     /// Capabilities that it provides.
     pub provides: Vec<String>,
     /// Capabilities that it requires.
     pub requires: Vec<String>,
-    /// Packages that it replaces wherever they are asked for.
+    /// Packages that it replaces wherever they are required.
     pub replaces: Vec<PackageId>,
-    /// Whether a root asks for it.
+    /// Whether a root requires it.
     pub direct: bool,
-    /// Who asks for it, and how; roots first, then packages by id.
+    /// What requires it, and how; roots first, then packages by id.
     pub requested: Vec<Demand>,
     /// What it depends on: places in [`Selection::packages`], ascending. Empty for the workspace's own.
     pub dependencies: Vec<usize>,
 }
 
 impl Chosen {
-    /// A package of which nothing more is known yet.
+    /// A package without further details.
     pub(super) fn new(id: PackageId, origin: Origin) -> Self {
         Self {
             id,
@@ -86,7 +86,7 @@ impl Chosen {
         self.origin == Origin::Local
     }
 
-    /// What to ask the universe about it, under the id [`Self::source`]; nothing if it is the workspace's own.
+    /// What to ask the universe about it, under the id [`Self::source`]; `None` if it is the workspace's own.
     pub fn candidate(&self) -> Option<Candidate<'_>> {
         match &self.origin {
             Origin::Local => None,
@@ -101,14 +101,14 @@ impl Chosen {
     }
 }
 
-/// A package that another one stands in for.
+/// A package that another one replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The package.
     pub id: PackageId,
     /// What is used for it.
     pub by: PackageId,
-    /// Who asks for it, and how.
+    /// Who requires it, and how.
     pub requested: Vec<Demand>,
 }
 
@@ -123,7 +123,7 @@ pub enum Origin {
     Revision(Untagged),
 }
 
-/// Who asks for a chosen package, and how.
+/// A requirement on a chosen package, and what has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
     /// Who asks.
@@ -132,22 +132,22 @@ pub struct Demand {
     pub what: Demanded,
 }
 
-/// What is asked of a chosen package.
+/// What is required of a chosen package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Demanded {
     /// A version of it.
     Version {
         /// As it was written.
         spec: Arc<str>,
-        /// The tag or branch that is asked for, if one is.
+        /// The tag or branch that is required, if one is.
         reference: Option<String>,
     },
-    /// A capability, whoever provides it.
+    /// A capability, from any provider.
     Capability(String),
 }
 
 impl Demand {
-    /// The tag or branch that is asked for, if one is.
+    /// The tag or branch that is required, if one is.
     pub fn reference(&self) -> Option<&str> {
         match &self.what {
             Demanded::Version { reference, .. } => reference.as_deref(),
@@ -156,19 +156,19 @@ impl Demand {
     }
 }
 
-/// Someone who asks for a package.
+/// Something that requires a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asker {
-    /// A root, by its name for people.
+    /// A root, by its display name.
     Root(String),
     /// A package.
     Package(PackageId),
 }
 
-/// Something the user should know though it stops nothing.
+/// A warning for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Warning {
-    /// The workspace's own package is used though its version is not what was asked for.
+    /// The workspace's own package is used although its version does not meet the requirement.
     LocalDoesNotSatisfy {
         /// The package.
         id: PackageId,
@@ -179,13 +179,13 @@ pub enum Warning {
         /// What was asked.
         requirement: Requirement,
     },
-    /// The lock holds a version that was withdrawn since; it stays.
+    /// The lock holds a version that was withdrawn later; it stays.
     Yanked {
         /// The package.
         id: PackageId,
         /// Its version.
         version: Option<Version>,
-        /// Why; empty if nobody said.
+        /// Why; empty if no reason was given.
         reason: String,
     },
 }
@@ -193,11 +193,11 @@ pub enum Warning {
 /// Why there is no selection.
 #[derive(Debug)]
 pub enum Failure {
-    /// Something could not be found out.
+    /// Something could not be looked up.
     Unavailable(Unavailable),
     /// The requirements cannot hold together.
     Conflict(Box<Conflict>),
-    /// Searching took too long to tell.
+    /// Searching took too many steps.
     Unfinished(Box<Unfinished>),
 }
 

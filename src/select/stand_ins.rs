@@ -1,5 +1,5 @@
-//! Conflicts about packages that replace others, as facts: what `diagnose` makes of the nodes that stand for them.
-//! `explain` words them.
+//! Conflicts about packages that replace others, as facts: what `diagnose` makes of the nodes that represent
+//! them. `explain` puts them into words.
 
 use pubgrub::VersionSet;
 
@@ -10,7 +10,8 @@ use crate::select::node::{Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::{World, is_taken};
 
-/// What a group says that begins at a way to meet a requirement, or ends at a role; `None` if it does neither.
+/// The fact of a group that starts at a way to meet a requirement, or ends at a role; `None` if it does
+/// neither.
 pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
     let Link { from, to, .. } = group[0];
     match (world.kind(from), world.kind(to)) {
@@ -18,7 +19,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
             let id = world.package(*place).id().clone();
             Some(vec![Fact::ReplacesWhereAsked { id }])
         }
-        // Whoever asks for what it is about has told so.
+        // The requirement of its package states this already.
         (Kind::Met(_), _) => Some(Vec::new()),
         (_, Kind::Role(role)) => {
             let taking = group.iter().filter(|link| is_taken(&link.set));
@@ -35,14 +36,14 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
     }
 }
 
-/// What is asked of a package that `by` replaces, in the words of a clash about `by`.
+/// What is required of a package that `by` replaces, in the words of a clash about `by`.
 pub(super) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String {
     let base = &world.request().settings.base;
     let name = if id.base() == *base { id.name_str() } else { id.as_str() };
     format!("{asked} (required of {name})")
 }
 
-/// What there is to say of a role that several packages would have.
+/// Describes a role that several packages would have.
 pub(super) fn clash(world: &World<'_>, node: Node, groups: &[Group]) -> Option<ReplacementClash> {
     let Kind::Role(role) = world.kind(node) else { return None };
     let links = groups.iter().flatten().filter(|link| link.to == node);

@@ -1,6 +1,6 @@
-//! What a search cost.
+//! The cost of a search.
 
-/// What a search cost. The same for the same question, on every machine.
+/// The cost of a search. The same question costs the same on every machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packages whose releases were looked at.

@@ -1,4 +1,4 @@
-//! Which strategy the settings mean by its name.
+//! Finds the strategy that the settings name.
 
 use crate::select::{Highest, Minimal, Strategy};
 use crate::workspace::Resolution;

@@ -1,4 +1,4 @@
-//! The seam before every way to choose versions. Commands know this trait, and no strategy behind it.
+//! The interface of every strategy. Commands know this trait, and no strategy behind it.
 
 use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};
@@ -6,20 +6,22 @@ use crate::select::{Change, Failure, Move, Request, Selection, WayOut};
 
 /// A way to choose versions, and to move them afterwards.
 pub trait Strategy {
-    /// Chooses versions such that everything that is required is there.
+    /// Chooses versions so that every requirement is met.
     ///
     /// # Errors
     ///
-    /// [`Failure::Conflict`] when there is no such choice, [`Failure::Unavailable`] when what is needed to tell could not be
-    /// found out, [`Failure::Unfinished`] when telling takes more steps than the settings allow.
+    /// [`Failure::Conflict`] when there is no such choice, [`Failure::Unavailable`] when what is needed to
+    /// tell could not be looked up, [`Failure::Unfinished`] when telling takes more steps than the settings
+    /// allow.
     fn select(&self, universe: &dyn Universe, request: &Request) -> Result<Selection, Failure>;
 
-    /// What the requirements must become so that versions move; `None` where they stay as they are, because the lock
-    /// says by itself which versions are chosen.
+    /// The requirements to write so that versions move; `None` if they stay the same, because the lock alone
+    /// says which versions are chosen.
     ///
     /// # Errors
     ///
-    /// When the requirements cannot be met, when bounds forbid the move, or when something could not be found out.
+    /// When the requirements cannot be met, when bounds forbid the move, or when something could not be
+    /// looked up.
     fn plan(
         &self,
         universe: &dyn Universe,
@@ -27,12 +29,12 @@ pub trait Strategy {
         to: Move<'_>,
     ) -> Result<Option<Change>, Failure>;
 
-    /// The version that a new requirement which names none should begin at; `None` where it can stay open, or where no
-    /// release meets it.
+    /// The version that a new requirement without a version should start at; `None` if it can stay open, or
+    /// if no release meets it.
     ///
     /// # Errors
     ///
-    /// When nothing meets it together with what else is asked for, or when something could not be found out.
+    /// When nothing meets it together with the other requirements, or when something could not be looked up.
     fn beginning(
         &self,
         universe: &dyn Universe,
@@ -40,15 +42,16 @@ pub trait Strategy {
         wish: &Requirement,
     ) -> Result<Option<VersionSpec>, Failure>;
 
-    /// What to ask for where a pin is taken back; `before` is what was asked for before the pin.
+    /// What to require after a pin is removed; `before` is the requirement before the pin.
     fn unpinned(&self, before: Option<VersionSpec>, pinned: &Version) -> Option<VersionSpec>;
 
-    /// Whether a lock that fits the requirements decides which versions are chosen. Otherwise the requirements alone do:
-    /// then they also list what only others need, and nothing ever moves to a newer version by itself.
+    /// Whether a lock that fits the requirements decides which versions are chosen. Otherwise only the
+    /// requirements do: then they also list indirect dependencies, and nothing ever moves to a newer version
+    /// by itself.
     fn follows_lock(&self) -> bool;
 
-    /// What the user can do about a failure that `request` led to, the least invasive first, at most three. Each was tried
-    /// by selecting again; where that takes long, or what is needed to tell cannot be found out, there are fewer.
+    /// What the user can do about a failure of `request`, the least invasive first, at most three. Each was
+    /// tried by selecting again. If that takes long, or something cannot be looked up, there are fewer.
     fn ways_out(
         &self,
         universe: &dyn Universe,

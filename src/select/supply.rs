@@ -1,5 +1,5 @@
-//! Conflicts about capabilities and about who may stand for what, as facts: what `diagnose` and the minimal strategy's
-//! check have in common. `explain` words them.
+//! Conflicts about capabilities and replacements, as facts: the shared part of `diagnose` and of the minimal
+//! strategy's check. `explain` puts them into words.
 
 use pubgrub::VersionSet;
 
@@ -14,7 +14,7 @@ use crate::select::node::{Capability, Kind, Node, Place};
 use crate::select::positions::PositionSet;
 use crate::select::world::{Provider, World, is_opponent};
 
-/// What a group says that begins or ends at a node of no package; `None` if it does neither.
+/// The fact of a group that starts or ends at a node without a package; `None` if it does neither.
 pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>, Unavailable> {
     let Link { from, to, .. } = group[0];
     let positions = |of: &dyn Fn(&Link) -> PositionSet| {
@@ -52,7 +52,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
             } else if let Some(by) = versions_of(from, &opposing).filter(|_| !opposing.is_empty()) {
                 facts.push(opposes(world, by, name));
             }
-            // A package itself is there because something asks for it, which is told.
+            // The package itself is there because something requires it, which is stated elsewhere.
             let is_it = world.place(from).is_some_and(|at| world.package(at).id().as_str() == name);
             if let Some(by) = versions_of(from, &being).filter(|_| !being.is_empty() && !is_it) {
                 facts.push(Fact::Provides { by, capability: name.to_owned() });
@@ -86,7 +86,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
     }))
 }
 
-/// The fact that something conflicts with a package or a capability, as what is known of it says which of the two it is.
+/// The fact that something conflicts with a package or a capability, whichever of the two it is known to be.
 pub(super) fn opposes(world: &World<'_>, by: Requirer, name: &str) -> Fact {
     let is_capability = world.packages.capabilities.find(name).is_some()
         || world.request().own.provides.contains_key(name);
@@ -115,7 +115,8 @@ fn is_provider(
     }
 }
 
-/// What a root says of a capability: that it is required, or that a package of the workspace provides it.
+/// The fact of a root about a capability: that it is required, or that a package of the workspace provides
+/// it.
 fn told_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) -> Fact {
     let name = world.packages.capabilities.name(capability).to_owned();
     let providers = world.packages.capabilities.providers(capability);
@@ -138,7 +139,7 @@ pub(super) fn required_by_own(world: &World<'_>, capability: &str) -> Fact {
     Fact::RequiresCapability { by, capability: capability.to_owned() }
 }
 
-/// What there is to say of a capability of which no provider is left.
+/// Describes a capability of which no provider is left.
 pub(super) fn clash(world: &World<'_>, node: Node, left: &PositionSet) -> Option<CapabilityClash> {
     let Kind::Provided(capability) = world.kind(node) else { return None };
     let is_provided = !world.packages.capabilities.providers(*capability).is_empty();
@@ -146,7 +147,7 @@ pub(super) fn clash(world: &World<'_>, node: Node, left: &PositionSet) -> Option
         .then(|| describe(world, world.packages.capabilities.name(*capability), is_provided))
 }
 
-/// Describes a capability, with who would provide it if no rule took it out.
+/// Describes a capability, with the packages that would provide it if no rule excluded them.
 pub(super) fn describe(world: &World<'_>, capability: &str, is_provided: bool) -> CapabilityClash {
     let provides = |package: &Candidates, position: Position| {
         let details = package.details(position);

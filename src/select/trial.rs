@@ -1,6 +1,7 @@
-//! Tries whether other requirements could be met: one world, searched again and again, in a bounded number of steps.
+//! Tries whether other requirements could be met: one world, searched again and again, in a bounded number of
+//! steps. Later trials use what earlier ones read, so they read little that is new.
 //!
-//! What one trial found out serves the next, so trials read little that the first search did not.
+//! What one trial looked up serves the next, so trials read little that the first search did not.
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
@@ -15,16 +16,16 @@ use crate::select::search::{self, Answer, Choices, PATIENCE};
 use crate::select::world::World;
 use crate::select::{Conflict, Failure, Request, Root};
 
-/// Of all steps that are left, one search may take one in so many.
+/// One search may take this fraction (1/n) of the remaining steps.
 const SHARE: usize = 3;
 
 /// A world to try things in.
 pub(super) struct Trial<'a> {
     pub(super) world: World<'a>,
     steps: usize,
-    /// How many versions were read for what there is to try.
+    /// How many versions were read to find what to try.
     cost: usize,
-    /// Whether it looks for the least versions.
+    /// Whether it uses the minimal strategy.
     pub(super) is_minimal: bool,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Trial<'a> {
         Self { world, steps, cost, is_minimal: true }
     }
 
-    /// A world of its own, to try another request in by the same strategy.
+    /// A separate world, to try another request with the same strategy.
     pub(super) fn of<'r>(&self, request: &'r Request) -> Trial<'r>
     where
         'a: 'r,
@@ -55,7 +56,7 @@ impl<'a> Trial<'a> {
         new(universe, request, self.cost)
     }
 
-    /// Whether what the request asks for can be met; not, where it takes too long to tell.
+    /// Whether the requirements of the request can be met; `false` if it takes too long to tell.
     pub(super) fn holds(&mut self) -> Result<bool, Unavailable> {
         let roots = self.world.request().roots.clone();
         Ok(match self.is_minimal {
@@ -84,7 +85,7 @@ impl<'a> Trial<'a> {
         Ok(answer)
     }
 
-    /// The least versions that `roots` need, and what keeps them from holding, if something does.
+    /// The lowest versions that `roots` need, and what prevents them, if something does.
     pub(super) fn build(
         &mut self,
         roots: Vec<Root>,
@@ -109,7 +110,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Why what the request asks for cannot be met; none if it can, or if it takes too long to tell.
+    /// Why the requirements of the request cannot be met; `None` if they can, or if it takes too long to
+    /// tell.
     pub(super) fn conflict(&mut self) -> Result<Option<Conflict>, Unavailable> {
         let roots = self.world.request().roots.clone();
         if self.is_minimal {
@@ -126,7 +128,7 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// The candidate that a search chose of what `requirement` asks for.
+    /// The candidate that a search chose for `requirement`.
     pub(super) fn chosen(
         &mut self,
         choices: &Choices,
@@ -136,7 +138,7 @@ impl<'a> Trial<'a> {
         self.world.reached(edge, &|node| choices.get(&node).copied())
     }
 
-    /// The candidate that a search chose of the package at `place` within `set`.
+    /// The candidate within `set` that a search chose for the package at `place`.
     pub(super) fn chosen_in(
         &mut self,
         choices: &Choices,
@@ -156,7 +158,7 @@ impl<'a> Trial<'a> {
         Some(self.world.package(line.place).label(position))
     }
 
-    /// The version that a build list has of what `position` of the package at `place` is a candidate of.
+    /// The version in a build list of the same line as the candidate at `position` of the package at `place`.
     pub(super) fn built(
         &self,
         list: &BuildList,

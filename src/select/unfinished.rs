@@ -7,7 +7,7 @@ use crate::reference::{Base, PackageId};
 /// More packages than this are not named.
 pub(super) const NAMED: usize = 5;
 
-/// What is known of a search that took more steps than it may: nobody knows whether versions fit together.
+/// What is known of a search that exceeded its steps: whether versions fit together is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// How many steps it was allowed.
@@ -16,7 +16,7 @@ pub struct Unfinished {
     pub packages: Vec<PackageId>,
     /// How many others it came back to.
     pub others: usize,
-    /// The default base, which messages leave out where all packages are there.
+    /// The default base, which messages leave out if all packages have it.
     pub base: Base,
 }
 

@@ -1,4 +1,6 @@
-//! Which versions an installed one can be upgraded to, where a package's versions say what they can follow.
+//! Which versions an installed one can be upgraded to, if a package's versions say what they can follow. A
+//! version can follow another if it replaces or skips it, or its range of skipped versions contains it. Steps
+//! only use versions that could themselves be installed.
 //!
 //! A version can follow another if it replaces or skips it, or its range of skipped versions holds it. Steps go only over
 //! versions that could themselves be installed.
@@ -13,18 +15,18 @@ use crate::reference::Version;
 use crate::select::filters::Rejection;
 use crate::select::positions::PositionSet;
 
-/// Where upgrades lead from what is installed.
+/// The versions that upgrades reach from the installed one.
 #[derive(Debug)]
 pub(super) struct Upgrades {
     installed: Vec<Version>,
     reachable: PositionSet,
-    /// From which version each reachable one was come to; `None` is what is installed.
+    /// The version before each reachable one; `None` is the installed version.
     steps: FxHashMap<Position, Option<Position>>,
 }
 
 impl Upgrades {
-    /// Follows upgrades from what is installed over `allowed` versions; `None` if nothing is installed, or the package
-    /// does not say how its versions follow each other.
+    /// Follows upgrades from the installed version over `allowed` versions; `None` if nothing is installed,
+    /// or the package does not say how its versions follow each other.
     pub(super) fn from(
         releases: &Releases,
         allowed: &PositionSet,
@@ -59,12 +61,12 @@ impl Upgrades {
         Some(Self { installed, reachable, steps })
     }
 
-    /// What can be come to, and what is installed.
+    /// The reachable versions, and the installed one.
     pub(super) fn reachable(&self) -> &PositionSet {
         &self.reachable
     }
 
-    /// The versions between what is installed and the one at `position`.
+    /// The versions between the installed one and the one at `position`.
     pub(super) fn way(&self, releases: &Releases, position: Position) -> Vec<Version> {
         let mut way = Vec::new();
         let mut at = self.steps.get(&position).copied().flatten();
@@ -76,7 +78,8 @@ impl Upgrades {
         way
     }
 
-    /// Why the version at `position` cannot be come to; `None` if it can. `unusable` says why a version can never be a step.
+    /// Why the version at `position` cannot be reached; `None` if it can. `unusable` says why a version can
+    /// never be a step.
     pub(super) fn refusal(
         &self,
         releases: &Releases,
@@ -98,8 +101,7 @@ impl Upgrades {
         })
     }
 
-    /// The last version that cannot be used on the shortest way to the one at `position`, if all that are published
-    /// could be used.
+    /// The last unusable version on the shortest way to the one at `position`, over all published versions.
     fn missing(&self, releases: &Releases, position: Position) -> Option<Position> {
         let upgrade = |at: Position| releases.details(at)?.upgrade.as_ref();
         let mut seen = PositionSet::singleton(position);

@@ -1,4 +1,5 @@
-//! What a user can do about a conflict, as data. `ways_out` finds it; which command or edit does it is not known here.
+//! What a user can do about a conflict, as data. `ways_out` finds it; the command or edit for it is chosen
+//! elsewhere.
 
 use crate::index::Requirement;
 use crate::reference::PackageId;
@@ -7,42 +8,43 @@ use crate::reference::PackageId;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum WayOut {
-    /// Ask for something else; several of these together where one is not enough.
+    /// Require something else; several of these together if one is not enough.
     Ask(Vec<Ask>),
-    /// Pin a version although it was withdrawn.
+    /// Pin a withdrawn version.
     Withdrawn(Vec<Ask>),
-    /// Say that a fact of the runtime is another one: the fact, and what it should be.
+    /// Change a fact of the runtime: the fact, and its new value.
     Runtime(String, String),
-    /// Ask no more for a package.
+    /// Drop the requirement of a package.
     GiveUp(PackageId),
-    /// Take versions of a package out of what the settings exclude.
+    /// Stop excluding versions of a package in the settings.
     Include(PackageId),
-    /// Let versions in however young they are.
+    /// Allow versions of any age.
     AnyAge,
     /// Use a package itself, not what the settings override it by.
     NoOverride(PackageId),
-    /// Let only this package replace that one: the second takes the place of the first, or, if both are one, nothing does.
+    /// Let only this package replace that one: the second replaces the first, or, if both are the same,
+    /// nothing does.
     Replace(PackageId, PackageId),
-    /// Use one version of a package, whatever is asked of it.
+    /// Use one version of a package, whatever is required of it.
     Override(PackageId, String),
     /// Forget which version is installed, so that upgrades need not follow each other from there.
     Forget(PackageId, String),
-    /// Choose by the other strategy: highest.
+    /// Choose with the other strategy: highest.
     Highest,
-    /// Choose by the other strategy: minimal.
+    /// Choose with the other strategy: minimal.
     Minimal,
-    /// Do all of these, where none is enough alone.
+    /// Do all of these, because none is enough alone.
     Together(Vec<WayOut>),
 }
 
-/// What a root should ask for.
+/// What a root should require.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     /// The root, by its name for people.
     pub by: String,
-    /// What it asks for now; `None` if it asks nothing of the package.
+    /// What it requires now; `None` if it does not require the package.
     pub from: Option<Requirement>,
-    /// What to ask instead.
+    /// What to require instead.
     pub to: Requirement,
     /// The version that is chosen then.
     pub version: String,

@@ -68,7 +68,7 @@ fn init_begins_a_workspace() {
     assert_eq!(schema("inner/.mu/workspace.yaml"), "Workspace");
     std::fs::create_dir_all(sandbox.path("work/inner/deep/er")).expect("can be made");
     let run = sandbox.mu_in("work/inner/deep/er", &["init", "acme/x"]).ok();
-    run.says(&["warning: references to `acme/x` do not lead to this folder", "`deep/er` do"]);
+    run.says(&["warning: references to `acme/x` do not point to this folder", "`deep/er` do"]);
     assert_eq!(schema("inner/deep/er/Mu.yaml"), schema("inner/Mu.yaml"));
     assert!(!sandbox.has("work/inner/deep/er/.gitignore"));
 }
@@ -97,7 +97,7 @@ fn registries_are_added_listed_and_removed() {
     assert_eq!(json["default"], "hub.mu.com/");
     assert_eq!(json["registries"].as_array().expect("is a list").len(), 3);
     sandbox.mu(&["registry", "remove", "git.acme.co/"]).ok();
-    sandbox.mu(&["registry", "remove", "git.acme.co/"]).fails().says(&["sets no registry"]);
+    sandbox.mu(&["registry", "remove", "git.acme.co/"]).fails().says(&["has no registry"]);
     sandbox.mu(&["registry", "remove", "hub.mu.com/", "--global"]).ok();
     let text = std::fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
     assert!(!text.contains("hub.mu.com"), "{text}");

@@ -240,7 +240,8 @@ fn a_chart_that_is_not_what_its_index_says_is_refused() {
         .add_with(&Chart::new("mixed", "1.0.0"), &Chart::new("other", "1.0.0").archive());
     let sandbox = &repository.sandbox;
     let before = sandbox.state();
-    for (name, said) in [("liar", "`dependencies`"), ("mixed", "calls itself `other`")] {
+    for (name, said) in [("liar", "`dependencies`"), ("mixed", "contains a package named `other`")]
+    {
         let error = sandbox.mu(&["get", &repository.chart(name), "--json"]).fails_with("integrity");
         assert!(error.to_string().contains(said), "{error}");
     }

@@ -136,6 +136,6 @@ fn a_package_that_calls_itself_otherwise_is_refused() {
     publish_archive(&sandbox, "aws/ec2", &archive);
     let error = sandbox.mu(&["get", "aws/ec2", "--json"]).fails_with("integrity");
     let message = error["message"].as_str().expect("is text");
-    assert!(message.contains("calls itself `aws/vpc`"), "{message}");
+    assert!(message.contains("contains a package named `aws/vpc`"), "{message}");
     assert_eq!(stored(&sandbox), Vec::<String>::new());
 }

@@ -106,7 +106,7 @@ fn a_hub_that_makes_packages_up_is_asked_for_so_many_and_no_more() {
             "`, which `x/p",
             "` requires",
             "`--most N`",
-            "give up the dependency",
+            "remove the dependency",
         ]);
         assert!(run.stderr.len() < 1_000, "{}", run.shown());
         assert!(!sandbox.has("work/Mu.lock"));

@@ -96,7 +96,7 @@ fn what_is_in_the_store_already_is_compared_with_its_line_too() {
 #[test]
 fn a_lock_does_not_lead_to_the_content_of_another_package_or_version() {
     for (name, version, said) in [
-        ("evil/ec2", "1.0.0", "calls itself `evil/ec2`"),
+        ("evil/ec2", "1.0.0", "contains a package named `evil/ec2`"),
         ("aws/ec2", "0.9.0", "is 1.0.0, but its manifest says 0.9.0"),
     ] {
         let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
@@ -143,7 +143,7 @@ fn a_package_that_was_copied_to_another_name_has_its_old_one() {
     };
     sandbox.publish(&[Package::new("internal/vpc", "1.0.0")]);
     place(ec2.clone());
-    sandbox.mu(&["get"]).fails().says(&["calls itself `aws/ec2`"]);
+    sandbox.mu(&["get"]).fails().says(&["contains a package named `aws/ec2`"]);
     forget(&sandbox, &["cache"]);
     place(ec2.lies("origin", json!("aws/ec2")));
     sandbox.mu(&["get"]).ok();

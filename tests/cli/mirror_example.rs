@@ -149,7 +149,7 @@ fn in_another_namespace_of_a_hub_only_the_name_changes() {
     fs::rename(mirror.archive("contrib/configuration", "1.1.0"), archive).expect("is ours");
     let error = sandbox.mu(&["update", "--json"]).fails_with("integrity");
     let message = error["message"].as_str().expect("is text");
-    assert!(message.contains("calls itself `contrib/configuration`"), "{message}");
+    assert!(message.contains("contains a package named `contrib/configuration`"), "{message}");
 }
 
 #[test]

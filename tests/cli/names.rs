@@ -154,7 +154,7 @@ fn a_folder_whose_package_has_another_name_is_that_package() {
     sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
     sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 0.1.0\n");
     sandbox.write("web/Mu.yaml", "name: web\nversion: 0.1.0\n");
-    let told = "`api` leads to the folder `api`, whose package is `acme/api`";
+    let told = "`api` points to the folder `api` of the package `acme/api`";
     sandbox.mu_in("work/web", &["add", "api"]).ok().says(&[told]);
     assert!(sandbox.read("web/Mu.yaml").ends_with("  - acme/api#^0.1.0\n"));
     sandbox.write("db/Mu.yaml", "name: acme/db\ndependencies: [acme/api]\n");
@@ -169,7 +169,7 @@ fn a_folder_whose_package_has_another_name_is_that_package() {
     // A folder that takes the place of another package is that package, and this is said, too.
     sandbox.write("aws/ec2/Mu.yaml", "name: me/ec2\nversion: 1.0.0\n");
     sandbox.write("web/Mu.yaml", "name: web\ndependencies: [aws/ec2]\n");
-    let told = "`aws/ec2` leads to the folder `aws/ec2`, whose package is called `me/ec2`";
+    let told = "`aws/ec2` points to the folder `aws/ec2`, whose package is named `me/ec2`";
     for command in ["get", "status"] {
         sandbox.mu(&[command]).ok().says(&[told]);
     }
@@ -186,7 +186,7 @@ fn a_package_that_no_reference_leads_to_is_told_with_the_way_out() {
     let way_out = "`overrides: {net/vpc: ./wrong/vpc}` in `.mu/workspace.yaml`";
     let told = [
         "the workspace has `net/vpc` in `wrong/vpc`",
-        "lead to `net/vpc`: move it there, or",
+        "point to `net/vpc`: move it there, or",
         way_out,
     ];
     sandbox.mu(&["add", "net/vpc"]).ok().says(&told);

@@ -15,7 +15,7 @@ fn a_manifest_with_the_wrong_name_uninstalls_nothing() {
         let before = crate::support::tree(&sandbox.path("work"));
         for arguments in [&["get"][..], &["update"], &["get", "a/one"], &["get", "--dry-run"]] {
             let run = sandbox.mu(arguments).fails();
-            run.says(&[&format!("{wrong}` is not read"), "is called `Mu.yaml`", "mv "]);
+            run.says(&[&format!("{wrong}` is not read"), "must be named `Mu.yaml`", "mv "]);
         }
         assert!(crate::support::tree(&sandbox.path("work")) == before, "nothing has changed");
     }

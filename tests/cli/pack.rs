@@ -115,7 +115,7 @@ fn files_and_ignore_files_choose() {
     assert_eq!(listed(&sandbox), ["Mu.yaml", "README.md", "src/c/d.txt"]);
     sandbox.write("Mu.yaml", &format!("{manifest}files: [source]\nreadme: HELLO.md\n"));
     let run = sandbox.mu(&["pack", "--list"]).ok();
-    run.says(&["`source` in `files` chooses nothing", "names `HELLO.md` as its readme"]);
+    run.says(&["`source` in `files` matches nothing", "names `HELLO.md` as its readme"]);
     assert!(!sandbox.has("work/web-0.1.1.tgz"));
 }
 
@@ -159,7 +159,7 @@ fn what_nobody_could_unpack_is_not_packed() {
     let sandbox = Sandbox::with_dependencies(&[]);
     let status = Command::new("mkfifo").arg(sandbox.path("work/pipe")).status();
     assert!(status.expect("there is mkfifo").success());
-    sandbox.mu(&["pack"]).fails().says(&["neither file, folder nor link"]);
+    sandbox.mu(&["pack"]).fails().says(&["not a file, a folder or a link"]);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn what_hubs_do_not_take_is_not_packed() {
     sandbox.place("work", &Package::new("acme/web", "1.0.0").manifest(&long));
     let expected = [
         "hubs do not accept the manifest of `acme/web`: `description` is 5000 bytes long, and at most 4096 are allowed",
-        "the readme has room",
+        "longer texts belong in the readme",
     ];
     sandbox.mu(&["pack"]).fails().says(&expected);
     sandbox.mu(&["pack", "--list", "--json"]).fails_with("manifest");

@@ -145,7 +145,7 @@ fn what_would_not_work_for_others_is_refused() {
     let url = nginx.url("");
     let run = sandbox.mu_in("author", &["publish", "--to", &url]);
     assert_eq!(run.status, 2, "{}", run.shown());
-    run.says(&["takes no changes", "--to PLACE"]);
+    run.says(&["does not accept changes", "--to PLACE"]);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn doubts_are_told() {
     author(&sandbox, "name: site\nversion: 1.0.0\ndependencies: [\"utils#^1\"]\n");
     write(&sandbox.path("author"), ".mu/workspace.yaml", "namespace: acme\n");
     let run = sandbox.mu_in("author", &["publish", "--dry-run"]).ok();
-    run.says(&["has no `description`, `license`, `readme`"]).does_not_say(&["leads to"]);
+    run.says(&["has no `description`, `license`, `readme`"]).does_not_say(&["but another package"]);
     write(&sandbox.path("author"), "utils/Mu.yaml", "name: acme/utils\nversion: 1.0.0\n");
     let run = sandbox.mu_in("author", &["publish", "--dry-run"]).ok();
     run.says(&[
@@ -355,7 +355,7 @@ fn a_refusal_is_told_and_redirects_are_not_followed() {
     author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
     let to = refusing.url("");
     let run = sandbox.mu_in("author", &["publish", "--to", &to]).fails();
-    run.says(&["refuses acme/site 1.0.0", "raise `version`"]);
+    run.says(&["refused acme/site 1.0.0", "raise `version`"]);
     sandbox.mu_in("author", &["publish", "--to", &to, "--json"]).fails_with("conflict");
     let leading = TestServer::start(move |request, _| match request.path.as_str() {
         "/hub.json" => Reply::body(r#"{"hub": 1, "api": "api/v1/"}"#),

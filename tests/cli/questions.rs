@@ -302,7 +302,7 @@ fn verify_finds_a_tampered_pack() {
     std::fs::remove_file(&file).expect("was there");
     std::fs::write(&file, "name: aws/s3\nversion: 2.0.0\nkeywords: [evil]\n").expect("is ours");
     let run = sandbox.mu(&["verify"]).fails();
-    run.says(&["1 of 4 packs not as expected", "aws/s3 2.0.0", "its content changed"]);
+    run.says(&["1 of 4 packs failed verification", "aws/s3 2.0.0", "its content changed"]);
     let error = sandbox.mu(&["verify", "--json"]).fails_with("integrity");
     assert_eq!(error["details"]["faults"][0]["what"], "hub.mu.com/aws/s3 2.0.0");
     // An extra file is no less a change, and a pack that is gone is found too.

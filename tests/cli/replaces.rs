@@ -391,7 +391,7 @@ fn a_package_of_a_repository_replaces_one_of_a_hub() {
     git(&["commit", "-qm", "begin"]);
     git(&["tag", "v1.4.0"]);
     let reference = format!("git+file://{}#^1", folder.display());
-    sandbox.mu(&["get", &reference]).fails().says(&["nobody agreed to that"]);
+    sandbox.mu(&["get", &reference]).fails().says(&["nobody has agreed to it"]);
     let answer = sandbox.mu(&["get", &reference, "--yes", "--json"]).ok().json();
     assert_eq!(answer["replaced"][0]["id"], OLD);
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);

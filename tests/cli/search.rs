@@ -157,7 +157,7 @@ fn a_package_that_is_elsewhere_in_the_workspace_is_told_of() {
     for arguments in [&["which", "acme/log"][..], &["which", "acme/log", "--all"]] {
         sandbox.mu(arguments).fails().says(&[
             "the workspace has `acme/log` in `libs/log`",
-            "references to it lead to `acme/log`",
+            "references to it point to `acme/log`",
         ]);
     }
 }

@@ -127,7 +127,7 @@ fn doctor_asks_registries_and_fails_where_a_check_does() {
     let run = sandbox.mu(&["doctor"]).fails();
     run.says(&[
         "✗ registry hub.mu.com/: ",
-        "is not the file of a hub",
+        "is not a hub's description",
         "✗ SSL_CERT_FILE: /nope: there is no such file",
         "✗ HTTPS_PROXY: is not a URL",
         "error: 3 checks failed: HTTPS_PROXY, SSL_CERT_FILE, registry hub.mu.com/",

@@ -75,7 +75,7 @@ fn four_packages_from_the_first_init_to_those_who_use_them() {
         assert_eq!(line["dependencies"], serde_json::json!(bounded));
         assert_eq!(line["commit"].as_str().map(str::len), Some(40));
     }
-    sandbox.mu_in("team", &["publish", "--all"]).ok().says(&["acme/web 0.1.0 is in"]);
+    sandbox.mu_in("team", &["publish", "--all"]).ok().says(&["acme/web 0.1.0 is already in"]);
 
     // A change that others depend on: raised, published, and taken by those who ask for it.
     write(&team, "log/main.txt", "better");

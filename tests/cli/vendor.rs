@@ -98,7 +98,7 @@ fn what_a_person_changed_is_noticed() {
     checkout(&mut sandbox);
     let file = "work/.mu/packs/hub.mu.com/aws/lib/crlf.txt";
     fs::write(sandbox.path(file), "changed").expect("is ours");
-    sandbox.mu(&["verify"]).fails().says(&["1 of 2 packs not as expected", "aws/lib 1.0.0"]);
+    sandbox.mu(&["verify"]).fails().says(&["1 of 2 packs failed verification", "aws/lib 1.0.0"]);
     sandbox
         .mu(&["get", "--offline"])
         .fails()

@@ -1,4 +1,5 @@
-//! How many threads bring packages: few while the processors are what is waited for, many where the network is.
+//! How many threads fetch packages: few if the processors are the limit, many if the network is. The caller
+//! defines the work and shares it out.
 //!
 //! What the work is, and how it is shared out, is the caller's.
 
@@ -6,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long packages are counted before more of them are asked for at once. Where each of the first threads brings one in
-/// that time, they do not wait for the network; more of them would not bring more, each would only take longer.
+/// How long packages are counted before more threads start. If each of the first threads fetches a package in
+/// that time, they are not waiting for the network; more threads would only make each one slower.
 const COUNTED: Duration = Duration::from_millis(10);
 
-/// Has `work` done by `few` threads, and by up to `most` where that takes long. `done` counts what was done.
+/// Does `work` in `few` threads, and in up to `most` if that takes long. `done` counts what was done. If
+/// packages arrive quickly, more threads than processors would only get in each other's way.
 ///
 /// Where packages come quickly, more threads than processors would only be in each other's way.
 pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(dyn Fn() + Sync)) {
@@ -24,7 +26,7 @@ pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
             let end = end.clone();
             scope.spawn(move || {
                 work();
-                // Nobody listens any more once there are threads enough.
+                // The receiver is gone once there are enough threads.
                 let _ = end.send(());
             });
         };

@@ -1,4 +1,5 @@
-//! Changing the versions that the workspace's manifests ask for, entry by entry.
+//! Changes the required versions in the workspace's manifests, entry by entry. The caller decides on the new
+//! version; the layout of an entry is kept.
 //!
 //! What the new version is, the caller decides; how an entry is laid out stays as it was.
 
@@ -18,33 +19,33 @@ pub(crate) struct Dependency {
     pub(crate) id: PackageId,
     /// How it is written.
     pub(crate) reference: Reference,
-    /// What the comment behind it says after the mark.
+    /// The text of the comment after it, without the mark.
     pub(crate) note: Option<String>,
-    /// Whether it was named, and is not only one of all.
+    /// Whether it was named, rather than selected with all others.
     pub(crate) is_named: bool,
 }
 
-/// What an entry should ask for.
+/// What an entry should require.
 pub(crate) struct NewVersion {
     /// The version, or none in particular.
     pub(crate) version: Option<VersionSpec>,
-    /// What the comment behind it should say after the mark.
+    /// The text of the new comment after it, without the mark.
     pub(crate) note: Option<String>,
 }
 
-/// Which entries are meant, and how comments behind them are marked.
+/// Which entries are meant, and how the comments after them are marked.
 pub(crate) struct Meant<'a> {
     /// Local names, names or ids; none means every entry.
     pub(crate) names: &'a [String],
-    /// What a note in a comment begins with.
+    /// What a note in a comment starts with.
     pub(crate) mark: &'a str,
 }
 
-/// Changes the entries that are meant as `decide` says.
+/// Changes the selected entries as `decide` says.
 ///
 /// # Errors
 ///
-/// When a name is of no dependency, or a manifest cannot be changed.
+/// When a name is not the name of a dependency, or a manifest cannot be changed.
 pub(crate) fn change(
     session: &mut Session,
     editing: &mut Editing,
@@ -106,7 +107,7 @@ fn named(session: &Session, names: &[String]) -> Result<Vec<PackageId>, CommandE
     names.iter().map(named).collect()
 }
 
-/// What was `written`, with `version` as its least and with as many numbers as before; what is no simple
+/// The `written` spec with `version` as its minimum and with as many numbers as before; anything but a simple
 /// range becomes `^VERSION`.
 pub(crate) fn beginning_with(written: &str, version: &str) -> String {
     let written = written.trim();
@@ -117,7 +118,7 @@ pub(crate) fn beginning_with(written: &str, version: &str) -> String {
         return format!("^{version}");
     }
     if operator.trim_end_matches(['v', ' ']) == ">" {
-        // What is above `>2` is not in 2.
+        // A version above `>2` is not in 2.
         return format!(">={version}");
     }
     let given: Vec<&str> = rest.split('.').collect();
@@ -131,7 +132,7 @@ pub(crate) fn beginning_with(written: &str, version: &str) -> String {
     format!("{operator}{}", raised.join("."))
 }
 
-/// The entries of a section that are meant; takes their names out of `unseen`.
+/// The selected entries of a section; removes their names from `unseen`.
 fn listed(
     session: &Session,
     index: usize,
@@ -160,7 +161,7 @@ fn listed(
                 unseen.retain(|unseen| unseen != name);
             }
         }
-        // What only others need is listed anew where moves rewrite requirements, whatever is written.
+        // Indirect dependencies are listed again if moves rewrite requirements, whatever is written.
         let is_free = !entry.indirect || !rewrites(session, session.strategy());
         if is_named || (meant.names.is_empty() && is_free) {
             let note = editor.note(section, &reference, meant.mark)?;

@@ -1,4 +1,4 @@
-//! References to elements: the package is the longest prefix that is one and exports the rest.
+//! References to elements: the package is the longest prefix that names one and exports the rest.
 
 use crate::index::{Candidate, Universe as _};
 use crate::manifest::source::printable;
@@ -12,9 +12,9 @@ use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;
 
-/// The reference of the package that `reference` names, which may name one of its elements. In the manifest of `member`,
-/// if there is one, missing parts come from there, and what is found is named in full. Notes that it names no element of a
-/// package that is there.
+/// The reference of the package that `reference` names, which may name one of its elements. If `member` is
+/// given, missing parts are filled in as in its manifest, and the result is written in full. Reports if the
+/// reference names no element of an existing package.
 pub(crate) fn find_package(
     session: &Session,
     member: Option<&Member>,
@@ -40,7 +40,7 @@ pub(crate) fn find_package(
         }
     }
     let reference = candidates.last().unwrap_or(reference);
-    // The longest prefix that is a package wins; what is left names one of its elements.
+    // The longest prefix that is a package wins; the rest names one of its elements.
     let (mut place, version) = match reference.as_str().split_once('#') {
         Some((place, version)) => (place, format!("#{version}")),
         None => (reference.as_str(), String::new()),
@@ -61,11 +61,11 @@ pub(crate) fn find_package(
             notes.push(no_such_element(&package, element.as_str(), &exports));
         }
     }
-    // Selection says best what is missing, and where it was looked for.
+    // Selection gives the best error about what is missing and which places were searched.
     Ok(reference.clone())
 }
 
-/// How the manifest of `member` names the package `id`, which `reference` leads to, in the same version.
+/// How the manifest of `member` names the package `id`, to which `reference` resolves, in the same version.
 fn written_in_full(
     session: &Session,
     member: &Member,
@@ -82,8 +82,8 @@ fn written_in_full(
     format!("{place}{version}")
 }
 
-/// The same package by the name that the workspace has for it, if it is one of the workspace's that the reference does not
-/// name; written in full for `member`.
+/// The same package by its name in the workspace, if it is one of the workspace's and the reference uses
+/// another name; written in full for `member`.
 fn by_own_name(
     session: &Session,
     member: Option<&Member>,
@@ -110,12 +110,13 @@ fn by_own_name(
     Ok(Reference::parse(&name)?.with_version(reference.version().cloned()))
 }
 
-/// Whether a reference would mean another package first in the manifest of `member`.
+/// Whether a reference in the manifest of `member` would mean another package first.
 fn is_short(session: &Session, member: &Member, reference: &Reference, id: &PackageId) -> bool {
     reference.base().is_none() && written_id(session, member, reference) != *id
 }
 
-/// What the newest release that a reference accepts exports.
+/// The exports of the newest release that a reference accepts. Only the manifest in the package lists them;
+/// the package that is fetched for this is installed right after.
 ///
 /// Only the manifest in the package says so; what is fetched for that is installed right after.
 fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, CommandError> {

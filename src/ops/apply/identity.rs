@@ -1,4 +1,7 @@
-//! Whether what is in an archive of a hub is the package, and the version, that was chosen.
+//! Whether the content of a hub's archive is the chosen package and version. If an index line of this run
+//! chose it, it must agree with that line in everything that selection used. If a lock chose it, the lock
+//! pins the content; then name and version are compared. Repositories and folders were read themselves when
+//! they were chosen, and may have any name; for a locked commit, the version is compared.
 //!
 //! What was chosen by an index line in this run has to agree with that line in all that selection used. What was chosen
 //! by a lock has its content pinned by the lock; there, name and version are compared. Repositories and folders were
@@ -22,25 +25,25 @@ use crate::reference::{Reference, Version};
 
 /// A package whose content is on this machine.
 pub(crate) struct Content<'a> {
-    /// What was chosen.
+    /// The choice.
     pub(crate) package: &'a LockedPackage,
-    /// The index line that it was chosen by, if that was in this run.
+    /// The index line that chose it, if that was in this run.
     pub(crate) line: Option<&'a Release>,
     /// The folder that holds its files.
     pub(crate) folder: &'a Path,
     /// The text of its `Mu.yaml`, if that is known.
     pub(crate) manifest: Option<&'a str>,
-    /// Whether it was fetched just now, so that the place that it is from may be asked once more.
+    /// Whether it was fetched just now, so that its source may be asked again.
     pub(crate) is_fetched: bool,
 }
 
-/// Whether a package's manifest has to be looked at.
+/// Whether a package's manifest must be checked.
 pub(crate) fn is_checked(session: &Session, package: &LockedPackage) -> bool {
     let provider = session.index().providers().get(&package.source.provider);
     provider.is_ok_and(|provider| provider.lines_are_binding())
 }
 
-/// Checks that a package is what was chosen. `route` says where it comes from, which is asked for only if it must be.
+/// Checks that a package is the chosen one. `route` gives its source, and is called only if necessary.
 ///
 /// # Errors
 ///
@@ -95,7 +98,8 @@ pub(crate) fn check(
 }
 
 impl Content<'_> {
-    /// Refuses what has the name of a manifest and is a folder or a link: some would read one there, others none.
+    /// Refuses a folder or a link with the name of a manifest: some tools would read a manifest there, others
+    /// none.
     fn check_kind(&self) -> Result<(), CommandError> {
         let is_odd = |name: &&str| {
             let metadata = fs::symlink_metadata(&self.folder.join(name));
@@ -139,8 +143,8 @@ impl Content<'_> {
         CommandError::from_error(Code::Integrity, error).while_doing(what)
     }
 
-    /// Refuses a package that calls itself by another name: its archive was mixed up, or somebody wants it to be taken
-    /// for something else. With what base it calls itself does not matter: a mirror is found below another.
+    /// Refuses a package with another name in its manifest: its archive was mixed up, or somebody wants it to
+    /// be mistaken for something else. The base in that name does not matter: a mirror has another base.
     fn check_name(
         &self,
         session: &Session,
@@ -196,7 +200,7 @@ impl Content<'_> {
         Err(self.refuse("the archive", &text, serde_json::json!({ "key": "version" })))
     }
 
-    /// Refuses a locked commit that has another version than the lock says, as far as tags and manifest tell.
+    /// Refuses a locked commit with another version than the lock says, as far as tags and manifest tell.
     fn check_commit(
         &self,
         session: &Session,
@@ -214,7 +218,7 @@ impl Content<'_> {
         if claimed.as_ref().is_some_and(is_locked) {
             return Ok(());
         }
-        // The tag has the last word. One that was moved since says nothing of a commit that it was at before.
+        // The tag takes precedence. A tag that was moved later says nothing about its earlier commit.
         let route = route()?;
         let commits = std::slice::from_ref(commit);
         let known = route.provider.recall(&route.location, commits, &Silent);
@@ -238,7 +242,7 @@ impl Content<'_> {
         Err(self.mislabelled(session, &said, &first.to_string()))
     }
 
-    /// The error about a lock that calls content by another version than it has.
+    /// The error about a lock that gives content the wrong version.
     fn mislabelled(&self, session: &Session, said: &str, found: &str) -> CommandError {
         let LockedPackage { id, version, .. } = self.package;
         let folder = session.lock_folder();
@@ -257,7 +261,7 @@ impl Content<'_> {
             }))
     }
 
-    /// What the index says of the version now, of which the lock says only what content it has.
+    /// The current index line of a version for which the lock only has the digest.
     fn listed(&self, session: &Session) -> Option<Arc<Release>> {
         let index = session.index();
         let releases = index.published(&self.package.id).ok()?;
@@ -280,7 +284,7 @@ impl Content<'_> {
     }
 }
 
-/// Checks that what is in place is the version that the lock says, without asking anybody.
+/// Checks that an installed pack has the version that the lock says, without any request.
 ///
 /// # Errors
 ///
@@ -300,7 +304,8 @@ pub(crate) fn check_label(
     }
 }
 
-/// Checks packages that need not be fetched: what a tree in the store was added as says nothing of what it is used as now.
+/// Checks packages that need not be fetched: what a tree in the store was added as does not prove what it is
+/// used as now.
 ///
 /// # Errors
 ///
@@ -310,7 +315,7 @@ pub(crate) fn check_all(
     contents: &[Content<'_>],
     route: &(dyn Fn(&LockedPackage) -> Result<Route, CommandError> + Sync),
 ) -> Result<(), CommandError> {
-    /// So many are looked at in the time that it takes to start a thread.
+    /// The number of packages that are checked in the time that it takes to start a thread.
     const FEW: usize = 16;
     let threads = if contents.len() <= FEW { 1 } else { session.disk_jobs() };
     at_once(threads, contents, |content| check(session, content, &|| route(content.package)))

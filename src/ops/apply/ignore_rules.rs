@@ -1,4 +1,7 @@
-//! Which files of a folder are left out: what `.gitignore` and `.muignore` say.
+//! Which files of a folder are left out, according to `.gitignore` and `.muignore`. The rules of a folder
+//! apply to what is in it. Rules of deeper folders take precedence over those of outer ones, and in one
+//! folder `.muignore` over `.gitignore`, so that `!dist` brings back what Git should not have. Only files of
+//! the repository are read, never a user's own Git settings: what is packed must not depend on the machine.
 //!
 //! Rules of one folder are for what is in it. Those of deeper folders count before those of outer ones,
 //! and in one folder `.muignore` before `.gitignore`, so that `!dist` brings back what Git should not
@@ -15,11 +18,11 @@ use crate::fs::{self, FileError};
 /// The files that Git reads.
 pub(crate) const OF_GIT: &[&str] = &[".gitignore"];
 
-/// The files that `mu pack` reads, the ones that count first at the end.
+/// The files that `mu pack` reads, in ascending precedence.
 #[cfg(feature = "hub")]
 pub(crate) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
 
-/// The rules that hold in one folder, outermost first.
+/// The rules that apply in one folder, outermost first.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
     names: &'static [&'static str],
@@ -27,7 +30,8 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The rules in files called `names` for what is in `folder`, which belongs to the workspace at `root`.
+    /// The rules in files called `names` for the content of `folder`, which belongs to the workspace at
+    /// `root`.
     ///
     /// # Errors
     ///
@@ -65,7 +69,7 @@ impl Rules {
             let Some(text) = fs::read_text_if_there(&path)? else { continue };
             let mut builder = GitignoreBuilder::new(folder);
             for (number, line) in text.lines().enumerate() {
-                // Git passes over such lines too.
+                // Git ignores such lines too.
                 if let Err(error) = builder.add_line(None, line) {
                     let place = format!("{}:{}", path.display(), number + 1);
                     warnings.push(format!("{place}: this pattern has no effect: {error}"));
@@ -94,7 +98,7 @@ impl Rules {
     }
 }
 
-/// The folder whose rules come first: that of the repository around, or that of the workspace.
+/// The outermost folder with rules: that of the enclosing repository, or that of the workspace.
 fn outermost(folder: &Path, root: &Path) -> PathBuf {
     let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
     let root = if folder.starts_with(root) { root } else { folder };

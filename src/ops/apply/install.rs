@@ -1,5 +1,6 @@
-//! Brings lock and packs in line with what is asked for: the one transaction behind `get`, `add`,
-//! `remove`, `update`, `pin` and `unpin`.
+//! Brings lock and packs in line with the requirements: the one transaction behind `get`, `add`, `remove`,
+//! `update`, `pin` and `unpin`. Plan, fetch into the store, verify, stage beside the target, rename, then
+//! write lock and manifests.
 //!
 //! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
 

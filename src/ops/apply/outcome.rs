@@ -79,10 +79,10 @@ pub struct Change {
     pub from: Option<String>,
     /// Its version now; `None` if it is gone.
     pub to: Option<String>,
-    /// The versions in between, where its versions follow each other step by step.
+    /// The versions in between, if its versions follow each other step by step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
-    /// Where it follows a branch, a tag or a commit, which versions say little of.
+    /// The branches, tags or commits, if versions alone say little.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git: Option<Moved>,
 }
@@ -107,7 +107,8 @@ impl Change {
         Self { id, from, to, via: Vec::new(), git: None }
     }
 
-    /// What it was and what it is, for people: `main 4446f1b` and `06c436d` for a branch that went on, else versions.
+    /// The state before and after, for people: `main 4446f1b` and `06c436d` for a branch that moved, else
+    /// versions.
     pub fn shown(&self) -> (Option<String>, Option<String>) {
         let Some(git) = &self.git else { return (self.from.clone(), self.to.clone()) };
         let label = |version: &Option<String>, name: &Option<String>, commit: &Option<String>| {
@@ -133,7 +134,7 @@ impl Change {
 }
 
 impl Outcome {
-    /// The answer that `lock` is, seen from `previous`.
+    /// The answer for `lock`, compared with `previous`.
     pub fn new(lock: Arc<Lockfile>, previous: &Lockfile, requirements: &Requirements) -> Self {
         let mut asked: Vec<String> = requirements
             .asked
@@ -166,7 +167,8 @@ impl Outcome {
         }
     }
 
-    /// The same with the versions that packages move over, step by step.
+    /// The answer for `lock`, compared with `previous`, with the versions that packages move through step by
+    /// step.
     #[must_use]
     pub fn by_way_of(mut self, ways: &BTreeMap<PackageId, Vec<String>>) -> Self {
         for change in &mut self.changes {
@@ -178,6 +180,7 @@ impl Outcome {
         self
     }
 
+<<<<<<< HEAD
     /// Tells changes from what is supposed to be installed, where that is not what was locked.
     pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Version>) {
         for (id, version) in installed {
@@ -197,6 +200,9 @@ impl Outcome {
     }
 
     /// Whether a package was asked for by a root.
+=======
+    /// Whether a root requires a package.
+>>>>>>> 966e356 (select, ops: write comments in plain English)
     pub fn is_direct(&self, package: &LockedPackage) -> bool {
         let is_asked = |id: &PackageId, requested: &[Requested]| {
             !self.indirect.contains(id)
@@ -210,7 +216,7 @@ impl Outcome {
     }
 }
 
-/// What differs between two locks, by id.
+/// The differences between two locks, by id.
 pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
     let mut changes = Vec::new();
     let (mut before, mut after) = (before.packages.as_slice(), after.packages.as_slice());
@@ -244,7 +250,7 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
     changes
 }
 
-/// What a package in a Git repository came from, where that is not told by its versions.
+/// The branches, tags or commits of a package in a Git repository, if its versions do not show them.
 fn moved(from: Option<&LockedPackage>, to: Option<&LockedPackage>) -> Option<Moved> {
     let is_untold = |package: &LockedPackage| {
         package.commit.is_some() && (package.reference.is_some() || package.version == "0.0.0")
@@ -272,8 +278,8 @@ fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
         && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
 }
 
-/// Whether two packages come from the same kind of place. Which registry or repository that is does not matter, for the
-/// content is what was locked.
+/// Whether two packages come from the same kind of place. Which registry or repository does not matter,
+/// because the content is the locked one.
 fn is_same_kind(left: &Source, right: &Source) -> bool {
     let is_own = |source: &Source| source.is_workspace() || source.is_folder();
     left == right || !is_own(left) && !is_own(right)

@@ -1,4 +1,7 @@
-//! What a command is about to change, and how that is carried out.
+//! What a command is about to change, and how that is carried out. With a strategy that does not follow the
+//! lock, the manifests are the state, and every command leaves them tidy: direct requirements start at the
+//! chosen version, and indirect ones are listed if the selection would be lower without them. The lock is
+//! derived from them, and adds nothing.
 //!
 //! By a strategy that does not follow the lock, the manifests are the state: every command leaves them tidy. Own
 //! requirements begin at what is chosen, and what only others need is listed where the selection would come out lower
@@ -31,21 +34,22 @@ pub(crate) struct Plan {
     pub(crate) editing: Editing,
     /// What `mu get` was given.
     pub(crate) extra: Vec<String>,
-    /// What is asked for only this once, besides.
+    /// Additional requirements for this run only.
     pub(crate) once: Vec<Asked>,
-    /// What a manifest will ask for, in the version that is chosen.
+    /// What a manifest will require, in the chosen version.
     pub(crate) adding: Option<Adding>,
-    /// Packages of which nothing stays behind, though something else took their place.
+    /// Packages that are removed completely, although something else took their place.
     pub(crate) discarded: BTreeSet<PackageId>,
-    /// Packages whose requirements the command chooses itself, where newer releases that are not taken are to be told.
+    /// Packages whose requirements the command chooses itself, and whose newer releases are reported if not
+    /// taken.
     pub(crate) says_newer: Option<BTreeSet<PackageId>>,
-    /// What was lowered or dropped besides what was asked for.
+    /// What else was lowered or dropped.
     pub(crate) lowered: Vec<Lowered>,
     /// What is supposed to be installed, where that is not what is locked.
     pub(crate) installed: BTreeMap<PackageId, Version>,
 }
 
-/// Dependencies that a manifest will ask for, which say no version yet.
+/// Dependencies that a manifest will require, still without a version.
 #[derive(Debug)]
 pub(crate) struct Adding {
     /// The place of the package in the workspace's members.
@@ -67,12 +71,12 @@ impl Plan {
         Ok(Self { extra, ..Self::default() })
     }
 
-    /// Makes the manifests tidy, where their requirements are the state, and carries the plan out; `to` is [`Move::Tidy`] or
-    /// [`Move::Clear`].
+    /// Tidies the manifests, if their requirements are the state, and carries the plan out; `to` is
+    /// [`Move::Tidy`] or [`Move::Clear`].
     ///
     /// # Errors
     ///
-    /// When versions do not fit together, and for all that [`install`] fails for.
+    /// When versions do not fit together, and as [`install`].
     pub(crate) fn carry_out(
         mut self,
         session: &mut Session,
@@ -83,7 +87,7 @@ impl Plan {
         self.conclude(session, Update::Nothing, dry_run)
     }
 
-    /// Makes the manifests say what their own requirements come to; what `mu get` was given has no say in that.
+    /// Makes the manifests match the result of their own requirements, without what `mu get` was given.
     fn tidy(&mut self, session: &mut Session, to: Move<'_>) -> Result<(), CommandError> {
         if !rewrites(session, session.strategy()) {
             return Ok(());
@@ -96,7 +100,7 @@ impl Plan {
         }
         let own = names::collect(session, Vec::new())?;
         let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
-            // The lock knows what this came to.
+            // The lock has the result.
             Err(error) if error.code == Code::Offline && is_known => return Ok(()),
             result => result?,
         };
@@ -112,23 +116,23 @@ impl Plan {
         Ok(())
     }
 
-    /// Moves everything to the newest that is asked for, where that changes requirements.
+    /// Moves everything to the newest versions that are allowed, if that changes requirements.
     ///
     /// # Errors
     ///
-    /// When the requirements cannot be met as they are, or a registry cannot be asked.
+    /// When the current requirements cannot be met, or a registry cannot be reached.
     pub(crate) fn move_everything(&mut self, session: &mut Session) -> Result<(), CommandError> {
         self.tidy(session, Move::Clear)?;
         self.step(session, &Update::Everything, None, Move::Everything)?;
         Ok(())
     }
 
-    /// Moves versions, to what `wish` asks for if a command has one, and takes what that makes of the requirements into the
-    /// plan. Gives the selection then; `None` where requirements stay as they are.
+    /// Moves versions, to what `wish` requests if there is one, and adds the new requirements to the plan.
+    /// Returns the selection; `None` if requirements do not change.
     ///
     /// # Errors
     ///
-    /// When bounds forbid the move, or a registry cannot be asked.
+    /// When bounds forbid the move, or a registry cannot be reached.
     pub(crate) fn step(
         &mut self,
         session: &mut Session,
@@ -144,7 +148,7 @@ impl Plan {
         Ok(Some(change.selection))
     }
 
-    /// Takes what a move made of requirements into the plan.
+    /// Adds the requirements after a move to the plan.
     ///
     /// # Errors
     ///
@@ -164,7 +168,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When versions do not fit together, and for all that [`install`] fails for.
+    /// When versions do not fit together, and as [`install`].
     pub(crate) fn conclude(
         mut self,
         session: &mut Session,
@@ -190,10 +194,10 @@ impl Plan {
             let is_in_manifest = |asked: &&Asked| asked.line.is_some();
             let mut before = requirements.asked.iter().filter(is_in_manifest);
             if before.all(|asked| written.asked.contains(asked)) {
-                // What was asked for in no version is asked for in the one that was chosen.
+                // A requirement without a version gets the chosen one.
                 restate(session, &mut resolved, &requirements, &written);
             } else {
-                // What a manifest asked for before is not asked for any more.
+                // The manifest's earlier requirement no longer applies.
                 resolved = resolve(session, &written, update)?;
             }
             requirements = written;
@@ -217,7 +221,8 @@ impl Plan {
 }
 
 impl Adding {
-    /// Writes the dependencies as compatible with what is locked of them; without a version where that is no release.
+    /// Writes the dependencies as compatible with their locked versions; without a version if that is not a
+    /// release.
     fn write(
         self,
         session: &mut Session,
@@ -240,8 +245,9 @@ impl Adding {
     }
 }
 
-/// Gives what a manifest lists another channel or app version, or lets prereleases in; an empty text takes a key out. Says
-/// whether the entry names a version, so that nothing is left to be written; `None` if it is not listed.
+/// Changes the channel or app version of a listed dependency, or allows prereleases; an empty text removes a
+/// key. Returns whether the entry names a version, so that nothing is left to be written; `None` if it is not
+/// listed.
 ///
 /// # Errors
 ///

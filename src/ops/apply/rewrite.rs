@@ -1,4 +1,7 @@
-//! Writes what a move made of the requirements into the manifests, and into what `mu get` was given.
+//! Writes the requirements after a move into the manifests, and into what `mu get` was given. A workspace has
+//! one selection, so its manifests are one list. A direct requirement stays on its line. An indirect one goes
+//! into the manifest whose dependencies lead to its package: where it already is, else into the first one,
+//! ordinary dependencies before dev ones. If only `mu get REF` leads to it, it goes into the lock.
 //!
 //! A workspace has one selection, so its manifests are one list. An own requirement stays in its line. A requirement that
 //! is only there because others need it stands in the manifest whose dependencies lead to its package: where it stands
@@ -24,7 +27,7 @@ type List = Option<(usize, Section)>;
 /// Which lists are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lists {
-    /// Those of the manifests.
+    /// The lists of the manifests.
     Manifests,
     /// What `mu get` was given.
     CommandLine,
@@ -42,7 +45,7 @@ impl Lists {
     }
 }
 
-/// Writes what `change` made of `requirements`; gives what `mu get` was given as it is then.
+/// Writes the `requirements` after `change`; returns the new list of what `mu get` was given.
 ///
 /// # Errors
 ///
@@ -109,7 +112,7 @@ pub(crate) fn rewrite(
     Ok(extra)
 }
 
-/// Gives a line its new requirement, or takes it out.
+/// Gives a line its new requirement, or removes it.
 fn write(
     session: &mut Session,
     editing: &mut Editing,
@@ -144,8 +147,8 @@ fn write(
     Ok(())
 }
 
-/// The lists whose own requirements lead to a package, or whose manifests require what it provides; those of development
-/// behind the others.
+/// The lists whose own requirements lead to a package, or whose manifests require a capability that it
+/// provides; dev dependencies last.
 fn leading(
     session: &Session,
     requirements: &Requirements,

@@ -1,5 +1,5 @@
-//! What a command made of the requirements in manifests, for people and programs to read afterwards: what was written, and
-//! which newer release was not taken.
+//! How a command changed the requirements in manifests, for people and programs: what was written, and which
+//! newer release was not taken.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Obstacle, Update};
 use crate::workspace::Member;
 
-/// A requirement that was written into a manifest, changed there, or taken out.
+/// A requirement that was added to a manifest, changed there, or removed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
@@ -33,23 +33,24 @@ pub struct Written {
     pub manifest: PathBuf,
     /// Whether it is needed only to develop the package.
     pub dev: bool,
-    /// The package that it asks for.
+    /// The package that it requires.
     pub id: PackageId,
     /// How the manifest names that package.
     pub name: String,
-    /// What it asked for before; none if it is new.
+    /// What it required before; none if it is new.
     pub from: Option<String>,
-    /// What it asks for now; none if it was taken out.
+    /// What it requires now; none if it was removed.
     pub to: Option<String>,
-    /// The newest release of the package, if a newer one than what is used was not taken.
+    /// The newest release of the package, if it is newer than the one in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newer: Option<String>,
-    /// What keeps the package from being at that release, if that was found out: who asks for what.
+    /// The requirement that keeps the package from that release, if it was looked up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back_by: Vec<String>,
 }
 
-/// What differs between a manifest as it was and as `member` has it now. What is listed only because others need it is left out.
+/// The differences between a manifest before and the one that `member` has now, without indirect
+/// dependencies.
 pub(crate) fn differences(session: &Session, before: &Manifest, member: &Member) -> Vec<Written> {
     let mut written = Vec::new();
     for section in [Section::Dependencies, Section::DevDependencies] {
@@ -86,7 +87,7 @@ pub(crate) fn differences(session: &Session, before: &Manifest, member: &Member)
     written
 }
 
-/// What an entry asks for, without the package.
+/// What an entry requires, without the package.
 fn spec(entry: &Requirement) -> String {
     let asked = crate::index::Requirement {
         prerelease: entry.prerelease,
@@ -100,8 +101,8 @@ fn spec(entry: &Requirement) -> String {
     asked.to_string()
 }
 
-/// Notes the newer releases that were not taken. Of packages in `open`, whose requirements the command chose itself, also
-/// what holds them back.
+/// Records the newer releases that were not taken. For packages in `open`, whose requirements the command
+/// chose itself, also what holds them back.
 pub(crate) fn note_newer(
     session: &Session,
     requirements: &Requirements,
@@ -116,7 +117,7 @@ pub(crate) fn note_newer(
         let Some(current) = package.parsed_version().filter(|_| is_release && !is_elsewhere) else {
             continue;
         };
-        // What cannot be found out now was known a moment ago, or it is no news.
+        // Anything that cannot be looked up now was known a moment ago, or is not worth reporting.
         let Ok(releases) = session.index().listed(&one.id) else { continue };
         let Some(newest) = newest(&releases).filter(|newest| *newest > current) else { continue };
         one.newer = Some(newest.to_string());
@@ -138,12 +139,12 @@ pub(crate) fn note_newer(
     }
 }
 
-/// Who asks, by the name that references here have for it.
+/// The requirer, by its short name here.
 fn short(session: &Session, by: &str) -> String {
     PackageId::parse(by).map_or_else(|_| by.to_owned(), |id| session.short_name(&id).to_owned())
 }
 
-/// The requirements, with what `by` asks of `id` left open.
+/// The requirements, with the one of `by` on `id` left open.
 fn opened(requirements: &Requirements, id: &PackageId, by: &str) -> Requirements {
     let mut opened = requirements.clone();
     let is_open = |asked: &&mut Asked| {

@@ -1,4 +1,4 @@
-//! Why versions are too young, in dates: when they were published, which rule leaves them out, and until when.
+//! Why versions are too new, in dates: when they were published, which rule excludes them, and until when.
 
 use crate::index::Universe as _;
 use crate::ops::Session;
@@ -7,13 +7,13 @@ use crate::reference::Version;
 use crate::select::{Clash, Rejection};
 use crate::workspace::Cutoff;
 
-/// What there is to say of the versions of a package that are too young: a line, if there are any.
+/// Describes the versions of a package that are too new: a line, if there are any.
 pub(super) fn notes(session: &Session, clash: &Clash) -> Vec<String> {
     let young = clash.rejected.iter().filter(|(rejection, _)| *rejection == Rejection::TooNew);
     young.filter_map(|(_, versions)| note(session, clash, &versions.runs.first()?.first)).collect()
 }
 
-/// The same of `oldest`, the first of them that the rule will let in.
+/// Describes `oldest`, the first of them that the rule will allow.
 fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
     let releases = session.index().releases(&clash.id).ok()?;
     let published = releases.published(releases.position(&Version::parse(oldest).ok()?)?)?;
@@ -63,14 +63,14 @@ fn file(session: &Session) -> String {
     }
 }
 
-/// `12 minutes`: an age in the largest unit that it has one of.
+/// `12 minutes`: an age in the largest unit that fits.
 fn rounded(seconds: i64) -> String {
     let seconds = seconds.max(1);
     let unit = [86_400, 3_600, 60].into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
     Cutoff::Age(seconds / unit * unit).to_string()
 }
 
-/// The day of a moment, and the time if it is not midnight.
+/// The date of a moment, and the time if it is not midnight.
 fn date(moment: i64) -> String {
     let text = Cutoff::Moment(moment).to_string();
     text.strip_suffix("T00:00:00Z")

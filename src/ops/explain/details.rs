@@ -1,4 +1,4 @@
-//! What a selection that failed tells programs: the `details` of its error.
+//! What programs learn about a failed selection: the `details` of its error.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,18 +7,18 @@ use crate::ops::explain::ways_out::Remedy;
 use crate::reference::PackageId;
 use crate::select::{Conflict, Fact, Requirer};
 
-/// More of each kind of fact are not given.
+/// The most facts of each kind that are listed.
 const MOST: usize = 128;
 
 /// Why no versions fit together.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ConflictDetails<'a> {
-    /// The same in words, a line each.
+    /// The explanation in words, a line each.
     explanation: &'a [&'a str],
-    /// Who asks without being a package of a registry.
+    /// What requires something without being a package of a registry.
     roots: Vec<&'a str>,
-    /// What asks for what.
+    /// What requires what.
     requirements: Vec<Required<'a>>,
     /// The packages of which no version is left.
     clashes: Vec<NoVersion<'a>>,
@@ -28,16 +28,16 @@ pub(super) struct ConflictDetails<'a> {
     ways_out: &'a [Remedy],
 }
 
-/// What asks for a package.
+/// What requires a package.
 #[derive(Serialize, JsonSchema)]
 struct Required<'a> {
     /// The names of roots, or the id of a package.
     by: Vec<&'a str>,
-    /// The versions of the package that ask.
+    /// The versions of the package that require it.
     versions: Option<String>,
-    /// The package that is asked for.
+    /// The required package.
     id: &'a PackageId,
-    /// What is asked of it.
+    /// What is required of it.
     asked: &'a [String],
 }
 
@@ -46,19 +46,19 @@ struct Required<'a> {
 struct NoVersion<'a> {
     /// The package.
     id: &'a PackageId,
-    /// What is asked of it: one of each of these lists.
+    /// What is required of it: one entry of each of these lists.
     asked: &'a [Vec<String>],
-    /// The version that others need at least, where that alone decides.
+    /// The lowest version that others need, if that alone decides.
     needed: &'a Option<String>,
-    /// The versions that there are.
+    /// The existing versions.
     available: String,
-    /// Versions next to those that are asked for.
+    /// Versions next to the required ones.
     nearest: &'a [String],
     /// Where it comes from.
     source: &'a Option<String>,
     /// Where it was looked for, if there is no such package.
     tried: &'a Option<Vec<String>>,
-    /// Packages with names like it.
+    /// Packages with similar names.
     similar: &'a [PackageId],
 }
 
@@ -83,11 +83,11 @@ struct Rejected<'a> {
     versions: String,
 }
 
-/// How far a search came that was stopped.
+/// How far a stopped search came.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UnfinishedDetails<'a> {
-    /// The same in words, a line each.
+    /// The explanation in words, a line each.
     pub(super) explanation: &'a [&'a str],
     /// The steps that it took.
     pub(super) steps: usize,

@@ -1,4 +1,4 @@
-//! From a selection that failed to the error that the user sees.
+//! Turns a failed selection into the error that the user sees.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Defaults, PackageId};
 use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished};
 
-/// The error of a selection that failed, with what helps against it.
+/// The error of a failed selection, with what helps against it.
 pub(crate) fn failed(
     session: &Session,
     requirements: &Requirements,
@@ -80,7 +80,7 @@ pub(crate) fn failed(
     }
 }
 
-/// What went wrong, in a few words, which are true of one package as of several.
+/// What went wrong, in a few words that fit one package as well as several.
 fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
     match (missing, &conflict.clashes[..]) {
         (true, [clash]) if clash.tried.is_some() => match repository(session, &clash.id) {
@@ -102,10 +102,10 @@ fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
     }
 }
 
-/// How many times as many steps the hint for a search that was stopped suggests.
+/// The factor by which the hint for a stopped search raises the number of steps.
 const LONGER: usize = 10;
 
-/// The error of a search that was stopped.
+/// The error of a stopped search.
 fn too_hard(
     session: &Session,
     requirements: &Requirements,
@@ -155,7 +155,8 @@ fn complete(session: &Session, conflict: &mut Conflict) {
     }
 }
 
-/// Tells what a command asks of a package besides what the manifest says of it, which it would change, apart from that.
+/// Separates what a command requires of a package from what the manifest requires, which the command would
+/// change.
 fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
     let all = &requirements.asked;
     let new = all.iter().filter(|asked| {
@@ -188,7 +189,7 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
     }
 }
 
-/// Whether the conflict is only that something asked for does not exist.
+/// Whether the conflict is only that something required does not exist.
 fn is_missing(conflict: &Conflict) -> bool {
     !conflict.clashes.is_empty()
         && conflict.clashes.iter().all(|clash| {
@@ -201,7 +202,7 @@ fn indent(lines: &[&str]) -> String {
     lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The error of something that could not be found out.
+/// The error of something that could not be looked up.
 pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError {
     let (code, mut hints) = match cause(&error) {
         Cause::TooMany(message) => {
@@ -242,7 +243,7 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
     command
 }
 
-/// Whether a package is looked for at the default base only because nothing says where that is.
+/// Whether a package is searched at the default base only because nothing says where it is.
 fn is_nowhere(session: &Session, id: &PackageId) -> bool {
     let settings = &session.workspace.settings;
     id.base() == Defaults::default().base && settings.registries.is_empty()
@@ -260,7 +261,7 @@ fn elsewhere(session: &Session, id: &PackageId) -> [String; 2] {
     ]
 }
 
-/// The protocol that was meant by one that no provider serves, and the setting that names it, if one does.
+/// The likely intended protocol for one that no provider serves, and the setting that names it, if one does.
 fn misspelt_protocol(session: &Session, id: &PackageId) -> Option<String> {
     let written = session.index().written(id)?;
     let (scheme, _) = written.split_once("://")?;

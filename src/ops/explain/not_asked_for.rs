@@ -1,4 +1,4 @@
-//! Who still asks for a package, and the error about one that nothing asks for.
+//! What still requires a package, and the error about one that nothing requires.
 
 use crate::lock::LockedPackage;
 use crate::ops::{Code, CommandError, Session};
@@ -7,7 +7,7 @@ use crate::reference::PackageId;
 /// More requirements than this are not listed.
 const LISTED: usize = 8;
 
-/// Who still asks for a package, as a sentence.
+/// What still requires a package, as a sentence.
 pub(crate) fn needed(package: &LockedPackage) -> Option<String> {
     let by: Vec<String> =
         package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
@@ -18,7 +18,7 @@ pub(crate) fn needed(package: &LockedPackage) -> Option<String> {
     }
 }
 
-/// That nothing asks for what `text` names, and what is meant instead, perhaps.
+/// The error that nothing requires what `text` names, with the likely intended name.
 pub(crate) fn not_asked_for(
     session: &Session,
     text: &str,

@@ -10,7 +10,7 @@ use crate::ops::session::installed_releases::PacksHere;
 use crate::reference::{PackageId, VersionSpec};
 use crate::search::{Candidate, State, Wanted};
 
-/// What there is to say about locked packages that are in folders of the workspace, but not used from there.
+/// Reports locked packages that are in folders of the workspace, but not used from there.
 pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
     let installed = lock.packages.iter().filter(|package| !package.source.is_workspace());
     let warnings = installed.filter_map(|package| {
@@ -20,8 +20,8 @@ pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
     warnings.collect()
 }
 
-/// What there is to say about a package that no registry has, but that is at places of the search path. Of what the lock
-/// has brought there, nothing.
+/// Reports a package that no registry has, but that is at places of the search path, except those that the
+/// lock installed there.
 pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
     let lock = session.lockfile().ok().flatten().unwrap_or_default();
     if let Some(package) = lock.find(id).next() {
@@ -69,7 +69,7 @@ pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
     })
 }
 
-/// Why a package that a registry has under its whole name was not found there, if that may be: the registry leaves out what
+/// Why a package that a registry may have under its whole name was not found there: the registry strips what
 /// its prefix covers.
 pub(crate) fn stripped(session: &Session, id: &PackageId) -> Option<String> {
     let (registry, rest) = session.index().registry(id)?;

@@ -1,5 +1,6 @@
-//! Packages of the workspace that are not where references to them lead, or that are found under another name than their
-//! own: what to say about them, and the way out.
+//! Packages of the workspace that are not where references to them point, or that are found under another
+//! name than their own: what to say about them, and the way out. Packages are found by their path, so that a
+//! folder can take the place of any package. If that gives an unexpected result, the user learns why.
 //!
 //! Packages are found by their place, so that a folder can take the place of any package. Whoever has a package and does not
 //! get it, or gets it for something else, is told.
@@ -15,7 +16,7 @@ use crate::ops::session::source::relative;
 use crate::reference::PackageId;
 use crate::workspace::{MU_FOLDER, Member, WORKSPACE_FILE};
 
-/// What there is to say about the workspace's packages that `requirements` or `lock` are about.
+/// Reports the workspace's packages that `requirements` or `lock` are about.
 pub(crate) fn warnings(
     session: &Session,
     requirements: &Requirements,
@@ -55,7 +56,7 @@ pub(crate) fn warnings(
     warnings
 }
 
-/// What there is to say about one package that somebody asks for, and that the workspace has, too.
+/// Reports one required package that the workspace has, too.
 pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
     let elsewhere = || {
         let member = session.workspace.member(id)?;
@@ -64,13 +65,13 @@ pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
     called_otherwise(session, id).or_else(elsewhere)
 }
 
-/// What there is to say if a folder of the workspace is used for a package that has another name than the one in it.
+/// Reports that a folder of the workspace is used for a package with another name than the one in it.
 fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
     let found = session.places.member_of(id).filter(|found| found.id != *id)?;
     let member = session.workspace.member(&found.id)?;
     let name = &member.manifest.name;
     if name.base().is_none() && name.name().as_str() == id.name_str() {
-        // Its base was left out, and is that of the place.
+        // Its base was left out, and is taken from its place.
         return None;
     }
     Some(format!(
@@ -80,7 +81,7 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
     ))
 }
 
-/// What to do about a package of the workspace that is not where references to it lead.
+/// What to do about a package of the workspace that is not where references to it point.
 pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     let (workspace, id, place) = (&session.workspace, &member.id, &member.place);
     let [_, right, ..] = session.places.search().places(id);

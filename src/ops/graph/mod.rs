@@ -1,4 +1,5 @@
-//! The graph of what is installed: the workspace's packages, and what the lock says they lead to.
+//! The graph of what is installed: the workspace's packages, and their dependencies in the lock. Built from
+//! manifests and lock alone; no registry is contacted.
 //!
 //! Made of manifests and lock alone; no registry is asked.
 
@@ -21,19 +22,19 @@ use crate::reference::PackageId;
 /// A package of the workspace, the command line, or a locked package.
 pub type Node = usize;
 
-/// What one node asks of another.
+/// What one node requires of another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// Who is asked for.
+    /// The required node.
     pub to: Node,
-    /// What is asked.
+    /// The spec.
     pub spec: String,
 }
 
 /// One node.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Vertex {
-    /// The name for people: a package's id, or the name in a manifest of the workspace.
+    /// The display name: a package's id, or the name in a manifest of the workspace.
     pub name: String,
     /// The id, if it is a package.
     pub id: Option<PackageId>,
@@ -42,7 +43,7 @@ pub struct Vertex {
     /// Whether it is one of the workspace's own, or the command line.
     #[serde(rename = "root")]
     pub is_root: bool,
-    /// What it asks for, in the order of its names.
+    /// What it requires, sorted by name.
     #[serde(skip)]
     pub edges: Vec<Edge>,
 }
@@ -134,7 +135,7 @@ impl Graph {
                 .find(|node| self.vertices[*node].version.as_deref() == Some(&version_of(package)))
                 .unwrap_or(to);
             let own = package.requested.iter().map(|one| (one, one.spec.to_string()));
-            // What is asked of a package that it replaces is asked of it.
+            // Requirements on a package that it replaces apply to it.
             let replaced = lock.replaced.iter().filter(|replaced| replaced.by == package.id);
             let instead = replaced.flat_map(|replaced| {
                 let spec = |one: &Requested| format!("{} as {}", one.spec, replaced.id);
@@ -160,12 +161,12 @@ impl Graph {
         }
     }
 
-    /// The nodes that nobody in the workspace needs to be asked for: where drawing begins.
+    /// The nodes that no package of the workspace needs: where drawing starts.
     pub fn roots(&self) -> impl Iterator<Item = Node> {
         (0..self.vertices.len()).filter(|node| self.vertices[*node].is_root)
     }
 
-    /// The nodes that are at most `depth` steps from a root, and what they ask of each other.
+    /// The nodes that are at most `depth` steps from a root, and their edges.
     #[must_use]
     pub fn within(&self, depth: usize) -> Self {
         let mut places: Vec<Option<Node>> = vec![None; self.vertices.len()];
@@ -198,7 +199,7 @@ impl Graph {
             .collect()
     }
 
-    /// Who asks for each node, as edges that lead back.
+    /// The requirers of each node, as reversed edges.
     pub fn inverted(&self) -> Vec<Vec<Edge>> {
         let mut inverted: Vec<Vec<Edge>> = vec![Vec::new(); self.vertices.len()];
         for (from, vertex) in self.vertices.iter().enumerate() {
@@ -213,7 +214,7 @@ impl Graph {
     pub fn paths_to(&self, target: Node, limit: usize) -> (Vec<Vec<Node>>, bool) {
         let mut inverted = self.inverted();
         for edges in &mut inverted {
-            // Who asks twice is one way nevertheless.
+            // Two requirements of the same package are one path.
             edges.dedup_by_key(|edge| edge.to);
         }
         let mut found = Vec::new();
@@ -232,7 +233,7 @@ impl Graph {
                 if path.contains(&edge.to) {
                     continue;
                 }
-                // Each of these leads on to a root, except for those that only lead round.
+                // Each of these leads to a root, except for those that are only part of a cycle.
                 if open.len() > limit {
                     is_complete = false;
                     break;
@@ -245,7 +246,7 @@ impl Graph {
         (found, is_complete)
     }
 
-    /// All that `from` asks of `to`, in words.
+    /// Everything that `from` requires of `to`, in words.
     pub fn spec(&self, from: Node, to: Node) -> String {
         let edges = self.vertices[from].edges.iter().filter(|edge| edge.to == to);
         let asked: Vec<&str> = edges.map(|edge| edge.spec.as_str()).collect();

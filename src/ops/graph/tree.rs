@@ -1,4 +1,4 @@
-//! `tree`: what depends on what, as trees in which what is below a package is told once.
+//! `tree`: what depends on what, as trees in which the dependencies of a package are shown once.
 
 use std::collections::HashSet;
 
@@ -13,19 +13,19 @@ use crate::reference::Reference;
 /// A package, and what it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tree {
-    /// The name for people: a package's id, or the name in a manifest of the workspace.
+    /// The display name: a package's id, or the name in a manifest of the workspace.
     pub name: String,
     /// The id, if it is a package.
     pub id: Option<String>,
     /// The version, if it has one.
     pub version: Option<String>,
-    /// Whether it is inside itself, so that nothing is told below it.
+    /// Whether it is inside itself, so that nothing is shown below it.
     pub cycle: bool,
-    /// Whether what is below it was told before.
+    /// Whether its dependencies were shown before.
     pub repeated: bool,
     /// What it depends on; upside down, what depends on it.
     pub dependencies: Vec<Tree>,
-    /// What is asked of it by the package above.
+    /// What the package above requires of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
     /// Whether it is one of the workspace's own, or the command line.

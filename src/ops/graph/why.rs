@@ -1,4 +1,5 @@
-//! `why`: what asked for a package, and what stands between its version and newer ones.
+//! `why`: what requires a package, and what prevents newer versions. The lock answers the first part; for the
+//! second, registries are asked. Without them the first part still holds.
 //!
 //! The lock answers the first half; for the second, registries are asked. Without them the first half still holds.
 
@@ -17,7 +18,7 @@ use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::{Newer, Obstacle, Update};
 
-/// More ways than this to one package are not looked for.
+/// The most paths to one package that are searched.
 const MOST_PATHS: usize = 10_000;
 
 /// Why a package is in use.
@@ -28,17 +29,17 @@ pub struct Why {
     pub id: PackageId,
     /// Its locked versions: several if several majors of it are in use.
     pub versions: Vec<Reasons>,
-    /// The ways that lead to it from the workspace's packages and the command line.
+    /// The paths to it from the workspace's packages and the command line.
     #[schemars(with = "Vec<Vec<String>>")]
     pub paths: Paths,
-    /// Whether these are all; of very many, the rest is not looked for.
+    /// Whether these are all; if there are very many, the rest is not searched.
     pub are_all_paths: bool,
-    /// What is asked of packages that it replaces: the package, what, and by whom.
+    /// The requirements on packages that it replaces: the package, the spec, and the requirer.
     #[serde(skip)]
     pub instead: Vec<(PackageId, String, String)>,
 }
 
-/// Ways through the graph, shortest first; in JSON lists of names.
+/// Paths through the graph, shortest first; in JSON lists of names.
 #[derive(Debug, Clone)]
 pub struct Paths {
     /// The graph.
@@ -62,60 +63,60 @@ pub struct Reasons {
     pub version: String,
     /// Its commit (Git).
     pub commit: Option<String>,
-    /// Who asks for it, in the order of the lock.
+    /// What requires it, in the order of the lock.
     pub requested: Vec<Asker>,
-    /// What stands against newer versions, the newest first.
+    /// What prevents newer versions, the newest first.
     pub newer: Vec<Obstructed>,
-    /// Why nothing can be said of newer versions, if nothing can.
+    /// Why nothing is known of newer versions, if so.
     pub unknown: Option<String>,
     /// The package, as the lock has it.
     #[serde(skip)]
     pub package: LockedPackage,
 }
 
-/// One that asks for a package.
+/// One that requires a package.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Asker {
     /// Its name.
     pub by: String,
-    /// What it asks for.
+    /// What it requires.
     pub spec: String,
-    /// The lowest version that is meant, if there is one.
+    /// The lowest version that it accepts, if there is one.
     pub least: Option<String>,
 }
 
-/// Newer versions, and what stands against them.
+/// Newer versions, and what prevents them.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Obstructed {
     /// The versions.
     pub versions: String,
     /// The newest of them.
     pub newest: String,
-    /// What kind of thing stands against them.
+    /// The kind of obstacle.
     pub reason: Reason,
-    /// The same in words, a line each.
+    /// The explanation in words, a line each.
     pub explanation: Vec<String>,
 }
 
-/// What kind of thing stands against newer versions.
+/// The kind of obstacle to newer versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// A rule, such as that they are yanked.
     Rule,
-    /// Somebody asks for other versions.
+    /// A requirement of other versions.
     Asked,
-    /// Something else that would have to be in use with them.
+    /// The other packages that they would need.
     Conflict,
     /// Only the lock: `mu update` moves there.
     Lock,
-    /// Nothing asks for them (minimal strategy): `mu update` moves there.
+    /// Nothing requires them (minimal strategy): `mu update` moves there.
     NotAsked,
-    /// It was not found out.
+    /// It was not looked up.
     Unknown,
 }
 
-/// Finds out why the package that `text` names is in use, and why in its version.
+/// Finds why the package that `text` names is in use, and why in its version.
 ///
 /// # Errors
 ///
@@ -202,7 +203,7 @@ fn reasons(
     Ok(packages)
 }
 
-/// What stands against newer versions, with what would move there if nothing does.
+/// What prevents newer versions, or what would move there if nothing does.
 fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> Obstructed {
     let versions = &newer.versions;
     let moves = format!("`mu update {}` moves up", session.short_name(id));

@@ -1,4 +1,5 @@
-//! What narrows the versions that questions to registries show: `--app-version`, `--version` and so on.
+//! Filters for the versions that questions to registries show: `--app-version`, `--version` and so on. They
+//! only show and hide. Selection decides what may be installed.
 //!
 //! Only shows and hides. What may be installed is for selection to say.
 
@@ -8,7 +9,7 @@ use crate::ops::requirements::supposition::supposed_mu;
 use crate::ops::{Code, CommandError};
 use crate::reference::{AppVersioning, Version, VersionSpec};
 
-/// What the versions of a package must be to be shown. Nothing set shows all.
+/// The conditions for showing a version. An empty filter shows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VersionFilter {
     /// An app version, or the first components of one.
@@ -26,7 +27,7 @@ pub struct VersionFilter {
     pub runtime: Vec<String>,
 }
 
-/// A filter whose texts were read.
+/// A parsed filter.
 #[derive(Debug, Clone)]
 pub(super) struct Sieve<'filter> {
     filter: &'filter VersionFilter,
@@ -40,11 +41,11 @@ impl VersionFilter {
         Self { runtime: Vec::new(), ..self.clone() } == Self::default()
     }
 
-    /// Reads the texts.
+    /// Parses the texts.
     ///
     /// # Errors
     ///
-    /// When one makes no sense.
+    /// When one cannot be parsed.
     pub(super) fn read(&self) -> Result<Sieve<'_>, CommandError> {
         let version = self.version.as_deref().map(VersionSpec::parse).transpose();
         let version = version.map_err(|error| usage("--version", &error))?;
@@ -79,7 +80,7 @@ impl Sieve<'_> {
             || filter.api_version.is_some()
     }
 
-    /// Whether what a version says of itself passes.
+    /// Whether a version's own data passes.
     pub(super) fn passes_details(
         &self,
         details: Option<&Details>,
@@ -105,7 +106,8 @@ impl Sieve<'_> {
         of_app && in_channel && of_format && for_mu
     }
 
-    /// The newest release in an index that passes and was not withdrawn; no prerelease if it can be helped.
+    /// The newest release in an index that passes and was not withdrawn; a prerelease only if there is
+    /// nothing else.
     pub(super) fn newest(&self, releases: &Releases) -> Option<Position> {
         let apps = releases.app_versioning();
         let passing = (0..releases.len()).filter(|&position| {

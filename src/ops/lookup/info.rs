@@ -1,4 +1,5 @@
-//! `info`: what a newcomer wants to know of a package, as its registry and its newest version tell it.
+//! `info`: what a newcomer wants to know about a package, from its registry and its newest version. Fetches
+//! no package: for a package of a hub, only the index is read.
 //!
 //! Fetches no package: of a hub's package, what the index says is what is known.
 
@@ -29,11 +30,15 @@ pub struct Info {
     pub reference: String,
     /// Where it comes from.
     pub source: Source,
-    /// The version that all else is about: the newest of those that were asked for.
+    /// The version that everything else describes: the newest of the requested ones.
     pub version: ListedVersion,
+<<<<<<< HEAD
     /// The newest version that can be used here, where that one cannot.
     pub newest_usable: Option<String>,
     /// What its author says of it.
+=======
+    /// Its author's description of it.
+>>>>>>> 966e356 (select, ops: write comments in plain English)
     pub about: About,
     /// How many versions there are.
     pub total: usize,
@@ -47,7 +52,7 @@ pub struct Info {
     pub workspace: Option<String>,
 }
 
-/// What the author of a version says of it.
+/// The author's description of a version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct About {
     /// What it is, in a sentence.
@@ -56,9 +61,9 @@ pub struct About {
     pub license: Option<String>,
     /// Where to read more.
     pub website: Option<String>,
-    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    /// Where its source is: the URL of a repository, and the folder in it after `#`.
     pub repository: Option<String>,
-    /// Who looks after it, as `Name <email>`.
+    /// Its maintainers, as `Name <email>`.
     pub maintainers: Vec<String>,
     /// Words to find it by.
     pub keywords: Vec<String>,
@@ -70,14 +75,18 @@ pub struct About {
     pub requires: Vec<String>,
     /// Packages that it supersedes.
     pub replaces: Vec<String>,
-    /// Packages and capabilities that may not be chosen beside it.
+    /// Packages and capabilities that it conflicts with.
     pub conflicts: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
     pub constraints: BTreeMap<String, String>,
 }
 
+<<<<<<< HEAD
 /// Tells what is known of the package that `text` names, and of the newest version that it accepts. Whether that can be used
 /// depends on facts of the runtime (`NAME=VALUE`), those of the settings and, over these, `runtime`.
+=======
+/// Returns what is known of the package that `text` names, and of the newest version that it accepts.
+>>>>>>> 966e356 (select, ops: write comments in plain English)
 ///
 /// # Errors
 ///
@@ -141,8 +150,8 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
     })
 }
 
-/// A release with what is only for people to read. A snapshot of a hub leaves that out, and the index that was made of it
-/// has none; then the package's own index file is asked, unless that cannot be had.
+/// A release with its texts for people. A snapshot of a hub omits them, and so does the index made from it;
+/// then the package's own index file is requested, if possible.
 fn in_full(route: &Route, release: Release) -> Release {
     let says_something = release.description.is_some()
         || release.license.is_some()
@@ -153,7 +162,7 @@ fn in_full(route: &Route, release: Release) -> Release {
     if says_something || !route.provider.lines_are_complete() {
         return release;
     }
-    // Whoever says that something is known, and nothing of it, is sent the file itself.
+    // A request that sends no validator gets the whole file.
     let Ok(Listed::Found(found)) = route.provider.list(&route.location, Some(""), &Silent) else {
         return release;
     };
@@ -165,8 +174,8 @@ fn in_full(route: &Route, release: Release) -> Release {
     releases.find(same).unwrap_or(release)
 }
 
-/// The newest version that is accepted: rather no prerelease, and one that was withdrawn only if all were. Of a repository
-/// without version tags, the tip of its default branch.
+/// The newest version that is accepted: preferably not a prerelease, and a withdrawn one only if all are. For
+/// a repository without version tags, the tip of its default branch.
 pub(super) fn choose(
     listing: &Listing<'_>,
     wanted: Option<&VersionSpec>,
@@ -203,7 +212,7 @@ pub(super) fn choose(
     Err(missing(session, id, releases, wanted))
 }
 
-/// The error about a package that has no version of those that were asked for.
+/// The error about a package without any requested version.
 fn missing(
     session: &Session,
     id: &PackageId,
@@ -235,7 +244,7 @@ fn listed(
     listing.describe(position, details.as_ref(), app_version)
 }
 
-/// The manifest, where its place shows it; one that cannot be read is warned of.
+/// The manifest, if its place shows it; warns if it cannot be read.
 fn manifest(
     session: &Session,
     id: &PackageId,
@@ -254,7 +263,7 @@ fn manifest(
     }
 }
 
-/// What an index line says.
+/// The data of an index line.
 fn of_release(release: &Release) -> About {
     let name = |maintainer: &Maintainer| match maintainer {
         Maintainer::Text(text) => text.clone(),
@@ -278,7 +287,7 @@ fn of_release(release: &Release) -> About {
     }
 }
 
-/// What a manifest says.
+/// The data of a manifest.
 fn about(manifest: &Manifest) -> About {
     let constraints = manifest.constraints.iter();
     let text =

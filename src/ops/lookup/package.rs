@@ -1,5 +1,5 @@
-//! What a reference of the command line names in its registry, for questions about packages that need not
-//! be installed.
+//! The package that a reference of the command line names in its registry, for questions about packages that
+//! need not be installed.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::ops::session::error::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 
-/// A package, and what its registry has of it.
+/// A package, and its versions in its registry.
 pub(super) struct Published {
     pub(super) reference: Reference,
     pub(super) id: PackageId,
     pub(super) releases: Arc<Releases>,
 }
 
-/// Asks the registry of the package that `text` names, or that one of its elements is named of.
+/// Asks the registry of the package that `text` names, directly or by one of its elements.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `info --readme`: what a package says of itself, which it has to be fetched for.
+//! `info --readme`: the readme of a package, which must be fetched for it.
 
 use crate::fs;
 use crate::index::{Candidate, Revision};
@@ -14,10 +14,10 @@ use crate::reference::PackageId;
 use crate::store::Stored;
 use mu_provider::Mode;
 
-/// The names that such a file has, in lower case, if the manifest names none.
+/// The possible names of a readme, in lower case, if the manifest names none.
 const NAMES: [&str; 5] = ["readme.md", "readme.markdown", "readme.txt", "readme.rst", "readme"];
 
-/// What a package says of itself.
+/// The readme of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readme {
     /// The package.

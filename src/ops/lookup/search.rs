@@ -17,18 +17,19 @@ use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 
-/// With a filter, packages are looked at one by one; more than this many would take too long.
+/// With a filter, packages are examined one by one; more than this many would take too long.
 const MOST_LOOKED_AT: usize = 200;
 
-/// A registry is asked for so many more than are wanted, because some that it lists are another's to serve.
+/// A registry is asked for this many more packages than wanted, because another registry may serve some that
+/// it lists.
 const SPARE: usize = 20;
 
-/// What is searched for.
+/// A search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     /// The words.
     pub words: Vec<String>,
-    /// What some version of a package must be.
+    /// The filter that some version of a package must pass.
     pub filter: VersionFilter,
     /// How many packages are wanted.
     pub limit: usize,
@@ -48,9 +49,9 @@ pub struct SearchResult {
 pub struct FoundPackage {
     /// The package.
     pub id: PackageId,
-    /// Its newest release, of those that the filter lets through.
+    /// Its newest release that passes the filter.
     pub latest: String,
-    /// What the registry says of it.
+    /// The registry's description of it.
     pub line: CatalogLine,
     /// Where it was found.
     pub source: Source,
@@ -72,7 +73,7 @@ pub struct Usability {
 /// A registry, and what it answered.
 struct Answered {
     prefix: String,
-    /// What ids have before the names that it lists.
+    /// The part of ids before the names that it lists.
     before_names: String,
     route: Route,
     query: Query,
@@ -106,7 +107,7 @@ pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult
     Ok(SearchResult { packages, total })
 }
 
-/// Asks every registry; those that fail are warned of, if another answers.
+/// Asks every registry; warns about those that fail, if another answers.
 fn ask_all(
     session: &Session,
     words: &[String],
@@ -159,7 +160,7 @@ fn text(words: &[String], prefix: &str) -> String {
     words.iter().map(plain).collect::<Vec<_>>().join(" ")
 }
 
-/// Asks one registry; `None` if it is of a kind that cannot be searched.
+/// Asks one registry; `None` if it cannot be searched.
 fn ask(
     session: &Session,
     place: Searchable,
@@ -168,7 +169,7 @@ fn ask(
     let Searchable { prefix, before_names, route } = place;
     let route = match route {
         Ok(route) => route,
-        // What this mu has no provider for may well be searchable by another.
+        // A registry without a provider in this mu may be searchable by another.
         Err(RouteError::NoProvider { .. }) => return Ok(None),
         Err(RouteError::Provider(error)) => return Err(error.into()),
         Err(error) => return Err(CommandError::from_error(Code::Reference, error)),
@@ -197,7 +198,7 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
             else {
                 continue;
             };
-            // What another registry of the settings serves is not what this one speaks of.
+            // Packages that another registry of the settings serves are not listed from this one.
             let is_meant = |only: &String| id.as_str().starts_with(&**only);
             if !session.options.only.is_empty() && !session.options.only.iter().any(is_meant) {
                 continue;
@@ -207,7 +208,7 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
             if is_other || !id.as_str().starts_with(&*answered.prefix) {
                 continue;
             }
-            // A server may know more of a package than its line, so that the words are not in that.
+            // A server may search more than the line of a package, so the words may not be in it.
             let rank = answered.query.rank(&line);
             let locked = lock.find(&id).last().map(|package| package.version.clone());
             let latest = line.latest.clone();
@@ -220,7 +221,7 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
     Ok(ranked.into_iter().map(|(_, package)| package).collect())
 }
 
-/// The packages that have a version which the filter lets through, with the newest such version.
+/// The packages with a version that passes the filter, with the newest such version.
 fn filtered(
     session: &Session,
     sieve: &Sieve<'_>,

@@ -1,4 +1,4 @@
-//! `versions`: what there is of one package, ascending, and what is to be known of each version.
+//! `versions`: the versions of one package, ascending, and what is known of each.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use crate::reference::{AppVersioning, PackageId, VersionSpec};
 pub struct Versions {
     /// The package.
     pub id: PackageId,
-    /// Where they come from, if there are any.
+    /// Their source, if there are any.
     pub source: Option<Source>,
     /// Those that the filter shows, ascending.
     #[serde(rename = "versions")]
     pub shown: Vec<ListedVersion>,
     /// How many there are.
     pub total: usize,
-    /// Whether there are commits and branches besides.
+    /// Whether there are also commits and branches.
     #[serde(skip)]
     pub is_repository: bool,
 }
@@ -43,7 +43,7 @@ pub struct ListedVersion {
     pub version: String,
     /// The version of what it packages.
     pub app_version: Option<String>,
-    /// Whether it comes before a release.
+    /// Whether it is a prerelease.
     pub prerelease: bool,
     /// The channels that it is in.
     pub channels: Vec<String>,
@@ -61,7 +61,11 @@ pub struct ListedVersion {
     pub api_version: Option<String>,
     /// The range of mu versions that can use it.
     pub mu_version: Option<String>,
+<<<<<<< HEAD
     /// Whether it can be used here: by this mu (or that of `--mu-version`), and in the runtime, as far as that is known.
+=======
+    /// Whether this mu can use it, according to its own data.
+>>>>>>> 966e356 (select, ops: write comments in plain English)
     pub usable: bool,
     /// Why it cannot be used here, if it cannot: `needs kubernetes >=1.25, but it is 1.24`.
     pub reasons: Vec<String>,
@@ -78,7 +82,7 @@ impl ListedVersion {
     }
 }
 
-/// Lists the versions of the package that `text` names: those that its own version accepts, and `filter`.
+/// Lists the versions of the package that `text` names that match the version in `text` and `filter`.
 ///
 /// # Errors
 ///
@@ -113,7 +117,7 @@ pub fn versions(
     })
 }
 
-/// A package whose versions are looked at.
+/// A package whose versions are examined.
 pub(super) struct Listing<'session> {
     pub(super) session: &'session Session,
     pub(super) id: &'session PackageId,
@@ -144,14 +148,14 @@ impl Listing<'_> {
         Ok(source_of(self.session, &route))
     }
 
-    /// Those of `positions` that pass a filter whose say on versions was heard already.
+    /// Those of `positions` that pass the rest of a filter, after its conditions on versions.
     fn through(
         &self,
         sieve: &Sieve<'_>,
         positions: &[Position],
     ) -> Result<Vec<ListedVersion>, CommandError> {
         let all: Vec<Position> = (0..self.releases.len()).collect();
-        // Whether app versions are words or numbers is for all of them to say.
+        // Whether app versions are words or numbers depends on all of them.
         let asked = if sieve.asks_for_details() { &all } else { positions };
         if self.releases.is_repository() {
             let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
@@ -181,8 +185,13 @@ impl Listing<'_> {
         Ok(shown)
     }
 
+<<<<<<< HEAD
     /// What is known of a version: from the index, or from its manifest where the index knows nothing.
     pub(super) fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
+=======
+    /// What is known of a version: from the index, or from its manifest if the index has nothing.
+    fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
+>>>>>>> 966e356 (select, ops: write comments in plain English)
         if let Some(details) = self.releases.details(position) {
             return Ok(Some(details.clone()));
         }
@@ -239,7 +248,23 @@ impl Listing<'_> {
     }
 }
 
+<<<<<<< HEAD
 /// What a manifest says that an index line would, as far as it is shown.
+=======
+/// Whether this mu can use a version with this data.
+pub(super) fn is_usable(details: &Details) -> bool {
+    let own = Version::parse(env!("CARGO_PKG_VERSION"));
+    let fits = |wanted: &str| {
+        let wanted = VersionSpec::parse(wanted);
+        wanted.is_ok_and(|wanted| own.as_ref().is_ok_and(|own| wanted.accepts(own, true)))
+    };
+    let reads = |format: &str| format == API_VERSION;
+    details.mu_version.as_deref().is_none_or(fits)
+        && details.api_version.as_deref().is_none_or(reads)
+}
+
+/// The part of a manifest that an index line would have and that is shown.
+>>>>>>> 966e356 (select, ops: write comments in plain English)
 pub(super) fn of_manifest(manifest: &Manifest) -> Details {
     let constraints = manifest.constraints.iter();
     Details {

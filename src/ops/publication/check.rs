@@ -1,4 +1,4 @@
-//! What is looked at before anything is published: what is wrong for others, or probably not meant.
+//! The checks before anything is published: what is wrong for others, or probably not intended.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::workspace::Member;
 /// Packages that are published in this run, with their versions.
 pub(super) type Siblings = BTreeMap<PackageId, Version>;
 
-/// Checks what the manifest of `member` says; returns what is probably not meant.
+/// Checks the manifest of `member`; returns warnings about what is probably not intended.
 ///
 /// # Errors
 ///
@@ -90,8 +90,8 @@ fn is_unbounded(dependency: &manifest::Requirement) -> bool {
     is_any && dependency.channel.is_none() && dependency.app_version.is_none()
 }
 
-/// The error about a dependency that takes any version: who installs the package years from now would get versions that it
-/// was never tried with.
+/// The error about a dependency that accepts any version: a user who installs the package years from now
+/// would get versions that it was never tested with.
 fn unbounded(
     session: &Session,
     member: &Member,
@@ -127,7 +127,7 @@ fn unbounded(
     }
 }
 
-/// What asks for a package as it is used here, and what is compatible with that.
+/// A requirement of a package in its current version and compatible ones.
 fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
     if let Some(sibling) = session.places.member_of(id) {
         return VersionSpec::parse(&format!("^{}", sibling.version.as_ref()?)).ok();
@@ -141,8 +141,8 @@ fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
     }
 }
 
-/// Refuses to publish a package that names its base into a hub that the settings say to serve another one: there it would be
-/// found as a package of that base, which its author did not mean.
+/// Refuses to publish a package with a base in its name into a hub that, according to the settings, serves
+/// another base: there it would be found as a package of that base, which its author did not mean.
 ///
 /// # Errors
 ///
@@ -174,7 +174,7 @@ pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), C
     ))
 }
 
-/// The package that takes the place of one, from how it was named.
+/// The successor of a package, from its name.
 ///
 /// # Errors
 ///
@@ -197,7 +197,7 @@ pub(super) fn moved_to(session: &Session, text: &str) -> Result<PackageId, Comma
     Ok(reference.id(&session.defaults()))
 }
 
-/// Overrides hold in this workspace alone: what was tried under them is not what others get.
+/// Overrides apply only in this workspace: others do not get what was tested with them.
 fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let is_own = |id: &PackageId| {
@@ -246,7 +246,7 @@ fn warnings(session: &Session, member: &Member) -> Vec<String> {
     warnings
 }
 
-/// What there is to say about a dependency that others will look for under another name than this workspace.
+/// Reports a dependency that means another package for others than in this workspace.
 fn leads_elsewhere(
     session: &Session,
     member: &Member,
@@ -260,12 +260,12 @@ fn leads_elsewhere(
     )
 }
 
-/// Chooses versions of the dependencies as others will have to, without this workspace's own packages,
-/// but for `siblings`.
+/// Chooses versions of the dependencies as others will have to, without this workspace's own packages, except
+/// `siblings`.
 ///
 /// # Errors
 ///
-/// When a dependency cannot be had, or they do not fit together.
+/// When a dependency cannot be resolved, or they do not fit together.
 pub(super) fn dependencies(
     session: &Session,
     member: &Member,

@@ -1,4 +1,4 @@
-//! Whether what is published is what was committed, so that others can find the source of a version.
+//! Checks that what is published was committed, so that others can find the source of a version.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,10 +7,10 @@ use crate::ops::publication::pack::Packed;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError};
 
-/// So many files are named.
+/// The most files that are named.
 const SHOWN: usize = 5;
 
-/// The commit that has all that was packed from `folder`, if the folder is in a checkout.
+/// The commit that contains everything packed from `folder`, if the folder is in a checkout.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! `hub init`, `check`, `serve` and `token`: hubs from their owner's side, in a folder or a bucket.
+//! `hub init`, `check`, `serve` and `token`: for the owners of hubs, in a folder or a bucket.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::ops::{Code, CommandError};
 use crate::reference::Base;
 use crate::workspace::Cutoff;
 
-/// The folder in the cache below which archives are unpacked that are published, served or checked.
+/// The folder in the cache below which archives are unpacked to be published, served or checked.
 const STAGING: &str = "hub-staging";
 
 /// How a hub is to be served.
@@ -25,32 +25,32 @@ pub struct ServeRequest {
     pub listen: SocketAddr,
     /// The files with certificate chain and key.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// What references to the hub's packages begin with, for the pages that people see.
+    /// The start of references to the hub's packages, for the web pages.
     pub base: Option<Base>,
-    /// The largest archive that is taken, in bytes.
+    /// The largest archive that is accepted, in bytes.
     pub largest_archive: u64,
-    /// How many changes one client address may ask for in a minute.
+    /// How many changes one client address may make in a minute.
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.
     pub requests_per_second: u32,
     /// Whether reading needs a token, too.
     pub private: bool,
-    /// Whether everybody may read the counters.
+    /// Whether everyone may read the counters.
     pub public_metrics: bool,
     /// Where the access log goes.
     pub log: WriteLog,
 }
 
-/// A token to be made.
+/// A token to create.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// For which namespaces.
+    /// The namespaces that it is for.
     pub namespaces: Vec<String>,
-    /// For what.
+    /// What it allows.
     pub can: Vec<Can>,
-    /// When it ends: at a moment, or so many seconds from now.
+    /// When it expires: at a time, or in this many seconds.
     pub expires: Option<Cutoff>,
 }
 
@@ -66,23 +66,23 @@ pub fn place(environment: &Environment, text: &str) -> Result<Place, CommandErro
     Ok(place.staged_in(staging(environment)))
 }
 
-/// The folder below which archives are unpacked to be looked at.
+/// The folder below which archives are unpacked to be examined.
 pub(crate) fn staging(environment: &Environment) -> PathBuf {
     environment.cache.join(STAGING)
 }
 
-/// Makes a hub, unless there is one; returns whether it is new.
+/// Creates a hub, unless there is one; returns whether it is new.
 ///
 /// # Errors
 ///
-/// When the place is none, or cannot be written.
+/// When the place is not valid, or cannot be written.
 pub fn init(environment: &Environment, text: &str) -> Result<bool, CommandError> {
     let (_, is_new) = Hub::init(&place(environment, text)?)?;
     Ok(is_new)
 }
 
-/// Reads a whole hub again, compares each index line with its archive and the manifest in that, and with `repair` puts
-/// right what can be.
+/// Reads a whole hub again, compares each index line with its archive and the manifest in it, and with
+/// `repair` fixes what can be fixed.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ pub fn check(
 ///
 /// # Errors
 ///
-/// When there is no hub, the address is taken, or TLS has no use for its files.
+/// When there is no hub, the address is in use, or the TLS files are not valid.
 pub fn serve(
     environment: &Environment,
     request: ServeRequest,
@@ -123,11 +123,11 @@ pub fn serve(
     Ok(mu_hub::serve::serve(&place, serving, started)?)
 }
 
-/// Makes a token and returns it.
+/// Creates a token and returns it.
 ///
 /// # Errors
 ///
-/// When there is no hub, one of that name is there already, or the place refuses.
+/// When there is no hub, a token with that name exists, or the place cannot be written.
 pub fn add_token(
     environment: &Environment,
     text: &str,
@@ -165,11 +165,11 @@ pub fn tokens(environment: &Environment, text: &str) -> Result<Vec<Token>, Comma
     Ok(Hub::open(&place(environment, text)?)?.tokens()?)
 }
 
-/// Ends a token.
+/// Revokes a token.
 ///
 /// # Errors
 ///
-/// When there is none of that name, or the place refuses.
+/// When there is no such token, or the place cannot be written.
 pub fn revoke_token(environment: &Environment, text: &str, name: &str) -> Result<(), CommandError> {
     if Hub::open(&place(environment, text)?)?.revoke_token(name)? {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Index lines as they are in files, with keys that are not known here: which are copies of each other, and what may
-//! change of them.
+//! Index lines as they are in files, including unknown keys: which are copies of each other, and what may
+//! change in them.
 
 use std::collections::BTreeSet;
 
@@ -26,8 +26,8 @@ pub(super) fn copy_of<'l>(line: &Line, there: &'l [Line]) -> Option<&'l Line> {
     copy.get(key).filter(|same| line.get(key) == Some(same)).map(|_| copy)
 }
 
-/// Makes a line of a hub that somebody else wrote one that hubs of mu take: why it was withdrawn is one line of text, and
-/// what it moved to a package. Returns why it was none.
+/// Turns a line of a foreign hub into one that mu's hubs accept: the reason of a withdrawal must be one line
+/// of text, and `movedTo` a package. Returns why it was not acceptable.
 pub(super) fn tidied(name: &str, line: &mut Line) -> Option<mu_hub::HubError> {
     if let Some(reason) = yanked(line).filter(|reason| !reason.is_empty()) {
         line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());

@@ -1,4 +1,6 @@
-//! `publish`: packs packages and puts them where others find them.
+//! `publish`: packs packages and puts them where others find them. `check.rs` looks for what would be wrong
+//! for others, `target.rs` knows the places, `server.rs` talks to hubs with a server. `mu-hub` decides what
+//! is written where, and in which order.
 //!
 //! `check.rs` looks for what would be wrong for others, `target.rs` knows the places, `server.rs` speaks
 //! to those that write themselves. What is written where, and in which order, is `mu-hub`'s.
@@ -31,13 +33,13 @@ pub struct PublishRequest {
     pub package: Option<String>,
     /// The hub; `None` means the one that the package's base leads to.
     pub to: Option<String>,
-    /// Whether nothing is changed.
+    /// Whether this is a dry run.
     pub dry_run: bool,
     /// Whether every package of the workspace is published, in the order of their dependencies.
     pub all: bool,
     /// Whether files that look like secrets are published too.
     pub force: bool,
-    /// Whether dependencies are published as the versions that are locked.
+    /// Whether dependencies are published with their locked versions.
     pub pinned: bool,
     /// Whether changes that are not committed are published too.
     pub allow_dirty: bool,
@@ -58,7 +60,7 @@ pub struct Publishing {
     pub place: String,
     /// What was done.
     pub done: Done,
-    /// The package that takes its place from now on.
+    /// The package that takes its place.
     pub moved_to: Option<PackageId>,
 }
 
@@ -185,7 +187,7 @@ fn one(
     Ok(answer(done, Some(packed)))
 }
 
-/// Chooses versions of what the package at `index` depends on, as others will have to.
+/// Chooses versions of the dependencies of the package at `index`, as others will have to.
 fn check_dependencies(
     session: &Session,
     request: &PublishRequest,
@@ -208,7 +210,7 @@ fn check_dependencies(
     })
 }
 
-/// What there is to say if a newer version than that of `member` is published already.
+/// Warns if a newer version than that of `member` is already published.
 fn older(target: &Target, name: &str, member: &Member) -> Result<Option<String>, CommandError> {
     let Some(version) = &member.manifest.version else { return Ok(None) };
     let lines = target.lines(name)?;
@@ -222,7 +224,8 @@ fn older(target: &Target, name: &str, member: &Member) -> Result<Option<String>,
     }))
 }
 
-/// The packages of the workspace through which one depends on itself, if it does, itself first.
+/// The cycle of workspace packages through which one depends on itself, if there is one, starting with
+/// itself.
 fn circle(session: &Session, start: usize) -> Option<Vec<usize>> {
     let mut ways = vec![vec![start]];
     let mut seen = BTreeSet::new();
@@ -263,7 +266,7 @@ fn is_same(line: &Map<String, Value>, packed: &Packed) -> bool {
     }
 }
 
-/// The error about a version that is published with other content, before anything is sent.
+/// The error about a version that is already published with other content, before anything is sent.
 fn taken(line: &Map<String, Value>, packed: &Packed) -> CommandError {
     let said = |key: &str| line.get(key).and_then(Value::as_str);
     mu_hub::HubError::Exists {
@@ -322,11 +325,11 @@ fn own_dependencies(session: &Session, index: usize) -> Vec<usize> {
     ids.filter_map(|id| members.iter().position(|other| other.id == id)).collect()
 }
 
-/// A published version that a reference of the command line names: the hub, the name there, the version.
+/// The published version that a reference of the command line names: the hub, the name there, the version.
 ///
 /// # Errors
 ///
-/// When the reference names no version, or leads to no hub that takes changes.
+/// When the reference names no version, or its hub does not accept changes.
 pub(super) fn named(
     session: &Session,
     text: &str,

@@ -1,4 +1,5 @@
-//! The writing side of a hub's server, from its client: `PUT` for versions, `PATCH` for what may change.
+//! The client of a hub's server for changes: `PUT` for versions, `PATCH` for what may change. The client of
+//! `mu-provider` handles tokens, redirects and plain http, so the rules for reading apply to writing too.
 //!
 //! Tokens, redirects and plain http are the client's of `mu-provider`, so the rules for reading hold for
 //! writing too.
@@ -22,16 +23,16 @@ const LONGEST_ANSWER: u64 = 1 << 20;
 /// The longest index file that is read, in bytes.
 const LONGEST_INDEX: u64 = 64 << 20;
 
-/// Statuses that say something about the request, with a reason to read.
+/// Statuses with a reason about the request in their body.
 const REASONED: [u16; 7] = [400, 409, CHANGED, 413, 415, 422, 507];
 
-/// The status for a change of what is not as it was seen any more.
+/// The status for a change of something that has changed in the meantime.
 const CHANGED: u16 = 412;
 
-/// How often a change is tried that others come in between of: each time one of them is done.
+/// How often a change is tried if others interfere: each time, one of the changes succeeds.
 const ATTEMPTS: usize = 100;
 
-/// A server that takes changes.
+/// A server that accepts changes.
 pub(super) struct Server {
     http: Arc<Http>,
     /// The hub's root.
@@ -45,16 +46,16 @@ pub(super) struct Server {
 #[derive(Default)]
 struct Index {
     lines: Vec<Map<String, Value>>,
-    /// What tells this content from others, if the server says so.
+    /// The server's validator of this content, if it sends one.
     e_tag: Option<String>,
 }
 
 impl Server {
-    /// Asks the hub at `root` whether it takes changes, and where.
+    /// Asks the hub at `root` whether it accepts changes, and where.
     ///
     /// # Errors
     ///
-    /// When there is no hub, or it takes none.
+    /// When there is no hub, or it accepts none.
     pub(super) fn open(
         session: &Session,
         root: &SafeUrl,
@@ -134,12 +135,12 @@ impl Server {
         };
         let lines = bytes.split(|byte| *byte == b'\n');
         let lines = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
-        // A weak one does not say that every byte is the same, so no change can be made to depend on it.
+        // A weak validator does not guarantee that every byte is the same, so no change can depend on it.
         let e_tag = e_tag.filter(|e_tag| !e_tag.starts_with("W/"));
         Ok(Index { lines, e_tag })
     }
 
-    /// Withdraws a version, or takes that back.
+    /// Withdraws a version, or undoes that.
     ///
     /// # Errors
     ///
@@ -161,7 +162,7 @@ impl Server {
         Ok(!is_so)
     }
 
-    /// Puts a tag on a version, or takes it away.
+    /// Adds a tag to a version, or removes it.
     ///
     /// # Errors
     ///
@@ -185,7 +186,7 @@ impl Server {
             }
             let is_so = tags.iter().any(|other| other == tag) != remove;
             let was_so = *was_so.get_or_insert(is_so);
-            // All tags are sent, so those that somebody else has put there meanwhile would be lost.
+            // All tags are sent, so tags that somebody else added in the meantime would be lost.
             if self.patch_seen(name, version, &json!({ "tags": wanted }), e_tag)? {
                 return Ok(!was_so);
             }
@@ -196,7 +197,7 @@ impl Server {
         Err(CommandError::new(Code::Conflict, message).hint("try again"))
     }
 
-    /// Says that another package took the place of `name`, or takes that back.
+    /// Records that another package took the place of `name`, or undoes that.
     ///
     /// # Errors
     ///
@@ -232,7 +233,7 @@ impl Server {
         self.patch_seen(name, version, change, None).map(drop)
     }
 
-    /// Changes a version whose index file has still the ETag `seen`; `false` if it has another one.
+    /// Changes a version if its index file still has the ETag `seen`; `false` if it has another one.
     fn patch_seen(
         &self,
         name: &str,
@@ -263,7 +264,7 @@ impl Server {
         join(&self.api, &format!("packages/{name}/{}", version.replace('+', "%2B")))
     }
 
-    /// The error for an answer that says why.
+    /// The error for an answer with a reason.
     fn refused(&self, what: &str, response: Response) -> Result<CommandError, CommandError> {
         let status = response.status_text();
         let code = if response.status() == 409 { Code::Conflict } else { Code::Manifest };

@@ -1,25 +1,25 @@
-//! `tag`: gives a published version another name.
+//! `tag`: adds a tag to a published version.
 
 use crate::ops::publication::publish::named;
 use crate::ops::publication::yank::Marked;
 use crate::ops::{CommandError, Session};
 
-/// What is tagged.
+/// The version to tag.
 #[derive(Debug, Clone, Default)]
 pub struct TagRequest {
     /// A reference with a version.
     pub reference: String,
     /// The tag.
     pub tag: String,
-    /// Whether it is taken away.
+    /// Whether it is removed.
     pub undo: bool,
     /// The hub; `None` means the one that the package's base leads to.
     pub to: Option<String>,
-    /// Whether nothing is changed.
+    /// Whether this is a dry run.
     pub dry_run: bool,
 }
 
-/// Puts a tag on a version, or takes it away. A tag that was on another version of the package moves.
+/// Adds a tag to a version, or removes it. A tag on another version of the package moves.
 ///
 /// # Errors
 ///

@@ -13,24 +13,24 @@ use crate::ops::publication::server::Server;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 
-/// A hub that takes changes.
+/// A hub that accepts changes.
 pub(crate) struct Target {
     kind: Kind,
-    /// What it is called in answers.
+    /// Its name in answers.
     pub(crate) name: String,
 }
 
 enum Kind {
     /// Files of our own, in a folder or a bucket.
     Files(Box<Hub>),
-    /// A server that writes.
+    /// A server.
     Server(Box<Server>),
     /// Repositories of an OCI registry.
     #[cfg(feature = "oci")]
     Oci(Box<OciRegistry>),
 }
 
-/// What is published, and what is said of it.
+/// An upload, and its description.
 pub(crate) struct Upload {
     /// The package's name at the hub.
     pub(crate) name: String,
@@ -40,17 +40,16 @@ pub(crate) struct Upload {
     pub(crate) line: Map<String, Value>,
     /// Its archive.
     pub(crate) archive: Vec<u8>,
-    /// What its namespace was, and is in this hub, where it is copied under another name.
+    /// Its old and its new namespace, if it is copied under another name.
     pub(crate) renamed: Option<Rename>,
 }
 
 impl Target {
-    /// The hub at `to`; without it, the one that the base of `id` leads to. Returns also what the
-    /// package is called there.
+    /// The hub at `to`, or else the one of the base of `id`. Also returns the name of the package there.
     ///
     /// # Errors
     ///
-    /// When there is no hub, or it takes no changes.
+    /// When there is no hub, or it does not accept changes.
     pub(crate) fn find(
         session: &Session,
         to: Option<&str>,
@@ -132,7 +131,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// When the hub refuses it, or it is there already with other content.
+    /// When the hub refuses it, or already has it with other content.
     pub(crate) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
         match &self.kind {
             Kind::Files(hub) => {
@@ -145,8 +144,8 @@ impl Target {
         }
     }
 
-    /// Checks that the line of an upload says what the manifest in its archive says, as everybody does who installs it. A
-    /// folder or bucket is checked when it is written.
+    /// Checks that the line of an upload matches the manifest in its archive, as every client does at
+    /// installation. A folder or bucket is checked when it is written.
     ///
     /// # Errors
     ///
@@ -193,7 +192,7 @@ impl Target {
         }
     }
 
-    /// Withdraws a version, or takes that back with `None`; returns whether that changed anything.
+    /// Withdraws a version, or undoes that with `None`; returns whether that changed anything.
     ///
     /// # Errors
     ///
@@ -214,7 +213,7 @@ impl Target {
         }
     }
 
-    /// Puts a tag on a version, or takes it away; returns whether that changed anything.
+    /// Adds a tag to a version, or removes it; returns whether that changed anything.
     ///
     /// # Errors
     ///
@@ -277,7 +276,7 @@ impl Target {
         })
     }
 
-    /// Says that another package took the place of `name`, or takes that back.
+    /// Records that another package took the place of `name`, or undoes that.
     ///
     /// # Errors
     ///
@@ -297,7 +296,7 @@ impl Target {
     }
 }
 
-/// The URL of the server that a place without a protocol may mean: one that begins like a host.
+/// The URL of the server that a place without a protocol may mean: one that starts like a host.
 fn server_meant(place: &str) -> Option<String> {
     let host = place.split('/').next().filter(|host| !host.starts_with('.'))?;
     if !host.contains(['.', ':']) || place.contains("://") {

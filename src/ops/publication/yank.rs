@@ -1,26 +1,27 @@
-//! `yank`: withdraws a published version, or takes that back.
+//! `yank`: withdraws a published version, or undoes that. A yanked version stays where it is locked, and is
+//! otherwise no longer chosen.
 //!
 //! A yanked version stays where it is locked, and is not chosen any more where it is not.
 
 use crate::ops::publication::publish::named;
 use crate::ops::{CommandError, Session};
 
-/// What is withdrawn.
+/// The version to withdraw.
 #[derive(Debug, Clone, Default)]
 pub struct YankRequest {
     /// A reference with a version.
     pub reference: String,
     /// Why.
     pub reason: Option<String>,
-    /// Whether that is taken back.
+    /// Whether to undo a withdrawal.
     pub undo: bool,
     /// The hub; `None` means the one that the package's base leads to.
     pub to: Option<String>,
-    /// Whether nothing is changed.
+    /// Whether this is a dry run.
     pub dry_run: bool,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marked {
     /// The package's name at the hub.
@@ -29,11 +30,11 @@ pub struct Marked {
     pub version: String,
     /// The hub.
     pub place: String,
-    /// Whether it was not so before.
+    /// Whether this changed anything.
     pub changed: bool,
 }
 
-/// Withdraws a version, or takes that back.
+/// Withdraws a version, or undoes that.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Edits of manifests that are carried out only when all else has worked.
+//! Edits of manifests that are written only after everything else has succeeded.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::manifest::Manifest;
 use crate::manifest::edit::{EditError, Editor};
 use crate::ops::{CommandError, Session};
 
-/// A file and what it should hold when all else has worked.
+/// A file and its new content, to be written after everything else has succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The file.
@@ -27,7 +27,8 @@ pub(crate) struct Editing {
 }
 
 impl Editing {
-    /// Changes the text of a member's manifest, and what the session knows of it; says whether it did.
+    /// Changes the text of a member's manifest, and the session's copy of it; returns whether anything
+    /// changed.
     ///
     /// # Errors
     ///
@@ -67,7 +68,7 @@ impl Editing {
         &self.before
     }
 
-    /// The edits, for when all else has worked.
+    /// The edits, to be written at the end.
     pub(crate) fn into_edits(self) -> Vec<Edit> {
         self.edits
     }

@@ -1,5 +1,5 @@
-//! What the workspace asks for: the requirements of its manifests and of the references that `mu get`
-//! was given, in the form that selection and the lock need.
+//! What the workspace requires: the requirements of its manifests and of the references that `mu get` was
+//! given, in the form that selection and the lock need.
 
 pub mod editing;
 pub(crate) mod names;
@@ -22,65 +22,69 @@ use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, 
 use crate::select::{Local, OwnCapabilities, Root, Strategy, strategy_named};
 use crate::workspace::{Exclusion, Resolution};
 
-/// Who asks, in messages, for what `mu add REF` was given, where the manifest asks for that package already.
+/// The requirer, in messages, of what `mu add REF` was given, if the manifest already requires that package.
 pub const ADD: &str = "mu add";
 
-/// One thing that a root asks for.
+/// One requirement of a root.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// Who asks.
+    /// What requires it.
     pub by: Requester,
     /// The reference, as it was written.
     pub reference: Reference,
     /// The folder that a local reference is relative to.
     pub from: PathBuf,
-    /// What is asked.
+    /// The spec.
     pub requirement: Requirement,
-    /// Where it is written: the place of a package in the workspace's members, and the list there. `None` if it was
-    /// given on the command line.
+    /// Where it is written: the place of a package in the workspace's members, and the list there. `None` if
+    /// it was given on the command line.
     pub line: Option<(usize, Section)>,
-    /// Whether it is only there because others need it.
+    /// Whether it is an indirect dependency.
     pub indirect: bool,
 }
 
 impl Asked {
-    /// As the lock records it.
+    /// Its form in the lock.
     pub fn requested(&self) -> Requested {
         Requested { spec: self.requirement.to_string().into(), by: self.by.as_str().into() }
     }
 }
 
-/// Everything that roots ask for.
+/// Everything that roots require.
 #[derive(Debug, Clone, Default)]
 pub struct Requirements {
     /// In the order of the manifests, command line last.
     pub asked: Vec<Asked>,
-    /// Packages of the workspace that are asked for by their folder.
+    /// Packages of the workspace that are required by their folder.
     pub by_folder: BTreeMap<PackageId, Local>,
     /// The references that belong in the lock's `extra`.
     pub extra: Vec<String>,
-    /// The question what would be that these come from, if they do.
+    /// The what-if question that these come from, if any.
     pub question: Option<Box<WhatIf>>,
-    /// Packages of which nothing stays behind, though something else took their place.
+    /// Packages that are removed completely, although something else took their place.
     pub discarded: BTreeSet<PackageId>,
     /// What the workspace's packages provide and require.
     pub own: OwnCapabilities,
-    /// What the workspace's packages replace, by the first of them that does.
+    /// What the workspace's packages replace, by the first package that does.
     pub replaced: BTreeMap<PackageId, (PackageId, Local)>,
     /// Versions never to choose.
     pub exclude: Vec<Exclusion>,
     /// Facts of the runtime.
     pub runtime: BTreeMap<String, String>,
+<<<<<<< HEAD
     /// The version of mu that is supposed; `None` is this one's.
     pub mu_version: Option<Version>,
     /// What is installed, where that is not what is locked: upgrades go from there.
+=======
+    /// What is installed, if that differs from the lock: upgrades start there.
+>>>>>>> 966e356 (select, ops: write comments in plain English)
     pub installed: BTreeMap<PackageId, Version>,
     /// The strategy that chooses.
     pub resolution: Resolution,
 }
 
 impl Requirements {
-    /// What the session's manifests ask for, and `extra`.
+    /// The requirements of the session's manifests, and `extra`.
     ///
     /// # Errors
     ///
@@ -111,7 +115,7 @@ impl Requirements {
         Ok(requirements)
     }
 
-    /// Nothing that is asked for, under the settings and the strategy of the session.
+    /// No requirements, with the settings and the strategy of the session.
     pub fn none(session: &Session) -> Self {
         let settings = &session.workspace.settings;
         Self {
@@ -127,7 +131,8 @@ impl Requirements {
         strategy_named(self.resolution)
     }
 
-    /// Asks no more for a package, except where a manifest names its folder; says whether anything did.
+    /// Drops the requirements of a package, except those that name its folder; returns whether there were
+    /// any. References in [`Self::extra`] that cannot be read stay.
     ///
     /// References in [`Self::extra`] that cannot be read stay.
     pub fn drop_package(&mut self, session: &Session, id: &PackageId) -> bool {
@@ -145,7 +150,7 @@ impl Requirements {
         self.asked.len() < before
     }
 
-    /// Asks for something that stands in no file.
+    /// Adds a requirement that is in no file.
     pub fn suppose(
         &mut self,
         session: &Session,
@@ -189,15 +194,15 @@ impl Requirements {
         });
     }
 
-    /// Tells the index where the references say that packages are.
+    /// Tells the index about the places in references.
     pub fn declare(&self, session: &Session) {
         for asked in &self.asked {
             session.index().declare(&asked.requirement.id, &asked.reference, &asked.from);
         }
     }
 
-    /// As selection takes them: a root for each that asks, and behind those a root for each that lists what others
-    /// need. Gives also how many of the latter there are.
+    /// The form for selection: a root for each requirer, and after those a root for each list of indirect
+    /// dependencies. Also returns the number of the latter.
     pub fn roots(&self) -> (Vec<Root>, usize) {
         let roots = |indirect: bool| {
             self.grouped(indirect).into_iter().map(|group| Root {
@@ -212,7 +217,7 @@ impl Requirements {
         (all, indirect)
     }
 
-    /// What is asked, or only listed because others need it, by who asks.
+    /// The direct requirements, or the indirect ones, by requirer.
     pub fn grouped(&self, indirect: bool) -> Vec<Vec<&Asked>> {
         let mut groups: Vec<Vec<&Asked>> = Vec::new();
         for asked in self.asked.iter().filter(|asked| asked.indirect == indirect) {
@@ -224,21 +229,21 @@ impl Requirements {
         groups
     }
 
-    /// The package of the workspace that `id` leads to, if it leads to one.
+    /// The package of the workspace that `id` resolves to, if any.
     pub fn local<'session>(
         &self,
         session: &'session Session,
         id: &PackageId,
     ) -> Option<&'session LocalPackage> {
         session.places.member_of(id).or_else(|| {
-            // One that replaces another package is used under that one's name, wherever it is.
+            // A package that replaces another one is used under that one's name, wherever it is.
             let replaces = || self.replaced.values().any(|(by, _)| by == id);
             let is_asked = self.by_folder.contains_key(id) || replaces();
             is_asked.then(|| session.places.member_called(id, &session.workspace)).flatten()
         })
     }
 
-    /// What differs between these requirements and those that `lock` was made for, one line each.
+    /// The differences between these requirements and those of `lock`, one line each.
     pub fn differences(&self, session: &Session, lock: &Lockfile) -> Vec<String> {
         let mut wanted: BTreeSet<(PackageId, Requested)> = self
             .asked
@@ -305,7 +310,7 @@ impl Requirements {
         differences
     }
 
-    /// The capabilities that packages of the workspace require of others, as a lock records them.
+    /// The capabilities that packages of the workspace require from others, as a lock records them.
     fn required_of_others(&self) -> BTreeSet<Requested> {
         let required = self.own.requires.iter().flat_map(|(capability, by)| {
             let providers = self.own.provides.get(capability);
@@ -317,7 +322,7 @@ impl Requirements {
     }
 }
 
-/// What differs between who may replace what and what is replaced in `lock`, one line each.
+/// The differences between the allowed replacements and those in `lock`, one line each.
 fn replacements(
     session: &Session,
     own: &BTreeMap<PackageId, (PackageId, Local)>,
@@ -351,7 +356,7 @@ fn replacements(
     differences
 }
 
-/// What the workspace's packages conflict with of what is locked, one line each.
+/// The conflicts of the workspace's packages with locked ones, one line each.
 fn opposed(own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
     let mut differences = Vec::new();
     for (name, by) in &own.conflicts {
@@ -366,7 +371,7 @@ fn opposed(own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
     differences
 }
 
-/// What the workspace's packages replace, by the first of them that does.
+/// What the workspace's packages replace, by the first package that does.
 fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)> {
     let mut replaced = BTreeMap::new();
     let settings = &session.workspace.settings;
@@ -408,17 +413,17 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
     own
 }
 
-/// Whether a locked package was chosen under the override that the settings have for it now, or under
-/// none if they have none.
+/// Whether a locked package was chosen under the current override of the settings, or under none if there is
+/// none now.
 pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
     let then = package.requested.iter().find(|requested| Requester::is_override(requested));
     now.as_deref() == then.map(|requested| &*requested.spec)
 }
 
-/// A reference of the command line with what narrows it, as `extra` in a lock holds it.
+/// A reference of the command line with what narrows it, as in `extra` of a lock.
 pub fn print_extra(dependency: &manifest::Requirement) -> String {
-    // Borrows the words of a requirement, in front of which stands the reference instead of the version.
+    // Uses the words of a requirement, with the reference instead of the version in front.
     let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
     let narrowed = Requirement {
         prerelease: dependency.prerelease,
@@ -432,14 +437,14 @@ pub fn print_extra(dependency: &manifest::Requirement) -> String {
     format!("{}{suffix}{mark}", dependency.reference)
 }
 
-/// What stands behind an entry of a lock's `extra` that is only there because others need it.
+/// The mark after an entry of a lock's `extra` that is an indirect dependency.
 const INDIRECT: &str = " # indirect";
 
 /// Reads an entry of a lock's `extra`.
 ///
 /// # Errors
 ///
-/// When it begins with no reference.
+/// When it does not start with a reference.
 pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
     let (text, indirect) = match text.strip_suffix(INDIRECT) {
         Some(text) => (text, true),
@@ -472,13 +477,13 @@ pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
         .collect()
 }
 
-/// The id that a reference outside of manifests means, which is relative to the folder `from`.
+/// The id of a reference outside of manifests, relative to the folder `from`.
 fn id_from(session: &Session, reference: &Reference, from: &Path) -> PackageId {
     let (places, workspace) = (&session.places, &session.workspace);
     places.own_name(places.id_of(reference, &session.defaults(), from, workspace))
 }
 
-/// The references of `extra` without those that ask for `id`.
+/// The references of `extra` without those of `id`.
 pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
     let from = session.lock_folder();
     extra

@@ -1,5 +1,7 @@
-//! What partly qualified names in the workspace's own manifests mean: the missing parts come from the package that declares
-//! them, as everywhere.
+//! What partly qualified names in the workspace's own manifests mean: the missing parts come from the package
+//! that declares them, as everywhere. A name of one segment means the declaring package's namespace first,
+//! and no namespace if there is no such package. The workspace, the lock, or earlier requests of this run
+//! know whether there is one; nothing here sends a request.
 //!
 //! A name of one segment means the declaring package's namespace first, and none if there is no such package. Whether
 //! there is one, the workspace knows, or the lock, or what was asked in this run; nothing here asks a registry.
@@ -15,11 +17,11 @@ use crate::workspace::Member;
 pub(crate) struct Meant {
     /// The package that comes first.
     pub(crate) first: PackageId,
-    /// The one that is meant where that does not exist, if it could be another.
+    /// The package that is meant if the first does not exist, if that could be another one.
     pub(crate) otherwise: Option<PackageId>,
 }
 
-/// What `reference`, which names no folder, may mean in the manifest of `member`.
+/// What `reference`, which does not name a folder, may mean in the manifest of `member`.
 pub(crate) fn meant(member: &Member, reference: &Reference) -> Meant {
     let defaults = member.defaults();
     let first = reference.id(&defaults);
@@ -27,7 +29,7 @@ pub(crate) fn meant(member: &Member, reference: &Reference) -> Meant {
     Meant { otherwise: Some(otherwise).filter(|otherwise| *otherwise != first), first }
 }
 
-/// The id that `reference` means in the manifest of `member`; of a name that nothing is known of, what comes first.
+/// The id that `reference` means in the manifest of `member`; for an unknown name, the first possibility.
 pub(crate) fn id_in(session: &Session, member: &Member, reference: &Reference) -> PackageId {
     if reference.local().is_some() {
         let (places, workspace) = (&session.places, &session.workspace);
@@ -36,7 +38,7 @@ pub(crate) fn id_in(session: &Session, member: &Member, reference: &Reference) -
     session.places.own_name(written_id(session, member, reference))
 }
 
-/// The id that is written, whatever the package of the workspace that it leads to calls itself.
+/// The id as written, whatever the name of the workspace's package there.
 pub(crate) fn written_id(session: &Session, member: &Member, reference: &Reference) -> PackageId {
     let Meant { first, otherwise } = meant(member, reference);
     match otherwise {
@@ -47,7 +49,7 @@ pub(crate) fn written_id(session: &Session, member: &Member, reference: &Referen
     }
 }
 
-/// Whether there is a package `first`, without which `otherwise` is meant; `None` if that is not known yet.
+/// Whether the package `first` exists, without which `otherwise` is meant; `None` if that is not known yet.
 pub(crate) fn is_there(
     session: &Session,
     member: &Member,
@@ -60,7 +62,7 @@ pub(crate) fn is_there(
     if let Some(known) = session.known_names().get(first) {
         return Some(*known);
     }
-    // That a lock cannot be read is said by whoever needs it.
+    // The code that needs the lock reports that it cannot be read.
     let lock = session.lockfile().ok().flatten()?;
     if lock.find(first).next().is_some() || lock.replacement(first).is_some() {
         return Some(true);
@@ -74,8 +76,8 @@ fn is_asked_by(lock: &Lockfile, id: &PackageId, by: &str) -> bool {
     locked.chain(replaced).any(|requested| &*requested.by == by)
 }
 
-/// How the manifest of `member` names a package so that it means nothing else: with the base where that is not the
-/// workspace's, and where a name of one segment would mean the namespace of `member` first.
+/// The unambiguous name of a package in the manifest of `member`: with the base if that is not the
+/// workspace's, or if a name of one segment would mean the namespace of `member` first.
 pub(crate) fn in_full(session: &Session, member: &Member, id: &PackageId) -> String {
     let base = session.defaults().base;
     let is_near = id.base() == base && member.id.base() == base;

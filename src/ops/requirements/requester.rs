@@ -1,14 +1,14 @@
-//! Who asks for packages without being a package of the lock, and what locks and messages call them.
+//! Requirers that are not packages of the lock, and their names in locks and messages.
 
 use std::fmt;
 
 use crate::lock::Requested;
 use crate::workspace::Member;
 
-/// Who asks for something.
+/// A requirer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requester {
-    /// A package of the workspace, by what locks call it.
+    /// A package of the workspace, by its name in locks.
     Member(String),
     /// What `mu get REF` was given.
     CommandLine,
@@ -18,15 +18,15 @@ pub enum Requester {
     Update,
     /// `mu downgrade PKG#VERSION`; never recorded in a lock.
     Downgrade,
-    /// The references that stand in a question instead of the workspace's own requirements.
+    /// The references of a what-if question that replace the workspace's own requirements.
     Question,
-    /// The references that are added to the workspace's own requirements in a question.
+    /// The references of a what-if question that are added to the workspace's own requirements.
     QuestionToo,
     /// `mu mirror`.
     Mirror,
 }
 
-/// What locks and messages call those that are no packages; a name of a package has no spaces.
+/// The names of requirers that are not packages; a package's name has no spaces.
 const TEXTS: &[(Requester, &str)] = &[
     (Requester::CommandLine, "mu get"),
     (Requester::Override, OVERRIDES),
@@ -37,23 +37,23 @@ const TEXTS: &[(Requester, &str)] = &[
     (Requester::Mirror, "mu mirror"),
 ];
 
-/// What locks call the settings' `overrides`.
+/// The name of the settings' `overrides` in locks.
 const OVERRIDES: &str = "overrides";
 
 impl Requester {
-    /// A package of the workspace: by the name in its manifest, or by its id if something else is called so.
+    /// A package of the workspace: by the name in its manifest, or by its id if that name is taken.
     pub fn of(member: &Member) -> Self {
         let name = member.manifest.name.as_str();
         Self::Member(if name == OVERRIDES { member.id.to_string() } else { name.to_owned() })
     }
 
-    /// The one that locks and messages call so; whoever has no name there is a package.
+    /// The requirer with this name in locks and messages; any other name is a package.
     pub fn called(text: &str) -> Self {
         let known = TEXTS.iter().find(|(_, known)| *known == text);
         known.map_or_else(|| Self::Member(text.to_owned()), |(requester, _)| requester.clone())
     }
 
-    /// What locks and messages call it.
+    /// Its name in locks and messages.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Member(text) => text,
@@ -61,12 +61,12 @@ impl Requester {
         }
     }
 
-    /// Whether it is a command that asks only this once, for a package that others ask for too.
+    /// Whether it is a command that requires a package only for this run, in addition to other requirers.
     pub fn is_move(&self) -> bool {
         matches!(self, Self::Update | Self::Downgrade)
     }
 
-    /// Whether the settings asked for a locked package, instead of what others asked.
+    /// Whether an override chose a locked package, instead of its other requirements.
     pub fn is_override(requested: &Requested) -> bool {
         &*requested.by == OVERRIDES
     }

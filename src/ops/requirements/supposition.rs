@@ -1,4 +1,4 @@
-//! The question what would be chosen if other things were asked for.
+//! The what-if question: what would be chosen with other requirements.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::workspace::Resolution;
 /// What to suppose.
 #[derive(Debug, Clone, Default)]
 pub struct WhatIf {
-    /// What is asked for, instead of what the workspace asks for; nothing means what it does.
+    /// The requirements that replace the workspace's; if empty, the workspace's are used.
     pub references: Vec<String>,
-    /// What is asked for, too.
+    /// Additional requirements.
     pub with: Vec<String>,
-    /// Packages that nobody asks for.
+    /// Packages whose requirements are dropped.
     pub without: Vec<String>,
     /// Versions that are installed.
     pub installed: Vec<String>,
@@ -27,12 +27,12 @@ pub struct WhatIf {
     pub channel: Option<String>,
     /// Only versions of this app version, of the references given here.
     pub app_version: Option<String>,
-    /// Whether prereleases will do, for the references given here.
+    /// Whether prereleases are allowed, for the references given here.
     pub prereleases: bool,
-    /// The strategy that chooses, if not the one in force.
+    /// The strategy, if not the one in effect.
     pub resolution: Option<Resolution>,
-    /// Whether the requirements of the outcome are to be what the minimal strategy would write, which takes another selection;
-    /// else they are what was asked for.
+    /// Whether the requirements of the outcome should be those that the minimal strategy would write, which
+    /// takes another selection; otherwise they are the given ones.
     pub tidies: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The error of every operation: a code that programs can rely on, the error itself, and hints.
+//! The error of every operation: a code that programs can rely on, the error itself, and hints. The error
+//! types of all modules are converted here. [`crate::report`] prints it.
 //!
 //! Modules have their own error types; they meet here. Printing is [`crate::report`]'s.
 
@@ -41,17 +42,17 @@ pub enum Code {
     Integrity,
     /// A place could not be reached.
     Network,
-    /// A place wants credentials, or refused those it got.
+    /// A place requires credentials, or refused those it got.
     Auth,
     /// The network is needed, and `--offline` forbids it.
     Offline,
     /// Something is in the way that mu will not overwrite.
     Conflict,
-    /// The disk refused.
+    /// A file operation failed.
     Io,
     /// The command line makes no sense.
     Usage,
-    /// Something would have to be trusted that is not.
+    /// Something that is not trusted would have to be.
     Untrusted,
 }
 
@@ -71,7 +72,7 @@ pub struct CommandError {
     pub error: Box<dyn Error + Send + Sync>,
     /// What the user can do.
     pub hints: Vec<String>,
-    /// Facts for programs; `null` where there are none.
+    /// Facts for programs; `null` if there are none.
     pub details: serde_json::Value,
 }
 
@@ -93,8 +94,8 @@ impl CommandError {
         self
     }
 
-    /// Of versions that do not fit together, takes away what could be done about it: the commands that are told are
-    /// for a workspace that asks for them.
+    /// Removes the ways out from a conflict of versions: their commands are for a workspace with these
+    /// requirements.
     #[must_use]
     #[cfg(feature = "publish")]
     pub(crate) fn without_ways_out(mut self) -> Self {
@@ -120,7 +121,7 @@ impl CommandError {
         Self::from_error(code, error).with_details(details)
     }
 
-    /// The mistake in a file that is at the bottom of it, if there is one.
+    /// The mistake in a file that caused it, if there is one.
     pub(crate) fn in_source(&self) -> Option<&SourceError> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.error);
         while let Some(current) = cause {
@@ -132,7 +133,7 @@ impl CommandError {
         None
     }
 
-    /// Says what was being done when it happened.
+    /// Adds what was being done when it happened.
     #[must_use]
     pub fn while_doing(self, what: impl Into<String>) -> Self {
         let error = Context { what: what.into(), source: self.error };
@@ -220,7 +221,7 @@ impl From<WorkspaceError> for CommandError {
     }
 }
 
-/// The error of a folder that is not taken as a workspace, with what to do.
+/// The error of a folder that mu refuses as a workspace, with what to do.
 fn foreign(error: ForeignError) -> CommandError {
     let hints = match &error {
         ForeignError::Link { .. } => {
@@ -289,7 +290,7 @@ impl From<PacksError> for CommandError {
     }
 }
 
-/// The code for what a provider says went wrong.
+/// The code for a provider's error.
 pub fn code_of(kind: ErrorKind) -> Code {
     match kind {
         ErrorKind::NotFound => Code::NotFound,
@@ -319,7 +320,7 @@ impl From<SearchError> for CommandError {
     }
 }
 
-/// The error of a path that is to be a folder, and is none.
+/// The error of a path that should be a folder, but is not.
 pub(crate) fn no_folder(folder: &Path) -> CommandError {
     let shown = folder.display();
     if folder.is_file() {
@@ -343,8 +344,8 @@ pub(crate) fn no_folder(folder: &Path) -> CommandError {
     }
 }
 
-/// A word of a command line, in quotes where a shell might read it as something else: zsh can be set to take `#`, `^` and
-/// `~` for patterns, and cmd.exe takes `^` away.
+/// A word of a command line, in quotes if a shell might interpret it: zsh can treat `#`, `^` and `~` as
+/// patterns, and cmd.exe removes `^`.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/.-_:@+=".contains(c);
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {

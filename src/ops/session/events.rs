@@ -1,4 +1,4 @@
-//! How an operation tells what it is doing, without knowing of any terminal.
+//! How an operation reports what it is doing, without knowing about terminals.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ pub enum Stage {
     Publishing,
     /// Copying packages into another hub.
     Mirroring,
-    /// Looking for what is wrong with a hub.
+    /// Checking a hub.
     Checking,
     /// Removing what is not needed.
     Removing,
 }
 
 impl Stage {
-    /// What is being done, in a word.
+    /// The stage in a word.
     pub fn verb(self) -> &'static str {
         match self {
             Self::Resolving => "resolving",
@@ -43,9 +43,9 @@ impl Stage {
     }
 }
 
-/// Receives what an operation has to say while it runs. Calls come from many threads.
+/// Receives what an operation reports while it runs. Calls come from many threads.
 pub trait Events: Send + Sync {
-    /// Something that the user should know, though nothing failed.
+    /// A warning for the user.
     fn warning(&self, text: &str);
 
     /// What references leave out here, as soon as the settings are read.
@@ -57,11 +57,11 @@ pub trait Events: Send + Sync {
     /// `done` of `total` steps of a stage are done; the total may grow.
     fn progress(&self, stage: Stage, done: usize, total: usize);
 
-    /// A piece of work begins that may take long, such as the download of a package. What it is called names it in
-    /// [`Events::doing`], [`Events::bytes`] and [`Events::ends`].
+    /// A piece of work starts that may take long, such as the download of a package. Its name identifies it
+    /// in [`Events::doing`], [`Events::bytes`] and [`Events::ends`].
     fn begins(&self, _what: &str) {}
 
-    /// What a piece of work consists of from now on.
+    /// The current step of a piece of work.
     fn doing(&self, _what: &str, _now: &str) {}
 
     /// A piece of work has ended.
@@ -73,16 +73,16 @@ pub trait Events: Send + Sync {
     /// Something happened to a request.
     fn request(&self, _event: &RequestEvent<'_>) {}
 
-    /// Something for `-v` only, which is put into words only then.
+    /// A detail for `-v`, which is put into words only then.
     fn detail(&self, text: &dyn Fn() -> String);
 
-    /// Asks a person a question, and says whether the answer was yes; where there is nobody to ask, it is no.
+    /// Asks the user a question; returns whether the answer was yes. If there is nobody to ask, it is no.
     fn confirm(&self, _question: &str) -> bool {
         false
     }
 }
 
-/// Events that nobody looks at.
+/// Discards all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoEvents;
 
@@ -96,14 +96,14 @@ impl Events for NoEvents {
 
 /// One piece of work of an operation, as a provider sees it. It ends when this is dropped.
 pub(crate) struct Work {
-    /// Where everything goes.
+    /// The receiver.
     events: Arc<dyn Events>,
-    /// What it is called, such as a package's id.
+    /// Its name, such as a package's id.
     what: String,
 }
 
 impl Work {
-    /// Begins a piece of work.
+    /// Starts a piece of work.
     pub(crate) fn begin(events: &Arc<dyn Events>, what: impl Into<String>) -> Self {
         let (events, what) = (Arc::clone(events), what.into());
         events.begins(&what);
@@ -139,7 +139,7 @@ impl mu_provider::Progress for Work {
     }
 }
 
-/// What is done on the way, and is no piece of work that is worth a name.
+/// Minor work that needs no name of its own.
 pub(crate) struct Aside(pub(crate) Arc<dyn Events>);
 
 impl mu_provider::Progress for Aside {

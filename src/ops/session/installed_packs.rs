@@ -1,4 +1,4 @@
-//! The packs that a lock wants, where they are, and the search path that knows of them.
+//! The packs that a lock needs, where they are, and the search path that includes them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::packs::{PacksFolder, Wanted};
 use crate::reference::PackageId;
 use crate::search::{Installed, SearchPath};
 
-/// The packs that a lock wants, with their places in its packages.
+/// The packs that a lock needs, with their places in its packages.
 pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
     lock.packages.iter().enumerate().filter_map(|(index, package)| {
         // What somebody has put there is not mu's to install.
@@ -32,13 +32,13 @@ pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
     })
 }
 
-/// All packs that a lock names, by which a packs folder that nobody knows is recognized.
+/// All packs that a lock names, to recognize an unknown packs folder.
 pub fn named(lock: &Lockfile) -> Vec<Wanted> {
     wanted(lock).map(|(_, wanted)| wanted).chain(kept(lock)).collect()
 }
 
-/// Where a locked package's pack is, below the packs folder: all but the highest of several majors
-/// have theirs in the name.
+/// The path of a locked package's pack below the packs folder: all but the highest of several majors have
+/// theirs in the name.
 pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
     let package = &lock.packages[index];
     let place = folder_of(&package.id);
@@ -61,7 +61,7 @@ pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
 /// The folder of a package below a packs folder: `hub.mu.com/aws/ec2`, `localhost+8080/a`.
 pub fn folder_of(id: &PackageId) -> String {
     let (base, _) = id.as_str().split_at(id.as_str().len() - id.name_str().len());
-    // Ports and addresses alone have what a folder is not named by.
+    // Only ports and addresses have characters that are replaced in a folder's name.
     if base.contains(':') {
         return [&id.base().folder_name(), "/", id.name_str()].concat();
     }

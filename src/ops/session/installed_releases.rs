@@ -131,7 +131,7 @@ fn release(folder: &Path, id: &PackageId) -> Option<Release> {
     Some(Release { digest: Some(digest), ..manifest.to_release() })
 }
 
-/// Whether there are packages in folders below: packs of their own, as far as anybody can tell.
+/// Whether there are packages in folders below, which are probably separate packs.
 fn holds_others(folder: &Path) -> bool {
     let mut below = walkdir::WalkDir::new(folder).min_depth(2).into_iter().flatten();
     below.any(|entry| entry.file_name().to_str().and_then(manifest_name).is_some())

@@ -1,4 +1,4 @@
-//! How values look in JSON answers, where serde would write them in another way.
+//! The form of values in JSON answers, if it differs from serde's.
 
 use std::path::{Path, PathBuf};
 

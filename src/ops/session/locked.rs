@@ -1,4 +1,4 @@
-//! Which locked package a reference of the command line means, and how its version is told.
+//! Which locked package a reference of the command line means, and how its version is shown.
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::source::nearest;
@@ -9,7 +9,7 @@ use crate::reference::{PackageId, Reference};
 ///
 /// # Errors
 ///
-/// When none is meant, or several are.
+/// When it means no package, or several.
 pub fn find_used(
     session: &Session,
     lock: &Lockfile,
@@ -23,11 +23,11 @@ pub fn find_used(
     Ok(used.clone())
 }
 
-/// The locked package that a reference means: by its id, or by a name that only one has.
+/// The locked package that a reference means: by its id, or by a unique name.
 ///
 /// # Errors
 ///
-/// When none is meant, or several are.
+/// When it means no package, or several.
 pub fn find_locked(
     session: &Session,
     lock: &Lockfile,
@@ -58,7 +58,7 @@ pub fn find_locked(
         [one] => Ok((*one).clone()),
         [] => {
             let error = CommandError::new(Code::NotFound, format!("`{id}` is not installed here"));
-            // What they have in common before the name makes no two of them alike.
+            // Their common prefix before the name does not matter.
             let ids = || lock.packages.iter().map(|package| &package.id);
             let like = nearest(id.name_str(), ids().map(PackageId::name_str));
             let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
@@ -74,7 +74,7 @@ pub fn find_locked(
     }
 }
 
-/// A locked package's version for people: with its commit where the version says nothing.
+/// A locked package's version for people: with its commit if the version says nothing.
 pub fn version_of(package: &LockedPackage) -> String {
     match &package.commit {
         Some(commit) if package.version == "0.0.0" || package.reference.is_some() => {

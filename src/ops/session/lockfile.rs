@@ -1,4 +1,5 @@
-//! The lock of a session: read once, and as it holds for the workspace's own packages, whose versions are in manifests.
+//! The lock of a session: read once, with the current versions of the workspace's own packages, which are in
+//! manifests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -50,7 +51,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// When the disk refuses; the old lock is then as it was.
+    /// When it cannot be written; the old lock is then unchanged.
     pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
         *threads::lock(&self.lockfile) = None;
         Ok(lockfile.write(&self.lock_folder())?)

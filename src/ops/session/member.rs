@@ -1,4 +1,4 @@
-//! Which manifest a command edits, and edits that are carried out only when all else has worked.
+//! Which manifest a command edits.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 ///
 /// # Errors
 ///
-/// When there is none, or it is not clear which is meant.
+/// When there is none, or it is unclear which is meant.
 pub(crate) fn target(
     session: &Session,
     name: Option<&str>,
@@ -52,7 +52,7 @@ pub(crate) fn target(
 ///
 /// # Errors
 ///
-/// When the package around it is none of the workspace's.
+/// When the package around it does not belong to the workspace.
 pub(crate) fn around(session: &Session) -> Result<Option<usize>, CommandError> {
     let Workspace { root, members, .. } = &session.workspace;
     let inside = session.environment.current.ancestors().take_while(|at| at.starts_with(root));

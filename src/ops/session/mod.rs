@@ -44,7 +44,7 @@ use mu_provider::threads;
 /// How many requests a run may send for each package that it may ask for.
 const REQUESTS_OF_A_PACKAGE: usize = 10;
 
-/// What was asked for on the command line, for every operation.
+/// The options from the command line, for every operation.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Make no connection.
@@ -53,28 +53,28 @@ pub struct Options {
     pub locked: bool,
     /// Use the lock without checking it against the manifests.
     pub frozen: bool,
-    /// The strategy, if one was asked for.
+    /// The strategy, if one was requested.
     pub resolution: Option<Resolution>,
-    /// Nothing published after this moment, in seconds since 1970; [`i64::MAX`] lets everything in, whatever the settings
-    /// say.
+    /// The latest time of publication, in seconds since 1970; [`i64::MAX`] allows everything, whatever the
+    /// settings say.
     pub published_before: Option<i64>,
-    /// Prereleases will do wherever a range is asked.
+    /// Every range accepts prereleases.
     pub prereleases: bool,
-    /// How many steps a search for versions may take, if that was asked for.
+    /// How many steps a search for versions may take, if requested.
     pub patience: Option<usize>,
     /// Every question is answered with yes.
     pub yes: bool,
-    /// Plain http to other machines is fine.
+    /// Plain http to other machines is allowed.
     pub allow_insecure: bool,
-    /// How many things are done at once; 0 means as many as is sensible.
+    /// The number of parallel jobs; 0 means a sensible default.
     pub jobs: usize,
-    /// Registries of this run alone, which count before those of the settings.
+    /// Registries of this run only, which take precedence over those of the settings.
     pub registries: Vec<Registry>,
-    /// What ids must begin with to be looked for, if not all are.
+    /// The prefixes of ids that are looked up, if not all are.
     pub only: Vec<String>,
-    /// How many packages may be asked for, if not as many as usual.
+    /// How many packages may be requested, if not the default number.
     pub most: Option<usize>,
-    /// Flags of any command on which it depends what comes of it, with their values: commands to run next repeat them.
+    /// Flags of any command that affect its result, with their values: suggested commands repeat them.
     pub repeated: Vec<(&'static str, Option<String>)>,
 }
 
@@ -88,7 +88,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// What `--global` asks for, or what is meant without it.
+    /// The scope with or without `--global`.
     pub fn of(is_global: bool) -> Self {
         if is_global { Self::Global } else { Self::Workspace }
     }
@@ -98,7 +98,7 @@ impl Scope {
 pub struct Session {
     /// The machine around.
     pub environment: Environment,
-    /// What was asked for.
+    /// The options.
     pub options: Options,
     /// What it works on.
     pub scope: Scope,
@@ -116,7 +116,7 @@ pub struct Session {
     lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
     /// Whether it names other versions of the workspace's own packages than their manifests do.
     lock_lags: AtomicBool,
-    /// Packages that were asked for to learn what a name means, and whether there are such.
+    /// Packages that were looked up to learn what a name means, and whether they exist.
     known_names: Mutex<BTreeMap<PackageId, bool>>,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,
@@ -233,7 +233,7 @@ impl Session {
                 return Err(CommandError::new(Code::Usage, message)
                     .hint("use `--global`, or work in another folder"));
             }
-            // Before anything is made there.
+            // Before anything is created there.
             check_root(&root, &environment)?;
         }
         let made = packs.missing_folders();
@@ -250,7 +250,7 @@ impl Session {
         });
         let mut session = session?;
         session.lock = Some(lock);
-        // Why it cannot be read is said by whoever needs it.
+        // The code that needs it reports why it cannot be read.
         if let Some(Ok(lockfile)) = lockfile {
             let lockfile = lockfile.map(|lock| session.up_to_date(lock));
             *threads::lock(&session.lockfile) = Some(lockfile);
@@ -271,12 +271,12 @@ impl Session {
         packs_of(self.scope, &self.workspace.root, &self.environment)
     }
 
-    /// Packages that were asked for to learn what a name means, and whether there are such.
+    /// Packages that were looked up to learn what a name means, and whether they exist.
     pub(crate) fn known_names(&self) -> MutexGuard<'_, BTreeMap<PackageId, bool>> {
         threads::lock(&self.known_names)
     }
 
-    /// Keeps other processes from pruning the store while the returned lock lives; waits for one that does.
+    /// Keeps other processes from pruning the store while the returned lock lives; waits if one is pruning.
     pub(crate) fn use_store(&self) -> Result<Lock, FileError> {
         create_private_folder(&self.environment.cache, crate::env::IN_CACHE)?;
         self.store.lock(Sharing::Shared, &mut || {
@@ -294,43 +294,43 @@ impl Session {
         self.places.id_of(reference, &self.defaults(), &self.environment.current, &self.workspace)
     }
 
-    /// What a package is called in references here: without a base where that is the default one.
+    /// The name of a package in references here: without the base if that is the default one.
     pub fn short_name<'i>(&self, id: &'i PackageId) -> &'i str {
         if id.base() == self.defaults().base { id.name_str() } else { id.as_str() }
     }
 
-    /// The strategy in force.
+    /// The strategy in effect.
     pub fn strategy(&self) -> &'static dyn Strategy {
         strategy_named(self.resolution())
     }
 
-    /// The name of the strategy that is in force.
+    /// The name of the strategy in effect.
     pub fn resolution(&self) -> Resolution {
         self.options.resolution.unwrap_or(self.workspace.settings.resolution)
     }
 
-    /// How many things are done at once while waiting for the network.
+    /// The number of parallel jobs while waiting for the network.
     pub fn network_jobs(&self) -> usize {
         if self.options.jobs > 0 { self.options.jobs } else { 16 }
     }
 
-    /// How many questions are asked at once: they are small, so that only the way there and back counts.
+    /// The number of parallel requests: they are small, so only latency counts.
     fn question_jobs(&self) -> usize {
         if self.options.jobs > 0 { self.options.jobs } else { 50 }
     }
 
-    /// How many things are done at once while computing or writing files.
+    /// The number of parallel jobs while computing or writing files.
     pub fn disk_jobs(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         if self.options.jobs > 0 { self.options.jobs } else { cores }
     }
 
-    /// The index, made when it is first needed.
+    /// The index, created when it is first needed.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| self.make_index())
     }
 
-    /// Writes what the index learned; that it could not is worth no more than a detail.
+    /// Writes what the index learned; a failure is only reported as a detail.
     pub fn save_index(&self) {
         if let Some(index) = self.index.get()
             && let Err(error) = index.save()
@@ -340,7 +340,7 @@ impl Session {
     }
 
     fn make_index(&self) -> Index {
-        // That it cannot be made is said by whoever writes into it.
+        // The code that writes into it reports if it cannot be created.
         let _ = create_private_folder(&self.environment.cache, crate::env::IN_CACHE);
         let places = self.places.clone();
         let defaults = self.defaults();
@@ -381,7 +381,7 @@ impl Session {
         })
     }
 
-    /// The client for everything that is asked over http, made when it is first needed.
+    /// The client for all http requests, created when it is first needed.
     pub(crate) fn http(&self) -> Arc<Http> {
         Arc::clone(self.http.get_or_init(|| {
             let events = Arc::clone(&self.events);
@@ -403,7 +403,7 @@ impl Session {
         self.http().options().credentials.token(url).is_some()
     }
 
-    /// How many packages may be asked for.
+    /// How many packages may be requested.
     fn most_packages(&self) -> usize {
         self.options.most.unwrap_or(MOST_PACKAGES)
     }
@@ -434,16 +434,16 @@ fn proxies(environment: &Environment) -> Proxies {
 }
 
 impl Drop for Session {
-    /// What was learned is kept also where a command fails, so that the next try need not ask again.
+    /// What was learned is also kept if a command fails, so that the next run need not ask again.
     fn drop(&mut self) {
         self.save_index();
     }
 }
 
-/// What is held while packs, lock and manifests may change.
+/// Held while packs, lock and manifests may change.
 struct ChangeLock {
     packs: PacksFolder,
-    /// Folders that were not there before.
+    /// Folders that are new.
     made: Vec<PathBuf>,
     _lock: Lock,
 }
@@ -454,8 +454,8 @@ impl Drop for ChangeLock {
     }
 }
 
-/// The settings of the user, and the registries of the workspace around: where packages come from does
-/// not depend on where they are installed.
+/// The settings of the user, and the registries of the enclosing workspace: where packages come from does not
+/// depend on where they are installed.
 fn global(environment: &Environment) -> Result<Workspace, CommandError> {
     let home = &environment.mu_home;
     let root = root_around(environment);
@@ -466,7 +466,7 @@ fn global(environment: &Environment) -> Result<Workspace, CommandError> {
     Ok(workspace)
 }
 
-/// Refuses a workspace that a stranger has prepared.
+/// Refuses a workspace that another user prepared.
 fn check_root(root: &Path, environment: &Environment) -> Result<(), CommandError> {
     Ok(Workspace::check_root(root, &environment.mu_home, &environment.users)?)
 }

@@ -1,5 +1,5 @@
-//! Which packages of the workspace references lead to: the first two of the eight locations, without
-//! asking the disk again for what opening the workspace has read.
+//! Which packages of the workspace references point to: the first two of the eight locations, without reading
+//! again what opening the workspace has read.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use crate::workspace::{Majors, Member, Workspace};
 /// A package of the workspace, found by its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalPackage {
-    /// What its manifest calls it.
+    /// Its name in its manifest.
     pub id: PackageId,
     /// Its folder.
     pub folder: PathBuf,
@@ -32,7 +32,7 @@ pub struct Places {
     members: Arc<HashMap<PathBuf, LocalPackage>>,
     /// The last parts of the members' folders.
     leaves: Arc<HashSet<OsString>>,
-    /// The workspace's namespace, whose name leads to the workspace itself.
+    /// The workspace's namespace, whose name means the workspace itself.
     namespace: Option<Name>,
 }
 
@@ -80,9 +80,9 @@ impl Places {
         &self.search
     }
 
-    /// The package of the workspace that `id` leads to.
+    /// The package of the workspace that `id` points to.
     pub fn member_of(&self, id: &PackageId) -> Option<&LocalPackage> {
-        // Most packages are none: a name ends as the folder does that it leads to.
+        // Most packages are not in the workspace: a name has the same end as the folder that it points to.
         let name = id.name_str();
         let leaf = name.rsplit_once('/').map_or(name, |(_, leaf)| leaf);
         let is_root = self.namespace.as_ref().is_some_and(|namespace| namespace.as_str() == name);
@@ -92,8 +92,8 @@ impl Places {
         self.search.places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))
     }
 
-    /// The name by which a package of the workspace is known that `id` leads to: the one in its manifest, if that leads to
-    /// the same folder; else `id`, since what is put in the place of a package is that package.
+    /// The id of the workspace's package that `id` points to: the one in its manifest, if that points to the
+    /// same folder; else `id`, because a folder that takes the place of a package is that package.
     pub fn own_name(&self, id: PackageId) -> PackageId {
         let Some(found) = self.member_of(&id).filter(|found| found.id != id) else { return id };
         let is_same = |other: &LocalPackage| other.folder == found.folder;

@@ -10,14 +10,15 @@ use crate::manifest::Manifest;
 use crate::ops::{Scope, Session};
 use crate::reference::Reference;
 
-/// Where what comes from `route` comes from, as the lock says it.
+/// The source of `route`, as written in the lock.
 pub(crate) fn source_of(session: &Session, route: &Route) -> Source {
     let provider = route.provider.name();
     Source::new(provider, place_of(session, provider, &route.location.root))
 }
 
-/// Where a registry, a repository or a folder is, for the lock: a folder is written relative to the workspace, so that the
-/// lock holds in every checkout, unless the settings or a manifest name it by its absolute path.
+/// The place of a registry, a repository or a folder, for the lock: a folder is written relative to the
+/// workspace, so that the lock is valid in every checkout, unless the settings or a manifest name it by its
+/// absolute path.
 fn place_of(session: &Session, provider: &str, root: &SafeUrl) -> String {
     let from = &session.lock_folder();
     let Ok(folder) = root.as_url().to_file_path() else {
@@ -40,8 +41,8 @@ fn place_of(session: &Session, provider: &str, root: &SafeUrl) -> String {
     }
 }
 
-/// Whether a registry that the settings of the workspace name by a relative path holds `folder`. Global packs stay where
-/// they are on this machine, whatever happens to the workspace around.
+/// Whether a registry with a relative path in the workspace's settings contains `folder`. Global packs keep
+/// their place on this machine, whatever happens to the enclosing workspace.
 fn is_in_relative_registry(session: &Session, folder: &Path) -> bool {
     let registries = &session.workspace.settings.registries;
     session.scope == Scope::Workspace

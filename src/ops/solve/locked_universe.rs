@@ -1,5 +1,6 @@
-//! The universe as the lock knows it: of every locked package the one version that is locked, and of
-//! all others what the index says.
+//! The universe as the lock knows it: for every locked package the one locked version, and for all others
+//! what the index has. A selection that succeeds here keeps every locked version, and sends no request about
+//! any of them. A failure proves nothing; the caller then asks the index about everything.
 //!
 //! A selection that succeeds here keeps every locked version, and asks no registry about any of them.
 //! One that fails says nothing; the caller then asks the index about everything.
@@ -21,7 +22,7 @@ use crate::reference::{PackageId, VersionSpec};
 pub(crate) struct LockedUniverse<'a> {
     index: &'a Index,
     packages: HashMap<PackageId, Held<'a>>,
-    /// What something else is used for: there is nothing of it that could be used.
+    /// A replaced package: none of its versions can be used.
     replaced: HashMap<PackageId, Arc<Releases>>,
 }
 
@@ -38,7 +39,7 @@ impl<'a> LockedUniverse<'a> {
         let mut packages = HashMap::new();
         let current = lock.packages.iter().filter(|package| is_overridden_alike(session, package));
         for package in current {
-            // A folder's manifest may have changed; asking for it costs no network.
+            // A folder's manifest may have changed; reading it needs no network.
             let is_folder = package.source.is_folder();
             let is_alone = lock.find(&package.id).count() == 1;
             if package.source.is_workspace() || is_folder || !is_alone {
@@ -83,7 +84,7 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
     }
 }
 
-/// What the lock knows of a package besides its version.
+/// What the lock knows of a package in addition to its version.
 fn details(package: &LockedPackage) -> Details {
     Details {
         app_version: package.app_version.clone(),
@@ -95,7 +96,7 @@ fn details(package: &LockedPackage) -> Details {
     }
 }
 
-/// Whether the commit was chosen for the version of its tag: no request named anything else.
+/// Whether the commit was chosen for the version of its tag: no requirement named anything else.
 fn has_version_tag(package: &LockedPackage) -> bool {
     package.requested.iter().all(|requested| {
         matches!(
@@ -105,7 +106,7 @@ fn has_version_tag(package: &LockedPackage) -> bool {
     }) && package.version != "0.0.0"
 }
 
-/// What a locked package asks for, as those that it asks for have recorded it.
+/// The requirements of a locked package, as recorded at the packages that it requires.
 fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Arc<Requirement>]>> {
     let mut requirements = Vec::with_capacity(package.dependencies.len());
     for id in &package.dependencies {

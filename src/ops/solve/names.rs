@@ -1,5 +1,6 @@
-//! Finds out what names of one segment mean in the workspace's own manifests, where the workspace and the lock do not know:
-//! whether the package's own namespace has such a package, its registry says.
+//! Looks up what names of one segment mean in the workspace's own manifests, if the workspace and the lock do
+//! not know: the registry says whether the package's own namespace has such a package. A registry that cannot
+//! be reached is an error, because it proves nothing.
 //!
 //! A registry that cannot be reached is an error: it says nothing of what there is.
 
@@ -15,11 +16,11 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;
 
-/// What the session's manifests ask for, and `extra`, with every name's meaning found out.
+/// The requirements of the session's manifests, and `extra`, with every name looked up.
 ///
 /// # Errors
 ///
-/// When a reference in `extra` cannot be read, a package is listed twice, or a registry cannot be asked.
+/// When a reference in `extra` cannot be read, a package is listed twice, or a registry cannot be reached.
 pub(crate) fn collect(session: &Session, extra: Vec<String>) -> Result<Requirements, CommandError> {
     find_out(session)?;
     let requirements = Requirements::collect(session, extra)?;
@@ -58,7 +59,7 @@ fn at_dependency(member: &Member, asked: &Asked, message: String) -> CommandErro
     }
 }
 
-/// Finds out what the names in the workspace's manifests mean. Nothing is asked where the lock is used unchecked.
+/// Looks up what the names in the workspace's manifests mean. Sends no request if the lock is used unchecked.
 fn find_out(session: &Session) -> Result<(), CommandError> {
     if session.options.frozen {
         return Ok(());
@@ -90,19 +91,20 @@ fn find_out(session: &Session) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What `reference` means first in the manifest of `member`, if nobody knows yet whether there is such a package.
+/// The first meaning of `reference` in the manifest of `member`, if it is not yet known whether there is such
+/// a package.
 fn unknown_in(session: &Session, member: &Member, reference: &Reference) -> Option<PackageId> {
     let is_name = reference.local().is_none() && reference.base().is_none();
     let Meant { first, otherwise } = is_name.then(|| meant(member, reference))?;
     is_there(session, member, &first, &otherwise?).is_none().then_some(first)
 }
 
-/// Whether there is a package, in the workspace or at its registry. Of what cannot be asked offline it is supposed, since
-/// what is installed is looked at later.
+/// Whether a package exists, in the workspace or at its registry. Offline, an unknown package counts as
+/// existing, because installed packages are checked later.
 ///
 /// # Errors
 ///
-/// When its registry cannot be asked.
+/// When its registry cannot be reached.
 pub(crate) fn is_published(session: &Session, id: &PackageId) -> Result<bool, CommandError> {
     if session.places.member_of(id).is_some() {
         return Ok(true);

@@ -1,4 +1,6 @@
-//! What moves make of requirements, by the strategy that is in force.
+//! How moves change requirements, with the strategy in effect. A strategy that follows the lock does not
+//! change requirements, nor does any strategy if nothing may change: then all of these return nothing, and
+//! send no request.
 //!
 //! A strategy that follows the lock leaves requirements as they are, and so does every strategy where nothing may change:
 //! then all of these answer with nothing, and ask nobody.
@@ -19,18 +21,18 @@ use crate::select::{
     COMMAND, Change, Fact, Failure, Move, Request, Requirer, Root, Strategy, Update,
 };
 
-/// Whether moves rewrite requirements: by a strategy that does not follow the lock, where anything may change.
+/// Whether moves rewrite requirements: with a strategy that does not follow the lock, if anything may change.
 pub(crate) fn rewrites(session: &Session, strategy: &dyn Strategy) -> bool {
     let is_held = session.options.frozen || session.options.locked;
     !strategy.follows_lock() && !is_held
 }
 
-/// What a move makes of requirements; `None` where they stay as they are. A failure speaks of the `wish`, too, if a
+/// The requirements after a move; `None` if they do not change. A failure mentions the `wish`, too, if a
 /// command has one.
 ///
 /// # Errors
 ///
-/// When the requirements cannot be met, when bounds forbid the move, or a registry cannot be asked.
+/// When the requirements cannot be met, when bounds forbid the move, or a registry cannot be reached.
 pub(crate) fn plan(
     session: &Session,
     requirements: &Requirements,
@@ -44,12 +46,12 @@ pub(crate) fn plan(
     })
 }
 
-/// A dependency that begins at the newest version that fits what else is asked for, if requirements must say where they
-/// begin; `by` is who will depend on it.
+/// A dependency that starts at the newest version that fits the other requirements, if requirements must name
+/// a start; `by` is the package that will depend on it.
 ///
 /// # Errors
 ///
-/// When there is no version that fits, or a registry cannot be asked.
+/// When no version fits, or a registry cannot be reached.
 pub(crate) fn beginning(
     session: &Session,
     requirements: &Requirements,
@@ -69,7 +71,7 @@ pub(crate) fn beginning(
     Ok(Some(manifest::Requirement { reference, ..dependency.clone() }))
 }
 
-/// A dependency that stands in no manifest yet, as something that `by` asks for.
+/// A dependency that is not in a manifest yet, as a requirement of `by`.
 pub(crate) fn wish(session: &Session, dependency: &manifest::Requirement, by: &Requester) -> Asked {
     let id = session.id_of(&dependency.reference);
     let requirement = index::Requirement {
@@ -88,11 +90,12 @@ pub(crate) fn wish(session: &Session, dependency: &manifest::Requirement, by: &R
     }
 }
 
-/// The fewest requirements that lead to what these do, as `ID#SPEC`; `None` if they are that already, or stay as they are.
+/// The fewest requirements with the same result as these, as `ID#SPEC`; `None` if these are already the
+/// fewest, or do not change.
 ///
 /// # Errors
 ///
-/// When the requirements cannot be met, or a registry cannot be asked.
+/// When the requirements cannot be met, or a registry cannot be reached.
 pub(crate) fn listed(
     session: &Session,
     requirements: &Requirements,
@@ -116,11 +119,11 @@ pub(crate) fn listed(
     }))
 }
 
-/// What the newest versions come to that these requirements allow.
+/// The newest versions that these requirements allow.
 ///
 /// # Errors
 ///
-/// When the requirements cannot be met, or a registry cannot be asked.
+/// When the requirements cannot be met, or a registry cannot be reached.
 pub(crate) fn resolve_newest(
     session: &Session,
     requirements: &Requirements,
@@ -147,12 +150,12 @@ pub(crate) fn resolve_newest(
     resolve(session, &newest, everything)
 }
 
-/// What is in use: what the lock holds, or what the manifests come to where moves rewrite those, unless they contradict
+/// What is in use: the lock, or the result of the manifests if moves rewrite those, unless they contradict
 /// themselves.
 ///
 /// # Errors
 ///
-/// When the lock cannot be read, or a registry cannot be asked.
+/// When the lock cannot be read, or a registry cannot be reached.
 pub(crate) fn in_use(session: &Session, extra: &[String]) -> Result<Arc<Lockfile>, CommandError> {
     if !rewrites(session, session.strategy()) {
         return Ok(session.lockfile()?.unwrap_or_default());
@@ -195,14 +198,14 @@ fn question<T>(
     };
     let is_known = requirements.differences(session, &previous).is_empty();
     if is_known && wish.is_none() && *update == Update::Nothing {
-        // Without the network the lock knows what this came to, and what is installed does not.
+        // Without the network, the lock has the result, and the installed packs do not.
         let result = ask(session, &mut request, |request| question(session.index(), request));
         return result.map_err(|failure| told(&request, failure));
     }
     ask_installed_too(session, &mut request, &told, question).map(|(answer, _)| answer)
 }
 
-/// Says in the facts of a conflict which command it is that wants something, and what it was given.
+/// Puts the command and its arguments into the facts of a conflict.
 fn name_command(failure: &mut Failure, wish: &Asked) {
     let Failure::Conflict(conflict) = failure else { return };
     for fact in &mut conflict.facts {

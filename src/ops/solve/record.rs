@@ -1,4 +1,4 @@
-//! From a selection to a lock: old entries for what did not move, new ones for what did.
+//! Turns a selection into a lock: old entries for what did not move, new ones for what did.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub(crate) fn record(
                 let (route, release) = found.map_err(|error| unavailable(session, error))?;
                 let mut package = new_entry(session, chosen, &route, &release)?;
                 if package.source.is_folder() {
-                    // Taken for unchanged until it is read again.
+                    // Counts as unchanged until it is read again.
                     let before = previous.find(&chosen.id).next();
                     package.digest = before.and_then(|before| before.digest);
                 }
@@ -123,8 +123,8 @@ fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, 
     Ok(is_told.into_inner())
 }
 
-/// Makes a lock say what `after` asks for where it says what `before` asks for: the same packages, asked for in other words.
-/// A frozen lock stays as it is.
+/// Updates the requirements in a lock from `before` to `after`: the same packages, required with other words.
+/// A frozen lock does not change.
 pub(crate) fn restate(
     session: &Session,
     resolved: &mut Resolved,
@@ -158,7 +158,8 @@ pub(crate) fn restate(
     }
 }
 
-/// What there is to say, again at every run, of the workspace's packages that are not what a lock's requests ask for.
+/// Warnings, repeated at every run, about the workspace's packages that do not satisfy the requirements in a
+/// lock.
 pub(crate) fn unsatisfied(
     session: &Session,
     requirements: &Requirements,
@@ -185,7 +186,7 @@ pub(crate) fn unsatisfied(
     warnings.collect()
 }
 
-/// Who asks for a chosen package, and how; `overridden` is what the settings say instead.
+/// What requires a chosen package, and how; `overridden` is what the settings say instead.
 fn requests(chosen: &Chosen, overridden: Option<&str>) -> Vec<Requested> {
     let requested = chosen.requested.iter().map(requested);
     let mut requested: Vec<Requested> =
@@ -202,7 +203,7 @@ fn in_order(requested: &mut Vec<Requested>) {
     requested.dedup();
 }
 
-/// What a chosen package depends on, by the names that it uses.
+/// The dependencies of a chosen package, by the names that it uses.
 fn dependencies(
     session: &Session,
     requirements: &Requirements,
@@ -219,7 +220,7 @@ fn dependencies(
     dependencies
 }
 
-/// The same, as far as the selection tells: what is used for one of these names may have another.
+/// The dependencies of a chosen package as far as the selection knows: a replacement may have another name.
 fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageId> {
     let by = Asker::Package(chosen.id.clone());
     let asks = |requested: &[Demand]| requested.iter().any(|demand| demand.by == by);
@@ -234,7 +235,7 @@ fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageI
     all
 }
 
-/// That a package has moved, and whose matter that is.
+/// Reports that a package has moved, and who should act.
 fn moved(chosen: &Chosen, to: &str) -> String {
     let id = &chosen.id;
     let packages = chosen.requested.iter().map(|demand| match &demand.by {
@@ -252,7 +253,7 @@ fn moved(chosen: &Chosen, to: &str) -> String {
     }
 }
 
-/// What something else is used for, with what was locked of it before.
+/// The replaced packages, with their earlier locked versions.
 fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> {
     let replaced = selection.replaced.iter().map(|replaced| {
         let Replaced { id, by, requested } = replaced;
@@ -272,7 +273,7 @@ fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> 
     replaced.collect()
 }
 
-/// What a package of the workspace depends on, for which its manifest was read.
+/// The dependencies of a package of the workspace, from its manifest.
 fn needs(
     session: &Session,
     requirements: &Requirements,
@@ -295,7 +296,7 @@ fn requested(demand: &Demand) -> Requested {
     }
 }
 
-/// Whether the lock's entry is what was chosen again.
+/// Whether the lock's entry matches the new choice.
 fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
     if chosen.is_local() || package.source.is_workspace() {
         return false;
@@ -341,7 +342,7 @@ fn new_entry(
     package.commit = chosen.commit.as_deref().map(str::to_owned);
     package.is_composite = release.versioning.as_deref() == Some("composite");
     package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
-    // The lock is shared, so what may be a secret stays out of it: the index has it, if it is of use.
+    // The lock is shared, so possible secrets stay out of it: the index has the URL, if it is useful.
     let is_fine = |url: &&String| !url.contains('@') || secrets_in(url).is_empty();
     package.url = release.urls.first().filter(is_fine).cloned();
     let wrong = |what: &str, error: DigestError| {

@@ -1,4 +1,7 @@
-//! Whether a package may take the place of another one: what a manifest says of itself is not enough.
+//! Whether a package may take the place of another one: its own manifest is not enough. The owner of the old
+//! package has agreed if the new one is in the same namespace, or if the old index says that it has moved;
+//! the user agrees by a setting, by an earlier `Mu.lock`, or by an answer now. Packages of the workspace need
+//! no consent.
 //!
 //! Who owns the old package has agreed by having the new one too, or by saying that it has moved; who uses it, by a setting,
 //! by what `Mu.lock` holds from another time, or by an answer now. Nothing is asked about packages of the workspace.
@@ -11,12 +14,16 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::PackageId;
 
+<<<<<<< HEAD
 /// Makes sure that somebody agreed to everything that would be replaced, and was not before; `before` is the lock that knows
 /// what was agreed to. In a dry run, says how to agree to what nobody has agreed to, and gives that.
+=======
+/// Makes sure that everything that is newly replaced has consent.
+>>>>>>> 966e356 (select, ops: write comments in plain English)
 ///
 /// # Errors
 ///
-/// When somebody should have agreed, and nobody did.
+/// When consent is needed and missing.
 pub(crate) fn check(
     session: &Session,
     before: &Lockfile,
@@ -82,7 +89,7 @@ fn have_one_owner(one: &PackageId, other: &PackageId) -> bool {
     one.base() == other.base() && namespace.is_some() && namespace == other.name().namespace()
 }
 
-/// Whether the index of `id` says that it is `by` now. What cannot be asked does not say so.
+/// Whether the index of `id` says that it has moved to `by`. An index that cannot be read does not.
 fn has_moved(session: &Session, id: &PackageId, by: &PackageId) -> bool {
     let Ok(releases) = session.index().releases(id) else { return false };
     releases.all_details().any(|(_, details)| details.moved_to.as_ref() == Some(by))
@@ -101,7 +108,7 @@ fn asking(replaced: &ReplacedPackage) -> String {
     }
 }
 
-/// Why somebody has to agree.
+/// Why consent is needed.
 fn reasons(ReplacedPackage { id, by, .. }: &ReplacedPackage) -> String {
     format!(
         "  the manifest of `{by}` says that it replaces `{id}`\n  \

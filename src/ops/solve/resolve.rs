@@ -1,4 +1,5 @@
-//! From requirements to a lock: as it is if it still fits, else with as few changes as possible.
+//! From requirements to a lock: unchanged if it still fits, else with as few changes as possible. Nothing is
+//! fetched or written here; new entries have a digest only if an index gave it.
 //!
 //! Nothing is fetched or written here; a lock's new entries know their digest only where an index
 //! told it.
@@ -28,8 +29,8 @@ const MOST_CORRECTIONS: usize = 100;
 ///
 /// # Errors
 ///
-/// When no versions fit together, when a registry cannot be asked, or when the lock would change and
-/// must not.
+/// When no versions fit together, when a registry cannot be reached, or when the lock would change and must
+/// not.
 pub fn resolve(
     session: &Session,
     requirements: &Requirements,
@@ -129,9 +130,9 @@ fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
     })
 }
 
-/// Asks selection. By a strategy that follows the lock, first with everything that is locked held fast and nothing asked about
-/// it, then, if that leads nowhere or more is wanted, with everything free to move. `is_known` says that the lock was made
-/// for the same requirements.
+/// Runs selection. With a strategy that follows the lock, first with everything locked kept and no requests
+/// about it; then, if that fails or more is wanted, with everything free to move. `is_known` says that the
+/// lock was made for the same requirements.
 fn choose(
     session: &Session,
     requirements: &Requirements,
@@ -165,7 +166,7 @@ fn choose_once(
     requirements.declare(session);
     let strategy = requirements.strategy();
     let follows_lock = strategy.follows_lock();
-    // What another strategy chose is no reason to keep it.
+    // The choice of another strategy is not kept.
     let is_other = is_of_another_strategy(requirements, &previous);
     let update = if follows_lock && is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
@@ -201,8 +202,8 @@ fn choose_once(
     record(session, requirements, previous, &user, &selection, !stays)
 }
 
-/// Asks selection; where only the network knows more, and nobody may ask it, what is installed is all there is besides the
-/// cache. Gives the lock of what is installed for the user as well, if that was needed.
+/// Runs selection; offline, the installed packs are added to what the cache has. Also returns the lock of
+/// what is installed for the user, if that was needed.
 pub(crate) fn ask_installed_too<T>(
     session: &Session,
     request: &mut Request,
@@ -223,7 +224,7 @@ pub(crate) fn ask_installed_too<T>(
         Ok(answer) => Ok((answer, user)),
         Err(failure) => {
             let last = failed(request, failure);
-            // What is missing here too, or else what was missing before.
+            // The error about what is missing here too, or else the first one.
             Err(if last.code == Code::Offline { last } else { error })
         }
     }
@@ -243,8 +244,8 @@ fn is_of_another_strategy(requirements: &Requirements, lock: &Lockfile) -> bool 
     !lock.resolution.is_empty() && lock.resolution != requirements.resolution.as_str()
 }
 
-/// Whether a lock of a strategy that does not follow it shows by itself that it holds the least versions: each is where some
-/// requirement begins, and each requirement of a root begins at what is locked.
+/// Whether a lock of a strategy that does not follow it proves by itself that it has the lowest versions:
+/// each is the start of some requirement, and each requirement of a root starts at the locked version.
 pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfile) -> bool {
     let settings = &session.workspace.settings;
     let is_filtered = !requirements.runtime.is_empty()
@@ -269,7 +270,8 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     })
 }
 
-/// Whether `spec` begins at what is locked, as far as the two alone can tell; `None` if it does not accept that.
+/// Whether `spec` starts at the locked version, as far as these two tell; `None` if it does not accept that
+/// version.
 fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     let asked = IndexRequirement::parse(package.id.clone(), spec)?;
     match (&asked.spec, &package.commit) {
@@ -284,8 +286,8 @@ fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     }
 }
 
-/// Selects, and again where a fetched package turned out to ask for one of the workspace's own, or for
-/// versions of a package of which only commits were asked before.
+/// Selects, and selects again if a fetched package requires one of the workspace's own, or versions of a
+/// package of which only commits were listed before.
 pub fn select(
     session: &Session,
     strategy: &dyn Strategy,
@@ -297,7 +299,7 @@ pub fn select(
     selection
 }
 
-/// Asks selection, and again where a fetched package turned out to ask for one of the workspace's own.
+/// Runs selection, and runs it again if a fetched package requires one of the workspace's own.
 pub fn ask<T>(
     session: &Session,
     request: &mut Request,
@@ -318,7 +320,7 @@ pub fn ask<T>(
     }
 }
 
-/// The question to selection.
+/// The request to selection.
 pub fn request(
     session: &Session,
     requirements: &Requirements,
@@ -334,7 +336,7 @@ pub fn request(
             local.insert(asked.requirement.id.clone(), Local { version: member.version.clone() });
         }
     }
-    // What a locked package asks for may have been put into the workspace since.
+    // A dependency of a locked package may have been added to the workspace later.
     for package in &previous.packages {
         if let Some(member) = session.places.member_of(&package.id) {
             local.insert(package.id.clone(), Local { version: member.version.clone() });

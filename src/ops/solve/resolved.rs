@@ -1,4 +1,4 @@
-//! What resolving gives: a lock, and what is known of what is new in it.
+//! The result of resolving: a lock, and what is known about its new entries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use crate::index::Route;
 use crate::lock::Lockfile;
 use crate::reference::PackageId;
 
-/// A lock that fits the requirements, and how to fetch what is new in it.
+/// A lock that fits the requirements, and how to fetch its new packages.
 #[derive(Debug, Default)]
 pub struct Resolved {
     /// The lock as it should be.
     pub lock: Arc<Lockfile>,
-    /// The lock as it was.
+    /// The previous lock.
     pub previous: Arc<Lockfile>,
-    /// Where the packages are that were asked for in this run, by their place in `lock.packages`.
+    /// The routes of the packages that were looked up in this run, by their place in `lock.packages`.
     pub releases: FxHashMap<usize, (Arc<Route>, Arc<Release>)>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// The versions that packages move over, step by step.
+    /// The versions that packages move through, step by step.
     pub ways: BTreeMap<PackageId, Vec<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! `resolve --compare`: what each strategy would choose, beside each other. Writes nothing.
+//! `resolve --compare`: what each strategy would choose, side by side. Writes nothing.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,13 @@ use crate::workspace::Resolution;
 /// What both strategies choose.
 #[derive(Debug)]
 pub struct Comparison {
-    /// By the highest versions that fit together.
+    /// The result of the highest strategy.
     pub highest: Result<Outcome, CommandError>,
-    /// By the least versions that will do.
+    /// The result of the minimal strategy.
     pub minimal: Result<Outcome, CommandError>,
 }
 
-/// One package, and its version by each strategy.
+/// One package, and its version with each strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Row {
     /// The package.
@@ -32,11 +32,11 @@ pub struct Row {
     pub minimal: Option<String>,
 }
 
-/// Chooses versions by both strategies, under the same suppositions.
+/// Chooses versions with both strategies, under the same suppositions.
 ///
 /// # Errors
 ///
-/// When neither strategy finds versions that fit together: then what the one in force says.
+/// When neither strategy finds versions that fit together: the error of the one in effect.
 pub fn compare(session: &Session, request: &WhatIf) -> Result<Comparison, CommandError> {
     let by =
         |resolution| what_if(session, &WhatIf { resolution: Some(resolution), ..request.clone() });

@@ -1,4 +1,4 @@
-//! `resolve`: what would be chosen if other things were asked for. Writes nothing.
+//! `resolve`: what would be chosen with other requirements. Writes nothing.
 
 pub mod compare;
 
@@ -23,7 +23,7 @@ use crate::workspace::Exclusion;
 ///
 /// # Errors
 ///
-/// When a supposition cannot be read, nothing asks for what is left out, or no versions fit together.
+/// When a supposition cannot be read, nothing requires what is left out, or no versions fit together.
 pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandError> {
     let mut notes = Vec::new();
     let result = answer(session, request, &mut notes);
@@ -66,6 +66,7 @@ fn answer(
         }
         requirements.suppose(session, &by, begun.as_ref().unwrap_or(&dependency));
     }
+<<<<<<< HEAD
     // References that stand alone are answered as if nothing were installed but what is supposed to be.
     let mut base = supposed.clone();
     if !request.references.is_empty() {
@@ -73,6 +74,10 @@ fn answer(
         let packages = supposed.packages.iter().filter(|package| is_supposed(&package.id));
         base = Arc::new(Lockfile { packages: packages.cloned().collect(), ..Lockfile::default() });
     }
+=======
+    // References without the workspace are answered as if nothing were installed.
+    let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
+>>>>>>> 966e356 (select, ops: write comments in plain English)
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
     let unagreed = replacement_consent::check(session, &previous, &resolved, true)?;
     let left_out = other_places::left_out(session, &resolved.lock);
@@ -87,7 +92,7 @@ fn answer(
     Ok(Outcome { dry_run: true, requirements, unagreed, ..outcome })
 }
 
-/// What is asked for besides the references that were given, and under which circumstances.
+/// The additional requirements and circumstances, beside the given references.
 fn supposed(
     session: &Session,
     request: &WhatIf,

@@ -1,4 +1,6 @@
-//! The candidates of one package, and which of them a requirement accepts.
+//! The candidates of one package, and which of them a requirement accepts. Positions below the number of
+//! releases are those releases, ascending. After them come revisions without a version tag, which exist only
+//! because something names them: a commit, a tag, a branch, the lock.
 //!
 //! Positions below the number of releases are those releases, ascending. Behind them come revisions without a
 //! version tag, which exist only because something names them: a commit, a tag, a branch, the lock.
@@ -20,7 +22,7 @@ use crate::select::positions::PositionSet;
 use crate::select::upgrades::Upgrades;
 use crate::select::{Locked, Override, Settings};
 
-/// Whom to ask, and by which rules.
+/// The universe to ask, and the rules to apply.
 #[derive(Clone, Copy)]
 pub(super) struct Inquiry<'a> {
     pub(super) universe: &'a dyn Universe,
@@ -37,7 +39,7 @@ pub(super) struct Candidates {
     upgrades: Option<Upgrades>,
     locked: Vec<LockedCandidate>,
     revisions: Vec<Untagged>,
-    /// What manifests say of versions that are therefore no candidates.
+    /// The versions that are not candidates because of their manifests, and why.
     refused: FxHashMap<Position, Arc<Details>>,
     named: FxHashMap<Box<str>, Option<Position>>,
     sets: FxHashMap<Arc<Requirement>, PositionSet>,
@@ -53,8 +55,8 @@ struct LockedCandidate {
 }
 
 impl Candidates {
-    /// Gathers the candidates of `id`; `kept` are those that the lock holds and nobody wants to move, `installed` what
-    /// there is to upgrade from.
+    /// Gathers the candidates of `id`. `kept` are the candidates that the lock holds and nobody wants to
+    /// move, `installed` is the version to upgrade from.
     pub(super) fn gather(
         inquiry: Inquiry<'_>,
         id: &PackageId,
@@ -84,7 +86,7 @@ impl Candidates {
         Ok(candidates)
     }
 
-    /// Finds what the lock holds among the candidates.
+    /// Finds the candidates that the lock holds.
     fn keep(&mut self, inquiry: Inquiry<'_>, locked: &Locked) -> Result<(), Unavailable> {
         let release = locked.version.as_ref().and_then(|version| self.releases.position(version));
         let position = match (release, locked.commit.as_deref()) {
@@ -122,7 +124,8 @@ impl Candidates {
         self.allowed = self.allowed.union(&allowed);
     }
 
-    /// Takes a version out if what its manifest says, which the listing does not hold, is against it; says whether it is.
+    /// Removes a version if its manifest, which the listing does not contain, rules it out; returns whether
+    /// it did.
     pub(super) fn declare(
         &mut self,
         settings: &Settings,
@@ -141,12 +144,12 @@ impl Candidates {
         true
     }
 
-    /// Whether what its manifest says is against the candidate at `position`.
+    /// Whether the manifest of the candidate at `position` rules it out.
     pub(super) fn is_refused(&self, position: Position) -> bool {
         self.refused.contains_key(&position)
     }
 
-    /// Takes out the versions that what is installed cannot be upgraded to.
+    /// Removes the versions that the installed version cannot be upgraded to.
     pub(super) fn narrow_upgrades(&mut self) {
         if let Some(upgrades) = &self.upgrades {
             let revisions = PositionSet::between(self.releases.len(), Position::MAX);
@@ -154,13 +157,13 @@ impl Candidates {
         }
     }
 
-    /// Why what is installed cannot be upgraded to the candidate at `position`; none if it can.
+    /// Why the installed version cannot be upgraded to the candidate at `position`; `None` if it can.
     pub(super) fn refusal(&self, settings: &Settings, position: Position) -> Option<Rejection> {
         let unusable = |step| Filters::new(settings).rejection(&self.id, &self.looks(step));
         self.upgrades.as_ref()?.refusal(&self.releases, position, unusable)
     }
 
-    /// Why the candidate at `position` is none after all; `None` if it is one.
+    /// Why the version at `position` is not a candidate; `None` if it is.
     pub(super) fn rejection(&self, settings: &Settings, position: Position) -> Option<Rejection> {
         let rejection = Filters::new(settings).rejection(&self.id, &self.looks(position));
         rejection.or_else(|| self.refusal(settings, position))
@@ -173,12 +176,12 @@ impl Candidates {
             published: is_release.then(|| self.releases.published(position)).flatten(),
             details: self.details(position),
             is_locked: self.is_locked(position),
-            // Something names a revision: nobody comes by it unasked.
+            // Something names the revision, so it is not reached by accident.
             is_ageless: !is_release || self.releases.is_ageless(),
         }
     }
 
-    /// The versions between what is installed and the one at `position`, where upgrades go step by step.
+    /// The versions between the installed one and the one at `position`, if upgrades go step by step.
     pub(super) fn way(&self, position: Position) -> Vec<Version> {
         self.upgrades
             .as_ref()
@@ -186,7 +189,7 @@ impl Candidates {
             .unwrap_or_default()
     }
 
-    /// The package, as it is asked for.
+    /// The package, as it is required.
     pub(super) fn id(&self) -> &PackageId {
         &self.id
     }
@@ -201,12 +204,12 @@ impl Candidates {
         &self.releases
     }
 
-    /// The candidates that no rule takes out.
+    /// The candidates that no rule excludes.
     pub(super) fn allowed(&self) -> &PositionSet {
         &self.allowed
     }
 
-    /// How many positions there are: releases, and revisions behind them.
+    /// The number of positions: releases, then revisions.
     pub(super) fn count(&self) -> Position {
         self.releases.len() + self.revisions.len() as Position
     }
@@ -216,7 +219,7 @@ impl Candidates {
         self.locked.iter().any(|locked| locked.position == position)
     }
 
-    /// The candidate at `position`, in the universe's terms.
+    /// The candidate at `position`, as the universe names it.
     pub(super) fn candidate(&self, position: Position) -> Candidate<'_> {
         match self.revision(position) {
             Some(revision) => Candidate::Revision(revision),
@@ -255,7 +258,8 @@ impl Candidates {
         }
     }
 
-    /// The capabilities that versions provide: in which versions, and in which of the default channel if those are fewer.
+    /// The capabilities that versions provide: in which versions, and in which versions of the default
+    /// channel if those are fewer.
     pub(super) fn provided(&self) -> Vec<(String, PositionSet, Option<PositionSet>)> {
         let mut provided: BTreeMap<&str, Vec<Position>> = BTreeMap::new();
         let detailed = self.releases.all_details();
@@ -294,13 +298,13 @@ impl Candidates {
         sets.map(|(id, positions)| (id.clone(), positions.into_iter().collect())).collect()
     }
 
-    /// What some versions may not be chosen beside: ids of packages, and capabilities.
+    /// What some versions conflict with: package ids and capabilities.
     pub(super) fn opponents(&self) -> Vec<String> {
         let all = self.releases.all_details().flat_map(|(_, details)| &details.conflicts);
         all.cloned().collect()
     }
 
-    /// Whether some version says that the package has moved.
+    /// Whether any version says that the package has moved.
     pub(super) fn has_moved(&self) -> bool {
         self.releases.all_details().any(|(_, details)| details.moved_to.is_some())
     }
@@ -368,7 +372,8 @@ impl Candidates {
         })
     }
 
-    /// The candidate within `set` that would be chosen if nothing stood against it: what the lock holds, else the newest.
+    /// The candidate within `set` that is chosen if nothing conflicts with it: the locked one, else the
+    /// newest.
     pub(super) fn likely(&self, set: &PositionSet) -> Option<Position> {
         self.kept(set).or_else(|| self.newest(set))
     }
@@ -387,7 +392,7 @@ impl Candidates {
         Ok(set)
     }
 
-    /// The candidates that `requirement` accepts, with those that the filters took out.
+    /// The candidates that `requirement` accepts, including those that the filters exclude.
     pub(super) fn matching(
         &mut self,
         inquiry: Inquiry<'_>,
@@ -410,7 +415,8 @@ impl Candidates {
         Ok(set)
     }
 
-    /// Whether a spec that speaks of versions accepts the revision at `position`.
+    /// Whether a spec about versions accepts the revision at `position`. Only something that names the
+    /// revision makes it a candidate, so a prerelease version is no obstacle.
     ///
     /// Only something that names the revision makes it a candidate, so a prerelease version is no obstacle.
     fn reaches(&self, spec: &VersionSpec, position: Position) -> bool {
@@ -458,7 +464,7 @@ impl Candidates {
         releases.union(&reached)
     }
 
-    /// Whether the candidate at `position` is in the channel and of the app version that are asked for.
+    /// Whether the candidate at `position` has the required channel and app version.
     fn is_narrowed(
         &self,
         position: Position,

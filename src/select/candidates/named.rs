@@ -1,4 +1,5 @@
-//! Requirements that name a candidate: a commit, a tag, a branch, the tip. What is named comes into being here.
+//! Requirements that name a candidate: a commit, a tag, a branch, the tip. Named revisions are created here.
+//! What the lock holds for a name also counts as named by it, so that a branch stays where it was locked.
 //!
 //! What the lock holds for a name counts as named by it too, so that a branch stays where it was locked.
 
@@ -11,7 +12,7 @@ use crate::reference::VersionSpec;
 use crate::select::positions::PositionSet;
 
 impl Candidates {
-    /// The candidates that `spec` names one by one; `None` if it speaks of versions.
+    /// The candidates that `spec` names one by one; `None` if it is about versions.
     pub(super) fn named_by(
         &mut self,
         inquiry: Inquiry<'_>,
@@ -24,7 +25,7 @@ impl Candidates {
         if let VersionSpec::Commit(commit) = spec
             && is_repository
         {
-            // What is locked needs no asking, unless the name is a tag's.
+            // A locked candidate needs no request, unless the name is a tag.
             let locked = self.locked_at(spec.as_tag(), |known| commit.matches(known));
             if !locked.is_empty() {
                 return Ok(Some(locked));
@@ -36,8 +37,8 @@ impl Candidates {
         Ok(Some(set).filter(|set| is_repository || !set.is_empty()))
     }
 
-    /// The locked candidates that were locked for a tag or branch, or whose commit will do. Without a name, those
-    /// that were locked for the tip.
+    /// The locked candidates that were locked for a tag or branch, or whose commit matches. Without a name,
+    /// those that were locked for the tip.
     fn locked_at(&self, name: Option<&str>, commit: impl Fn(&str) -> bool) -> PositionSet {
         let mut positions: Vec<Position> = self
             .locked
@@ -54,7 +55,7 @@ impl Candidates {
         positions.into_iter().collect()
     }
 
-    /// Whether a requirement whose candidates are known names them one by one.
+    /// Whether a requirement, whose candidates are known, names them one by one.
     pub(in crate::select) fn is_named_by(&self, requirement: &Requirement) -> bool {
         !self.revisions.is_empty() && !self.speaks_of_versions(self.actual_spec(requirement))
     }
@@ -65,18 +66,18 @@ impl Candidates {
         spec.as_tag().filter(|_| !self.speaks_of_versions(spec)).map(ToOwned::to_owned)
     }
 
-    /// What counts of a requirement: an override's word is the last.
+    /// The spec that counts for a requirement: an override takes precedence.
     fn actual_spec<'s>(&'s self, requirement: &'s Requirement) -> &'s VersionSpec {
         self.instead.as_ref().map_or(&requirement.spec, |instead| &instead.spec)
     }
 
-    /// Whether a spec speaks of versions here, rather than of names.
+    /// Whether a spec is about versions here, not about names.
     fn speaks_of_versions(&self, spec: &VersionSpec) -> bool {
         let is_repository = self.releases.is_repository();
         match spec {
             VersionSpec::Tip => !is_repository,
             VersionSpec::Latest => !is_repository || !self.releases.is_empty(),
-            // `1.28` may be a plain tag where no version begins so.
+            // `1.28` may be a plain tag if no version starts with it.
             VersionSpec::Range(_) => {
                 let mut versions = self.releases.versions();
                 spec.as_tag().is_none() || versions.any(|version| spec.accepts(&version, true))
@@ -86,7 +87,7 @@ impl Candidates {
         }
     }
 
-    /// The candidate that a commit, tag, branch or `tip` names; a new one if it is no release.
+    /// The candidate that a commit, tag, branch or `tip` names; a new one if it is not a release.
     pub(super) fn name(
         &mut self,
         inquiry: Inquiry<'_>,
@@ -119,7 +120,7 @@ impl Candidates {
         if self.rejection(inquiry.settings, position).is_none() {
             self.allowed = self.allowed.union(&PositionSet::singleton(position));
         }
-        // Sets that were handed out stay what they are where they do not reach it.
+        // Sets that were handed out stay valid if they do not include it.
         let mut handed_out = std::mem::take(&mut self.sets);
         let before = handed_out.len();
         handed_out.retain(|requirement, _| !self.reaches(&requirement.spec, position));
@@ -128,7 +129,7 @@ impl Candidates {
         position
     }
 
-    /// Whether sets that were handed out miss a revision that was named since. Asking forgets it.
+    /// Whether sets that were handed out lack a revision that was named since. The call resets this.
     pub(in crate::select) fn take_outdated(&mut self) -> bool {
         std::mem::take(&mut self.is_outdated)
     }

@@ -1,4 +1,5 @@
-//! What may not be chosen beside what, in a build list: looked at in the end, for a higher version may conflict with less.
+//! Conflicts between packages of a build list. They are checked at the end, because a higher version may
+//! conflict with less.
 
 use crate::index::Unavailable;
 use crate::reference::PackageId;
@@ -8,7 +9,7 @@ use crate::select::minimal::facts;
 use crate::select::supply;
 use crate::select::world::World;
 
-/// The conflict of two packages of which one may not be chosen beside the other; the first by the order of visits.
+/// The first conflict between two packages, in the order of visits.
 pub(super) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
@@ -42,7 +43,7 @@ pub(super) fn conflict(
     Ok(None)
 }
 
-/// How both came to be chosen, and that one conflicts with the other.
+/// Why both were chosen, and that one conflicts with the other.
 fn tell(
     world: &World<'_>,
     list: &BuildList,
@@ -68,7 +69,7 @@ fn tell(
     conflict
 }
 
-/// The packages of a conflict of which one may not be chosen beside the other.
+/// The two packages of a conflict that exclude each other.
 pub(super) fn involved(conflict: &Conflict) -> Vec<PackageId> {
     let mut involved = Vec::new();
     for fact in &conflict.facts {

@@ -1,5 +1,6 @@
-//! The build list: everything that is reachable from the roots, each package at the highest version that any requirement
-//! on the way needs at least.
+//! The build list: everything that is reachable from the roots, each package at the highest of the minimum
+//! versions on the way. The requirements of a visited version count even if a higher version is chosen, as in
+//! Go. So the list does not depend on anything that was published later.
 //!
 //! What visited versions require counts even where a higher version is chosen, as in Go: so the list depends on nothing
 //! that was published later.
@@ -26,7 +27,7 @@ pub(in crate::select) struct Pick {
     pub(in crate::select) position: Position,
 }
 
-/// Who asked for something.
+/// What requires something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::select) enum By {
     /// A root, by its place in the request.
@@ -35,42 +36,42 @@ pub(in crate::select) enum By {
     Visit(usize),
     /// The command itself, which wants a version.
     Command,
-    /// Whatever requires a capability.
+    /// The packages that require a capability.
     Capability(Capability),
 }
 
-/// A version that is visited though no requirement asks for it.
+/// A version that is visited although no requirement names it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::select) struct Addition {
     pub(in crate::select) place: Place,
     pub(in crate::select) position: Position,
-    /// On whose account.
+    /// What it is visited for.
     pub(in crate::select) by: By,
 }
 
-/// A version that some requirement needs at least.
+/// A version that is the minimum of some requirement.
 #[derive(Debug, Clone)]
 pub(in crate::select) struct Visit {
     pub(in crate::select) place: Place,
     pub(in crate::select) position: Position,
-    /// Who asked for it first, and how.
+    /// What required it first, and how.
     pub(in crate::select) by: By,
     pub(in crate::select) requirement: Arc<Requirement>,
 }
 
-/// What was visited, and what is chosen of it.
+/// The versions that were visited, and the chosen one of each line.
 #[derive(Debug, Default)]
 pub(in crate::select) struct BuildList {
     pub(in crate::select) visits: Vec<Visit>,
     pub(in crate::select) chosen: BTreeMap<Line, usize>,
-    /// Of packages that something stands in for, how that came to be.
+    /// For each replaced package, why it is replaced.
     pub(in crate::select) told: BTreeMap<PackageId, Vec<Fact>>,
     visited: FxHashMap<(Place, Position), usize>,
 }
 
 impl BuildList {
-    /// Visits everything that is reachable from the roots and from `additions`, a level of the graph at a time. What
-    /// replaces other packages is visited in their place as far as the world was told so.
+    /// Visits everything that is reachable from the roots and from `additions`, a level of the graph at a
+    /// time. Replacements are visited in place of what they replace, as far as the world knows them.
     pub(super) fn walk(world: &mut World<'_>, additions: &[Addition]) -> Result<Self, Unavailable> {
         let mut list = Self::default();
         let mut met = NeedSet::default();
@@ -80,7 +81,8 @@ impl BuildList {
                 root.requirements.iter().map(|one| (By::Root(index), world.packages.need_for(one)));
             wave.extend(needs);
         }
-        // What the roots lead to, and what was wanted before, is told to come from there, whatever else leads there.
+        // What the roots require, and what was wanted before, is explained by that, whatever else requires
+        // it.
         list.follow(world, wave, &mut met)?;
         for &Addition { place, position, by } in additions {
             let package = world.package(place);
@@ -97,7 +99,7 @@ impl BuildList {
         Ok(list)
     }
 
-    /// Visits everything that a wave leads to and that was not met before.
+    /// Visits everything that a wave requires and that was not visited before.
     fn follow(
         &mut self,
         world: &mut World<'_>,
@@ -105,7 +107,7 @@ impl BuildList {
         met: &mut NeedSet,
     ) -> Result<(), Unavailable> {
         while !wave.is_empty() {
-            // Who asks for the same again, and later, adds nothing.
+            // A later requirement of the same adds nothing.
             wave.retain(|&(_, need)| !world.packages.is_own(need) && met.insert(need));
             world.packages.expect(wave.iter().map(|&(_, need)| &world.requirement(need).id));
             let mut fresh = Vec::new();
@@ -126,7 +128,7 @@ impl BuildList {
         Ok(())
     }
 
-    /// Visits what a requirement needs at least; gives the visit if it is the first of that version.
+    /// Visits the minimum version of a requirement; returns the visit if it is the first of that version.
     fn visit(
         &mut self,
         world: &mut World<'_>,
@@ -164,12 +166,12 @@ impl BuildList {
         Some(visit)
     }
 
-    /// What is chosen of every line.
+    /// The chosen version of every line.
     pub(in crate::select) fn positions(&self) -> BTreeMap<Line, Position> {
         self.chosen.iter().map(|(&line, &visit)| (line, self.visits[visit].position)).collect()
     }
 
-    /// The position that is chosen of a line.
+    /// The chosen position of a line.
     pub(in crate::select) fn position(&self, line: Line) -> Option<Position> {
         self.chosen.get(&line).map(|&visit| self.visits[visit].position)
     }
@@ -186,7 +188,7 @@ pub(in crate::select) fn lowest(
     least(world, need)
 }
 
-/// The lowest candidate that a requirement with a number accepts; none if there is no such candidate.
+/// The lowest candidate that the requirement with this number accepts; `None` if there is none.
 pub(in crate::select) fn least(
     world: &mut World<'_>,
     need: Need,
@@ -216,7 +218,8 @@ fn find_lowest(
     Ok(lowest)
 }
 
-/// Whether a requirement begins at exactly this version, and being yanked is all that is held against it.
+/// Whether the lower bound of a requirement is exactly this version, and the version is excluded only because
+/// it was yanked.
 pub(in crate::select) fn is_yanked_pin(
     package: &Candidates,
     settings: &Settings,
@@ -227,8 +230,8 @@ pub(in crate::select) fn is_yanked_pin(
         && package.version(position).is_some_and(|version| requirement.spec.begins_at(&version))
 }
 
-/// Whether one candidate comes after another. A revision stands where its version would, behind the release of that
-/// version; without one it stands behind everything.
+/// Whether one candidate comes after another. A revision comes where its version would, after the release of
+/// that version; a revision without a version comes last.
 pub(in crate::select) fn is_higher(package: &Candidates, one: Position, than: Position) -> bool {
     let key = |position: Position| {
         let version = package.version(position);

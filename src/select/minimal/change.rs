@@ -1,4 +1,4 @@
-//! What a move makes of requirements and selection.
+//! How a move changes requirements and selection.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::select::plan::rewritten;
 use crate::select::world::World;
 use crate::select::{Change, Failure, Lowered, Request, Root};
 
-/// What becomes of versions that nothing leads to, now that others have moved.
+/// What happens to versions that nothing needs after a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Idle {
     /// They stay.
@@ -23,10 +23,11 @@ pub(super) enum Idle {
     GoesBut(Line),
 }
 
-/// What a move is about to make of the requirements.
+/// The requirements that a move is about to write.
 #[derive(Debug)]
 pub(super) struct Draft {
-    /// All that is asked for then: by the roots that are not about what others need, and by one that is.
+    /// All requirements after the move: of the roots that are not lists of indirect dependencies, and of one
+    /// root that is.
     pub(super) roots: Vec<Root>,
     asked: Vec<Vec<Option<Requirement>>>,
     indirect: Vec<Requirement>,
@@ -34,7 +35,7 @@ pub(super) struct Draft {
     may_go_on: bool,
 }
 
-/// Makes requirements of the versions that are to be chosen, and the selection of those.
+/// Turns the versions to choose into requirements, and those into a selection.
 pub(super) fn finish(
     universe: &dyn Universe,
     world: &mut World<'_>,
@@ -44,7 +45,7 @@ pub(super) fn finish(
     draft(world, chosen, Vec::new(), idle)?.select(universe, world.request())
 }
 
-/// Makes requirements of the versions that are to be chosen.
+/// Turns the versions to choose into requirements.
 pub(super) fn draft(
     world: &mut World<'_>,
     mut chosen: BTreeMap<Line, Position>,
@@ -59,7 +60,7 @@ pub(super) fn draft(
         let mut requirements = Vec::with_capacity(root.requirements.len());
         for requirement in &root.requirements {
             let (moved, line) = moved(world, &chosen, requirement)?;
-            // What stands in for a package is asked for at what that one is, not at what it is itself.
+            // A replaced package is required at its own version, not at that of its replacement.
             let is_at = moved.as_ref().is_some_and(|moved| moved.is_at_chosen);
             implied.extend(line.filter(|_| is_at));
             direct.extend(line);
@@ -98,7 +99,7 @@ pub(super) fn draft(
 }
 
 impl Draft {
-    /// What comes of it.
+    /// The new requirement.
     pub(super) fn select(
         self,
         universe: &dyn Universe,
@@ -114,12 +115,12 @@ impl Draft {
 /// What a root's requirement becomes.
 struct Moved {
     requirement: Requirement,
-    /// Whether it begins at what is chosen.
+    /// Whether it starts at the chosen version.
     is_at_chosen: bool,
 }
 
-/// What a root's requirement must become, so that it begins at what is chosen, and of which line that is; `None` if nothing
-/// is chosen for it. What something stands in for is asked for as before.
+/// The new form of a root's requirement, which starts at the chosen version, and the line of that version;
+/// `None` if nothing is chosen for it. The requirement of a replaced package stays the same.
 fn moved(
     world: &mut World<'_>,
     chosen: &BTreeMap<Line, Position>,

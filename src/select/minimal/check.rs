@@ -1,4 +1,4 @@
-//! Whether a build list keeps the bounds that its versions and the roots ask for, and what to say where it does not.
+//! Checks a build list against the upper bounds of its versions and roots, and describes the first violation.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::select::world::World;
 pub(super) enum Flaw {
     /// Nothing meets a requirement.
     Unmet(By, Requirement),
-    /// What is chosen of a line cannot be upgraded to.
+    /// The installed version cannot be upgraded to the chosen version of a line.
     Refused(Line, Rejection),
-    /// A requirement does not accept what others need of a line at least.
+    /// A requirement does not accept the minimum that others need of a line.
     Broken(By, Requirement, Line),
 }
 
-/// The first requirement of the roots or of a chosen version that is not kept, with how it came to be; none if all are.
+/// The first violated requirement of the roots or of a chosen version, with its reason; `None` if all hold.
 pub(in crate::select) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
@@ -44,7 +44,7 @@ pub(in crate::select) fn conflict(
     })
 }
 
-/// The first requirement of the roots or of a chosen version that is not kept.
+/// The first violated requirement of the roots or of a chosen version.
 pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Flaw>, Unavailable> {
     let mut askers: Vec<By> = (0..world.roots().len()).map(By::Root).collect();
     let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
@@ -52,7 +52,7 @@ pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Fla
     askers.extend(chosen.into_iter().map(By::Visit));
     for by in askers {
         let mut needs = required(world, list, by)?;
-        // Their order matters only where one of them is not kept.
+        // Their order matters only if one of them is violated.
         if first_flaw(world, list, by, &needs)?.is_some() {
             needs.sort_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
             return first_flaw(world, list, by, &needs);
@@ -61,7 +61,7 @@ pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Fla
     Ok(None)
 }
 
-/// The first of some requirements that is not kept.
+/// The first violated one of some requirements.
 fn first_flaw(
     world: &mut World<'_>,
     list: &BuildList,
@@ -104,7 +104,7 @@ fn required(world: &mut World<'_>, list: &BuildList, by: By) -> Result<Vec<Need>
     })
 }
 
-/// Whether a requirement accepts what is chosen.
+/// Whether a requirement accepts the chosen version.
 fn is_kept(
     world: &mut World<'_>,
     requirement: &Requirement,
@@ -112,19 +112,19 @@ fn is_kept(
 ) -> Result<bool, Unavailable> {
     let (place, set) = world.accepted(requirement)?;
     let settings = &world.request().settings;
-    // Someone may have named a yanked version; who accepts it by its version keeps with it.
+    // Another requirement may have named a yanked version; a requirement that accepts its number is then met.
     let is_yanked = world.package(place).yanked(chosen).is_some();
     Ok(set.holds(chosen)
         || is_yanked_pin(world.package(place), settings, requirement, chosen)
         || (is_yanked && world.packages.matching(place, requirement)?.holds(chosen)))
 }
 
-/// The conflict of something that the command wants and that does not exist.
+/// The conflict if the command wants something that does not exist.
 pub(super) fn nothing(world: &mut World<'_>, wish: &Requirement) -> Result<Conflict, Unavailable> {
     unmet(world, &BuildList::default(), By::Command, wish)
 }
 
-/// The conflict of something that the command wants, and that needs a higher version of its own package itself.
+/// The conflict if the command wants a version that itself needs a higher version of its own package.
 pub(super) fn overtaken(
     world: &mut World<'_>,
     list: &BuildList,
@@ -138,7 +138,7 @@ pub(super) fn overtaken(
     broken(world, list, By::Command, wish, line).map(Some)
 }
 
-/// The conflict of a requirement that nothing meets.
+/// The conflict if nothing meets a requirement.
 fn unmet(
     world: &mut World<'_>,
     list: &BuildList,
@@ -155,7 +155,7 @@ fn unmet(
     Ok(conflict)
 }
 
-/// The conflict of a requirement that does not accept what others need at least.
+/// The conflict if a requirement does not accept the minimum that others need.
 fn broken(
     world: &mut World<'_>,
     list: &BuildList,
@@ -175,7 +175,7 @@ fn broken(
     Ok(conflict)
 }
 
-/// What a requirement asks of the package at `place`, which may stand in for the one that it names.
+/// What a requirement requires of the package at `place`, which may replace the package that it names.
 fn asked(world: &World<'_>, place: Place, requirement: &Requirement) -> String {
     let asked = requirement.to_string();
     if *world.package(place).id() == requirement.id {
@@ -184,7 +184,7 @@ fn asked(world: &World<'_>, place: Place, requirement: &Requirement) -> String {
     stand_ins::asked_of(world, &requirement.id, &asked)
 }
 
-/// The conflict of a version that is needed at least, and that what is installed cannot be upgraded to.
+/// The conflict if the installed version cannot be upgraded to the minimum that is needed.
 fn refused(world: &World<'_>, list: &BuildList, line: Line, refusal: Rejection) -> Conflict {
     let mut conflict = Conflict::within(world);
     let forced = &list.visits[list.chosen[&line]];

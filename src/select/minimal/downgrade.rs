@@ -1,4 +1,8 @@
-//! Downgrades: lowers or drops whatever does not go with the lower version, and nothing else.
+//! Downgrades: lowers or drops what does not fit with the lower version, and nothing else. Go's algorithm: a
+//! version that needs a version above the limit is excluded, and so is everything that needs it; each package
+//! of the build list goes to its next lower version that is not excluded, or is dropped. Unlike in Go,
+//! versions that would bring a new package are excluded too. Because requirements here have upper bounds,
+//! versions with a broken bound are also excluded, one after the other, until everything fits.
 //!
 //! Go's algorithm: a version that needs a version above what is allowed is excluded, and so is whatever needs it; each
 //! package of the build list goes to its next lower version that is not excluded, or is dropped. A lower version may bring a
@@ -24,11 +28,11 @@ use crate::select::{
     Asker, Because, Change, Chosen, Demanded, Failure, Lowered, Origin, Selection,
 };
 
-/// Lowers `target` to its position, and with it what must be lowered.
+/// Lowers `target` to its position, and everything that must be lowered with it.
 ///
 /// # Errors
 ///
-/// When the target does not go with itself or with what stays as it was, or something could not be found out.
+/// When the target conflicts with itself or with what stays, or something could not be looked up.
 pub(super) fn downgrade(
     universe: &dyn Universe,
     world: &mut World<'_>,
@@ -76,9 +80,9 @@ struct Downgrade<'l> {
     dependents: FxHashMap<Pick, Vec<Pick>>,
     because: FxHashMap<Pick, Reason>,
     target: Line,
-    /// The target and what it brings along, which stay at their versions.
+    /// The target and its dependencies, which stay at their versions.
     fixed: FxHashSet<Line>,
-    /// What was there before with all that capabilities need, if everything fitted.
+    /// The build list before, with all providers that it needs, if everything fitted.
     before: Option<BTreeMap<Line, Position>>,
 }
 
@@ -116,7 +120,7 @@ impl<'l> Downgrade<'l> {
         })
     }
 
-    /// The version that each package of the list goes to; those that are not in there are dropped.
+    /// The new version of each package of the list; packages that are not in it are dropped.
     fn lower_all(
         &mut self,
         world: &mut World<'_>,
@@ -137,7 +141,7 @@ impl<'l> Downgrade<'l> {
         Ok(kept)
     }
 
-    /// Looks at a version and at all that it needs, and excludes what cannot stay.
+    /// Checks a version and everything that it needs, and excludes what cannot stay.
     fn add(&mut self, world: &mut World<'_>, pick: Pick) -> Result<(), Unavailable> {
         let mut open = vec![pick];
         while let Some(pick) = open.pop() {
@@ -180,12 +184,12 @@ impl<'l> Downgrade<'l> {
         }
     }
 
-    /// The next lower candidate that is a release; not above what is allowed.
+    /// The next lower candidate that is a release and not above the limit.
     fn lower(&self, world: &World<'_>, pick: Pick) -> Option<Position> {
         let Pick { line: Line { place, .. }, position } = pick;
         let package = world.package(place);
         let limit = match self.most.get(&pick.line) {
-            // What the command names may be yanked.
+            // A version that the command names may be yanked.
             Some(&most) if pick.line == self.target && is_higher(package, position, most) => {
                 return Some(most);
             }
@@ -197,14 +201,15 @@ impl<'l> Downgrade<'l> {
         is_same_line.then_some(lower)
     }
 
-    /// Excludes a version without which there is not this flaw; says whether there is one that may go.
+    /// Excludes a version that causes this flaw; returns whether there was one to exclude. A package with an
+    /// unmet requirement goes, unless it must stay; then the package that it requires goes.
     ///
-    /// Who asks for something that is not there goes, unless it must stay: then it is what it asks about.
+    /// Who requires something that is not there goes, unless it must stay: then it is what it asks about.
     fn drop_for_flaw(&mut self, world: &World<'_>, built: &BuildList, flaw: Flaw) -> bool {
         let (by, requirement, of) = match flaw {
             Flaw::Unmet(by, requirement) => (by, requirement, None),
             Flaw::Broken(by, requirement, line) => (by, requirement, Some(line)),
-            // There is no lower version that could be upgraded to.
+            // No lower version can be reached by an upgrade.
             Flaw::Refused(..) => return false,
         };
         let of = of.and_then(|line| Some(Pick { line, position: built.position(line)? }));
@@ -233,8 +238,9 @@ impl<'l> Downgrade<'l> {
         true
     }
 
-    /// Excludes a version that requires or provides a capability which nothing provides, or which two provide, or that may not
-    /// be there beside another one; says whether there is one that may go. Of several, one that was lowered goes first.
+    /// Excludes a version that requires a capability without a provider, provides one that has two, or
+    /// conflicts with another version; returns whether there was one to exclude. If there are several, one
+    /// that was lowered goes first.
     fn drop_for_capability(
         &mut self,
         world: &World<'_>,
@@ -262,8 +268,8 @@ impl<'l> Downgrade<'l> {
         self.drop_one_of(world, built, involved, &because)
     }
 
-    /// Excludes a version that requires a capability whose provider came in above what is allowed, because others went; says
-    /// whether there is one that may go.
+    /// Excludes a version that requires a capability whose provider came in above the limit because others
+    /// went; returns whether there was one to exclude.
     fn drop_for_risen_provider(
         &mut self,
         world: &World<'_>,
@@ -295,7 +301,7 @@ impl<'l> Downgrade<'l> {
         false
     }
 
-    /// Excludes the chosen version of one of these packages, if one may go.
+    /// Excludes the chosen version of one of these packages, if one may be excluded.
     fn drop_one_of<'i>(
         &mut self,
         world: &World<'_>,
@@ -316,7 +322,7 @@ impl<'l> Downgrade<'l> {
         true
     }
 
-    /// Whether a version of the list may go to make room.
+    /// Whether a version of the list may be excluded to make room.
     fn may_go(&self, pick: Pick) -> bool {
         !self.fixed.contains(&pick.line) && !self.excluded.contains(&pick)
     }
@@ -325,7 +331,7 @@ impl<'l> Downgrade<'l> {
         self.list.get(&pick.line) != Some(&pick.position)
     }
 
-    /// Whether a flaw can be this downgrade's, and was not there before.
+    /// Whether this downgrade may have caused a flaw that did not exist before.
     fn is_suspect(&self, pick: Pick) -> bool {
         self.before.is_some() || self.is_moved(pick)
     }
@@ -363,7 +369,7 @@ impl<'l> Downgrade<'l> {
     }
 }
 
-/// A version, for people.
+/// A version as text.
 fn name(world: &World<'_>, pick: Pick) -> String {
     let package = world.package(pick.line.place);
     format!("{} {}", package.id(), package.label(pick.position))

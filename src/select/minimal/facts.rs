@@ -1,4 +1,4 @@
-//! How a version came into a build list, as facts: the chain from a root down to it.
+//! Why a version is in a build list, as facts: the chain from a root down to it.
 
 use pubgrub::VersionSet;
 use rustc_hash::FxHashSet;
@@ -12,10 +12,10 @@ use crate::select::positions::PositionSet;
 use crate::select::supply;
 use crate::select::world::World;
 
-/// What facts call the command that wants a version; whoever knows its name puts it there.
+/// The name of the command that wants a version, in facts; the caller puts the real name there.
 pub const COMMAND: &str = "this command";
 
-/// How a requirement came to be, from a root down to it.
+/// The chain of facts from a root down to a requirement.
 pub(super) fn chain(
     world: &World<'_>,
     list: &BuildList,
@@ -42,7 +42,7 @@ pub(super) fn chain(
                 facts.extend(provides(world, list, capability, &requirement.id));
                 let (required, asker) = required(world, list, capability);
                 facts.push(required);
-                // Who requires it may in turn be there because of what provides it.
+                // The package that requires it may in turn be there because of the provider.
                 let Some(asker) = asker.filter(|asker| told.insert(*asker)) else {
                     facts.reverse();
                     return facts;
@@ -59,7 +59,7 @@ pub(super) fn chain(
     }
 }
 
-/// The fact that a version provides a capability, which it was added to the list for.
+/// The fact that a version provides a capability, for which it was added to the list.
 pub(super) fn provides(
     world: &World<'_>,
     list: &BuildList,
@@ -73,7 +73,7 @@ pub(super) fn provides(
     Some(Fact::Provides { by: requirer(world, visit), capability })
 }
 
-/// Who requires a capability, and its visit if it is not a root.
+/// The package that requires a capability, and its visit if it is not a root.
 pub(super) fn required(
     world: &World<'_>,
     list: &BuildList,
@@ -93,7 +93,7 @@ pub(super) fn required(
     }
 }
 
-/// The version that was visited, as someone who requires, provides or replaces something.
+/// The visited version, as a package that requires, provides or replaces something.
 pub(super) fn requirer(world: &World<'_>, visit: &Visit) -> Requirer {
     Requirer::versions(world.package(visit.place), &PositionSet::singleton(visit.position))
 }

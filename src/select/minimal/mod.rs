@@ -1,5 +1,7 @@
-//! Minimal version selection, after Russ Cox: every requirement means its lowest match, and each package gets the highest
-//! of those that are reachable from the roots.
+//! Minimal version selection, after Russ Cox: every requirement means its lowest match, and each package gets
+//! the highest of the matches that are reachable from the roots. Needs no search and no lock: the same
+//! requirements give the same versions, whatever is published later. Upper bounds choose nothing; they are
+//! checked at the end. Requirements are the only state, so a move is a change of requirements (`moves`).
 //!
 //! Needs no search and no lock: the same requirements give the same versions whatever is published later. Upper bounds
 //! choose nothing; they are checked at the end. Since requirements are all there is, a move is a change of requirements
@@ -27,7 +29,7 @@ use crate::select::{Change, Failure, Move, Request, Selection, WayOut, ways_out}
 pub use self::facts::COMMAND;
 pub use self::requirements::beginning_at;
 
-/// The least versions that everything reachable asks for.
+/// The lowest versions that meet everything reachable.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Minimal;
 

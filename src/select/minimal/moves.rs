@@ -1,4 +1,4 @@
-//! What moves make of the requirements: since those are all there is, a move is a change of them.
+//! Moves as changes of the requirements, which are the only state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,15 @@ use crate::select::search::{self, Answer};
 use crate::select::world::World;
 use crate::select::{Change, Failure, Move, Request};
 
-/// How often everything is moved again at most because something was dropped that held others back.
+/// How often at most everything is moved again, because something was dropped that held others back.
 const ROUNDS: usize = 8;
 
-/// What a move makes of the requirements.
+/// The requirements after a move.
 ///
 /// # Errors
 ///
-/// When the requirements cannot be met, when bounds forbid the move, or when something could not be found out.
+/// When the requirements cannot be met, when bounds forbid the move, or when something could not be looked
+/// up.
 pub(super) fn plan(
     universe: &dyn Universe,
     request: &Request,
@@ -42,19 +43,20 @@ pub(super) fn plan(
     }
 }
 
-/// Moves nothing, but says what the requirements should be: own ones at what is chosen, and the fewest others.
+/// Moves nothing, but computes the requirements: direct ones at the chosen version, and the fewest others.
 fn list(universe: &dyn Universe, request: &Request, idle: Idle) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
     let list = providers::complete(&mut world, &[])?;
     finish(universe, &mut world, list.positions(), idle)
 }
 
-/// The newest version that a requirement accepts and that fits what the roots ask for, also of the same package, as a
-/// specification; `None` if that is no release.
+/// The newest version that a requirement accepts and that fits the requirements of the roots, also on the
+/// same package, as a specification; `None` if it is not a release.
 ///
 /// # Errors
 ///
-/// When there is no such version, when even the newest does not fit, or when something could not be found out.
+/// When there is no such version, when even the newest does not fit, or when something could not be looked
+/// up.
 pub(super) fn beginning(
     universe: &dyn Universe,
     request: &Request,
@@ -65,7 +67,7 @@ pub(super) fn beginning(
     let (place, mut accepted) = world.accepted(wish)?;
     for one in request.roots.iter().flat_map(|root| &root.requirements) {
         let (other, within) = world.accepted(one)?;
-        // What nothing of is left is told below.
+        // The error for a package without versions follows below.
         if one.id == wish.id && other == place && !accepted.is_disjoint(&within) {
             accepted = accepted.intersection(&within);
         }
@@ -87,7 +89,7 @@ pub(super) fn beginning(
     Ok(None)
 }
 
-/// Moves every package to its newest version within what is asked for, until nothing is left to move.
+/// Moves every package to the newest version that its requirements allow, until nothing is left to move.
 fn everything(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
     let mut change = update_once(universe, request)?;
     for _ in 0..ROUNDS {
@@ -139,7 +141,7 @@ fn commanded(place: Place, position: Position) -> Addition {
     Addition { place, position, by: By::Command }
 }
 
-/// Moves every package to its newest version within what is asked for.
+/// Moves every package to the newest version that its requirements allow.
 fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Failure> {
     let mut world = World::new(universe, request).without_narrowing_upgrades();
     let mut list = providers::complete(&mut world, &[])?;
@@ -147,10 +149,10 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
         let count = list.chosen.len();
         let Some(newest) = newest(&mut world, &list)? else { break None };
         let wanted: Vec<_> = newest.iter().map(|(line, &at)| commanded(line.place, at)).collect();
-        // What some visited version needs may stand in the way of all at once.
+        // The needs of one visited version may prevent moving all at once.
         let Some(brought) = providers::completed(&mut world, &wanted)? else { break None };
         list = brought;
-        // What the new versions brought along is to be its newest too.
+        // Packages that the new versions brought along also move to their newest version.
         if list.chosen.len() == count {
             break match finish(universe, &mut world, newest, Idle::Goes) {
                 Err(Failure::Conflict(_)) => None,
@@ -159,13 +161,14 @@ fn update_once(universe: &dyn Universe, request: &Request) -> Result<Change, Fai
         }
     };
     let change = change.map_or_else(|| raise(universe, request, None), Ok)?;
-    // Now that others have moved, another provider may do, and what the one so far stood in the way of.
+    // After the others have moved, another provider may fit, and packages that the old one held back may
+    // move.
     let has_providers = world.packages.capabilities.is_any_required();
     Ok(Change { may_go_on: change.may_go_on || has_providers, ..change })
 }
 
-/// Moves packages, one after the other, to their newest versions within what is asked for whose needs break no bound, until
-/// nothing can be raised any more: some packages, or all that are needed then.
+/// Moves packages, one after the other, to the newest allowed versions whose needs break no bound, until
+/// nothing can be raised any more: either some packages, or all that are then needed.
 fn raise(
     universe: &dyn Universe,
     request: &Request,
@@ -174,7 +177,7 @@ fn raise(
     let mut world = World::new(universe, request).without_narrowing_upgrades();
     let mut list = providers::complete(&mut world, &[])?;
     let mut wanted: Vec<Addition> = Vec::new();
-    // Who is raised may let go of what stood in the way of others.
+    // A raised package may drop what held others back.
     let mut is_raised = true;
     while std::mem::take(&mut is_raised) {
         let ids = only.map_or_else(|| ids(&world, &list), <[PackageId]>::to_vec);
@@ -200,8 +203,9 @@ fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
     ids
 }
 
-/// A build list with the newest version of a line above `current` whose needs break no bound, and nothing lower than before;
-/// what is `wanted` has it then.
+/// A build list with the newest version of a line above `current` whose needs break no bound, and with
+/// nothing lower than before; `wanted` then contains it. A provider that is only listed gives way to another
+/// one, but never to a lower version of itself: the next run would raise that again.
 ///
 /// A provider that is only listed gives way to another one, but never to a lower version of itself: the next run would
 /// raise that again.
@@ -234,7 +238,7 @@ fn lowers(world: &World<'_>, before: &BuildList, after: &BuildList) -> bool {
     both.any(|(line, old, new)| is_higher(world.package(line.place), old, new))
 }
 
-/// What the roots and the chosen versions accept of a line.
+/// The versions of a line that the roots and the chosen versions accept.
 fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<PositionSet, Unavailable> {
     let roots = &world.request().roots;
     let of_roots = roots.iter().flat_map(|root| root.requirements.iter().cloned());
@@ -255,8 +259,9 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
     Ok(bounds)
 }
 
-/// The newest versions that fit together and are not below those of the list, with every package of the list among them;
-/// none if that cannot be, for the list may hold what only its requirements' exact words let in.
+/// The newest versions that fit together and are not below those of the list, with every package of the list
+/// among them. `None` if there are none: the list may contain versions that only the exact wording of its
+/// requirements allows.
 fn newest(
     world: &mut World<'_>,
     list: &BuildList,

@@ -1,7 +1,9 @@
-//! Providers of capabilities in a build list: adds the least that is needed, in the order in which providers are listed.
+//! Providers of capabilities in a build list: adds the fewest that are needed, in the order in which
+//! providers are listed. A capability names no version, so it has no minimum version. The first provider with
+//! which everything holds together is taken, at its lowest version that provides the capability.
 //!
-//! A capability says nothing of versions, so there is no least version that it asks for; the first provider with which
-//! everything holds together is taken, at its lowest version that provides it.
+//! A capability says nothing of versions, so there is no least version that it requires; the first provider
+//! with which everything holds together is taken, at its lowest version that provides it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +27,8 @@ use crate::select::world::{ChosenProvider, Provider, World, unfinished};
 ///
 /// [`Failure::Conflict`] where there is none, and [`Failure::Unfinished`] where too many providers were tried in vain.
 ///
-/// A provider that is listed only because others need one gives way to another one: the world asks for it no more then.
+/// A provider that is listed only because others need one gives way to another one: the world then no longer
+/// requires it.
 pub(in crate::select) fn complete(
     world: &mut World<'_>,
     additions: &[Addition],
@@ -43,7 +46,7 @@ pub(in crate::select) fn complete(
         }
         world.ask(roots);
         match complete(world, additions) {
-            // What speaks against it even then is what counts.
+            // Only the objections that remain then count.
             Err(Failure::Conflict(other)) => conflict = other,
             result => return result,
         }
@@ -52,7 +55,7 @@ pub(in crate::select) fn complete(
     Err(Failure::Conflict(conflict))
 }
 
-/// The build list in which everything that is required is provided; `None` where there is none.
+/// The build list in which every required capability is provided; `None` if there is none.
 pub(in crate::select) fn completed(
     world: &mut World<'_>,
     additions: &[Addition],
@@ -64,8 +67,8 @@ pub(in crate::select) fn completed(
     }
 }
 
-/// The packages that provide the same in a conflict, or that provide something and conflict with another one, and that stand
-/// in a list of what others need; the preferred last.
+/// The packages in a conflict that provide the same, or that provide something and conflict with another
+/// package, and that are in a list of indirect dependencies; the preferred one last.
 fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
     let is_listed = |id: &PackageId| {
         let mut roots = world.roots().iter();
@@ -101,7 +104,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
     listed
 }
 
-/// One way after the other to provide what is missing; if none leads on, what stood in the way of each.
+/// Tries one way after the other to provide what is missing; if none works, returns why each failed.
 fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, Failure> {
     let list = replaced::build(world, additions)?;
     if let Some(conflict) = check::conflict(world, &list)? {
@@ -136,10 +139,10 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
     Err(Failure::Conflict(all))
 }
 
-/// More facts than this, and more of anything else of which nothing is left, are not told of one conflict.
+/// The most facts, and the most of anything else without candidates, that one conflict reports.
 const TOLD: usize = 128;
 
-/// Adds what another conflict tells besides.
+/// Adds what another conflict says in addition.
 fn join(all: &mut Conflict, other: Conflict) {
     fn add<T: PartialEq>(all: &mut Vec<T>, others: Vec<T>) -> usize {
         let mut untold = 0;
@@ -183,7 +186,7 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
     Ok(None)
 }
 
-/// What provides a capability among versions that are to be chosen.
+/// The provider of a capability among the versions to choose.
 pub(super) fn among(
     world: &World<'_>,
     chosen: &BTreeMap<Line, Position>,
@@ -201,7 +204,7 @@ pub(super) fn among(
     Some(Pick { line: world.line(place, position), position })
 }
 
-/// Of packages that nothing asks for, and that are there for what they provide, the versions that provide it.
+/// The versions that provide a capability, of packages that nothing requires by name.
 pub(super) fn providing(
     world: &mut World<'_>,
     list: &BuildList,
@@ -243,7 +246,7 @@ pub(super) fn providing(
     Ok(providing)
 }
 
-/// What provides a capability, if something does.
+/// The provider of a capability, if there is one.
 fn provider(world: &World<'_>, list: &BuildList, name: &str) -> Option<()> {
     world
         .packages
@@ -259,8 +262,9 @@ fn chosen(list: &BuildList, place: Place, versions: &PositionSet) -> Option<Posi
     positions.find(|&position| versions.holds(position))
 }
 
-/// Who could provide a capability besides, the preferred first: each at its lowest version that does and is not below what is
-/// chosen. What no registry lists and nothing asks for could not.
+/// The other possible providers of a capability, the preferred first: each at its lowest version that
+/// provides it and is not below the chosen one. A package that no registry lists and nothing requires cannot
+/// be one.
 fn candidates(world: &World<'_>, list: &BuildList, capability: Capability) -> Vec<Addition> {
     let ranked = world.packages.ranked_providers(world.packages.capabilities.name(capability));
     let candidates = ranked.into_iter().filter_map(|(provider, is_listed)| {

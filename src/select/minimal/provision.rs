@@ -1,4 +1,5 @@
-//! What there is to say of capabilities in a build list: who provides and requires what, that nobody does, or that two do.
+//! Describes capabilities in a build list: which packages provide and require them, that none provides one,
+//! or that two do.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ pub(super) struct Missing {
     pub(super) by: By,
 }
 
-/// The conflict of a capability that nothing can provide.
+/// The conflict if nothing can provide a capability.
 pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing) -> Conflict {
     let capability = world.packages.capabilities.name(missing.capability).to_owned();
     let mut conflict = Conflict::within(world);
@@ -37,8 +38,8 @@ pub(super) fn unprovided(world: &World<'_>, list: &BuildList, missing: &Missing)
     conflict
 }
 
-/// Adds to a conflict about a missing capability which packages would provide it in lower versions than others need, for
-/// such were not tried.
+/// Adds the packages that would provide a missing capability in lower versions than others need, because such
+/// versions were not tried.
 pub(super) fn add_passed(
     world: &World<'_>,
     list: &BuildList,
@@ -68,7 +69,7 @@ pub(super) fn add_passed(
     }
 }
 
-/// The conflict of two chosen packages that provide the same.
+/// The conflict if two chosen packages provide the same capability.
 pub(super) fn doubled(
     world: &mut World<'_>,
     list: &BuildList,

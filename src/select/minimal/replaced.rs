@@ -1,8 +1,12 @@
-//! Packages that chosen ones replace: a requirement on one of them means the lowest match of what replaces it.
+//! Packages that chosen ones replace: a requirement on one of them means the lowest match of its replacement.
+//! The build list is computed again with the replacements that were found, until nothing changes any more, or
+//! it returns to an earlier state; then the result is checked. A replacement stays, even if a higher version
+//! of it no longer replaces the package; but a package that is itself replaced replaces nothing.
 //!
-//! The build list is made again with what was found to be replaced, until that changes nothing any more, or leads back to
-//! where it was before; whether all of it holds together is looked at then. What stands in for something stays that way,
-//! though a higher version that came of it may not replace it; but a package that is itself replaced replaces nothing.
+//! The build list is made again with what was found to be replaced, until that changes nothing any more, or
+//! leads back to where it was before; whether all of it holds together is looked at then. What replaces
+//! something stays that way, though a higher version that came of it may not replace it; but a package that
+//! is itself replaced replaces nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +17,12 @@ use crate::select::minimal::build::{Addition, BuildList, By};
 use crate::select::minimal::facts;
 use crate::select::world::World;
 
-/// Who replaces each package that is asked for: the visits of chosen versions, lowest first.
+/// The packages that replace each required package: the visits of chosen versions, lowest first.
 type Replacers = BTreeMap<PackageId, Vec<usize>>;
 
-/// The build list with what replaces other packages in their place.
+/// The build list with replacements in place of the packages that they replace. It is computed again with
+/// everything that was found to be replaced, until it does not change any more, or until it returns to an
+/// earlier state; [`conflict`] then reports what does not hold together.
 ///
 /// It is made again with all that was found to be replaced, until it does not change any more, or until it comes back to
 /// what was tried before; [`conflict`] then tells what does not hold together.
@@ -43,7 +49,7 @@ pub(in crate::select) fn build(
     }
 }
 
-/// What stands in for what, by a build list that was made with `before`; notes in `told` how that came to be.
+/// The replacements in a build list that was made with `before`; notes in `told` why each applies.
 fn next(
     world: &mut World<'_>,
     list: &BuildList,
@@ -67,10 +73,11 @@ fn next(
     Ok(after)
 }
 
-/// What stands in for what.
+/// What replaces what.
 type StandIns = BTreeMap<PackageId, PackageId>;
 
-/// What chosen versions replace of what is asked for, or chosen because it stands in for something or provides it.
+/// The packages that chosen versions replace, of those that are required, or chosen as a replacement or a
+/// provider.
 fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unavailable> {
     let mut replacers = Replacers::new();
     for &visit in list.chosen.values() {
@@ -94,7 +101,7 @@ fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unava
     Ok(replacers)
 }
 
-/// Shows everything that roots and visited versions ask for, with who does.
+/// Lists everything that roots and visited versions require, with what requires it.
 fn each(
     world: &mut World<'_>,
     list: &BuildList,
@@ -110,7 +117,7 @@ fn each(
     Ok(())
 }
 
-/// Why packages cannot be replaced as they would have to be; none if they can.
+/// Why packages cannot be replaced as necessary; `None` if they can.
 pub(super) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
@@ -127,7 +134,7 @@ pub(super) fn conflict(
             .stand_ins()
             .is_some_and(|known| !known.contains_key(id))
         {
-            // Whatever is replaced by something that stays was found to be.
+            // Everything that a staying package replaces was found already.
             ReplacementClash::Circle { ids: circle(world, list, &replacers) }
         } else {
             continue;
@@ -161,7 +168,7 @@ fn circle(world: &World<'_>, list: &BuildList, replacers: &Replacers) -> Vec<Pac
     replacers.keys().filter(|id| by.contains(id)).cloned().collect()
 }
 
-/// Who asks for a package first, and how.
+/// The first requirement of a package.
 fn asker(
     world: &mut World<'_>,
     list: &BuildList,
@@ -176,7 +183,7 @@ fn asker(
     Ok(first)
 }
 
-/// A conflict about `id`, with how it and the versions at `visits` came to be asked for.
+/// A conflict about `id`, with the reasons why it and the versions at `visits` are required.
 fn told(
     world: &mut World<'_>,
     list: &BuildList,
@@ -207,7 +214,7 @@ fn told(
     Ok(conflict)
 }
 
-/// What the version of a visit replaces, of some packages.
+/// The packages, of some given ones, that the version of a visit replaces.
 fn replaces(
     world: &mut World<'_>,
     list: &BuildList,
@@ -221,7 +228,7 @@ fn replaces(
     Ok(replaced.map(|id| Fact::Replaces { by: by.clone(), id }).collect())
 }
 
-/// How a visit came to be.
+/// The facts that led to a visit.
 fn chain(world: &World<'_>, list: &BuildList, visit: usize) -> Vec<Fact> {
     let visit = &list.visits[visit];
     facts::chain(world, list, visit.by, &visit.requirement)

@@ -1,7 +1,9 @@
-//! The fewest requirements that give a build list: Russ Cox's algorithm R.
+//! The fewest requirements that give a build list: Russ Cox's algorithm R. Direct requirements of the roots
+//! are always listed. Anything else is listed only if no listed requirement already leads to it at the chosen
+//! version.
 //!
-//! What the roots ask for themselves is always listed. Anything else is listed only if nothing that is listed already
-//! leads to it at the chosen version.
+//! What the roots require themselves is always listed. Anything else is listed only if nothing that is listed
+//! already leads to it at the chosen version.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +18,7 @@ use crate::select::minimal::providers;
 use crate::select::node::Line;
 use crate::select::world::World;
 
-/// The lines besides `direct` that must be listed, so that the build list comes out as `chosen`.
+/// The lines in addition to `direct` that must be listed, so that the build list is `chosen`.
 pub(super) fn indirect(
     world: &mut World<'_>,
     chosen: &BTreeMap<Line, Position>,
@@ -48,8 +50,8 @@ pub(super) fn indirect(
     Ok(listed)
 }
 
-/// The lines that direct requirements lead to, over what is chosen, over what visited versions need at least, and over what
-/// provides the capabilities that are required.
+/// The lines that direct requirements reach, through chosen versions, minimums of visited versions, and
+/// providers of required capabilities.
 pub(super) fn needed(
     world: &mut World<'_>,
     chosen: &BTreeMap<Line, Position>,
@@ -82,7 +84,7 @@ pub(super) fn needed(
     Ok(lines)
 }
 
-/// What a version needs at least.
+/// The minimum versions that a version needs.
 pub(super) fn required(world: &mut World<'_>, pick: Pick) -> Result<Vec<Pick>, Unavailable> {
     let Pick { line: Line { place, .. }, position } = pick;
     let mut required = Vec::new();
@@ -97,7 +99,7 @@ pub(super) fn required(world: &mut World<'_>, pick: Pick) -> Result<Vec<Pick>, U
     Ok(required)
 }
 
-/// Lists everything that is reachable from a version, each behind what it needs.
+/// Lists everything that is reachable from a version, each after what it needs.
 fn post_order(
     world: &mut World<'_>,
     pick: Pick,
@@ -124,7 +126,7 @@ fn post_order(
     Ok(())
 }
 
-/// Notes what a version leads to: the highest of each line.
+/// Notes what a version reaches: the highest of each line.
 fn imply(
     world: &mut World<'_>,
     pick: Pick,
@@ -146,7 +148,8 @@ fn imply(
     Ok(())
 }
 
-/// What to write so that the candidate at `position` is the least: as close as possible to what was written before.
+/// What to write so that the candidate at `position` is the minimum: as close as possible to what was written
+/// before.
 pub(in crate::select) fn at_least(
     package: &Candidates,
     position: Position,
@@ -159,7 +162,9 @@ pub(in crate::select) fn at_least(
     }
 }
 
-/// A specification that begins at `version`, and says else what `before` said; without that, any version from there on.
+/// A specification that starts at `version` and otherwise says what `before` said; without `before`, that
+/// version or later. Only a pin has no room for other versions, and a composite version can be named only as
+/// a whole, so that its revision counts.
 ///
 /// Only a pin has room for nothing else, and a composite version can be named only as a whole, so that its revision counts.
 pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
@@ -174,7 +179,7 @@ pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionS
     }
 }
 
-/// What is compatible with the candidate at `position`, and begins there.
+/// The versions that are compatible with the candidate at `position`, starting there.
 pub(in crate::select) fn compatible(package: &Candidates, position: Position) -> VersionSpec {
     match package.version(position) {
         Some(version) if version.as_semver().is_some() => parse(&format!("^{version}")),

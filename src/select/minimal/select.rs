@@ -1,4 +1,4 @@
-//! The selection that a build list is.
+//! Turns a build list into a selection.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,7 @@ use crate::select::outcome::{self, Claim};
 use crate::select::world::World;
 use crate::select::{Asker, Failure, Majors, Request, Selection};
 
-/// The least versions that everything reachable asks for; fails with the smallest conflict.
+/// The lowest versions that meet everything reachable; fails with the smallest conflict.
 pub(super) fn select(universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
     let request = without_lock(request);
     let mut world = World::new(universe, &request).without_narrowing_upgrades();
@@ -25,7 +25,8 @@ pub(super) fn select(universe: &dyn Universe, request: &Request) -> Result<Selec
     Ok(gather(&mut world, &list)?)
 }
 
-/// The request without what the lock holds, except what only a lock can hold: where a branch was that is not to move.
+/// The request without the lock, except for what only a lock can hold: the commits of branches that are not
+/// to move.
 pub(in crate::select) fn without_lock(request: &Request) -> Request {
     let mut request = request.clone();
     let update = &request.update;
@@ -38,14 +39,14 @@ pub(in crate::select) fn without_lock(request: &Request) -> Request {
     request
 }
 
-/// The selection that a build list is.
+/// Turns a build list into a selection.
 fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavailable> {
     let mut is_chosen = vec![false; list.visits.len()];
     list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
     let mut besides: Vec<Claim> = Vec::new();
     for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
         for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
-            // What an older version asks for and nothing meets binds nobody.
+            // A requirement of an older version that nothing can meet is ignored.
             if world.packages.is_own(need) || build::least(world, need)?.is_some() {
                 let id = world.package(visit.place).id().clone();
                 besides.push(Claim { by: Asker::Package(id), need });
@@ -79,7 +80,7 @@ fn choices(
     for need in required {
         let Some(edge) = world.edge_for(need)? else { continue };
         if let Kind::Majors(..) = world.kind(edge.node) {
-            // Of several majors the lowest is meant.
+            // If several majors match, the lowest is meant.
             choices.insert(edge.node, 0);
         }
     }

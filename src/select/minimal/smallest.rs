@@ -1,4 +1,5 @@
-//! The smallest conflict: what roots ask for is left out, one requirement after the other, as long as the rest fails, too.
+//! The smallest conflict: leaves out the requirements of roots, one after the other, as long as the rest
+//! still fails.
 
 use crate::index::Unavailable;
 use crate::select::conflict::{Conflict, Fact, Requirer};
@@ -6,7 +7,7 @@ use crate::select::minimal::providers;
 use crate::select::world::{OwnRequires, World};
 use crate::select::{Failure, Root};
 
-/// The same conflict, or another one, that comes of fewer of the roots' requirements: without any one of them the rest
+/// The same conflict, or another one, from fewer requirements of the roots: without any one of them, the rest
 /// could be met.
 pub(in crate::select) fn smallest(
     world: &mut World<'_>,
@@ -27,14 +28,14 @@ pub(in crate::select) fn smallest(
         world.require_of_own(required);
         match providers::complete(world, &[]) {
             Err(Failure::Conflict(smaller)) => (smallest, needed) = (*smaller, 0),
-            // What takes too long to try may be needed.
+            // If a trial takes too long, the requirement counts as needed.
             Ok(_) | Err(Failure::Unfinished(_)) => needed += 1,
             Err(Failure::Unavailable(error)) => return Err(error),
         }
     }
 }
 
-/// What the workspace's own packages require of the capabilities that a conflict names.
+/// The capabilities in a conflict that the workspace's own packages require.
 fn named_capabilities(world: &World<'_>, conflict: &Conflict) -> OwnRequires {
     let mut required = world.request().own.requires.clone();
     required.retain(|name, _| {
@@ -45,7 +46,7 @@ fn named_capabilities(world: &World<'_>, conflict: &Conflict) -> OwnRequires {
     required
 }
 
-/// What roots ask for that a conflict names, each alone.
+/// The requirements of roots that a conflict names, each alone.
 fn named(world: &World<'_>, conflict: &Conflict) -> Vec<Root> {
     let mut named: Vec<Root> = Vec::new();
     for fact in &conflict.facts {

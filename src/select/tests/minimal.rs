@@ -375,7 +375,7 @@ fn an_update_lowers_no_provider_to_raise_what_that_needs() {
 
 #[test]
 fn an_update_goes_on_where_a_provider_was_held_by_a_superseded_version() {
-    // Only b 1.0.0 needs e, which provides what a does; once b 1.1.0 is asked for, e may go and a may rise.
+    // Only b 1.0.0 needs e, which provides what a does; once b 1.1.0 is required, e may go and a may rise.
     let world = "
         case: a provider that nothing needs any more
         packages:

@@ -23,7 +23,7 @@ const UNBOUNDED: [usize; 3] = [0, 5, 9];
 /// What one candidate needs, and of what: indices into the constants.
 pub(super) type Needs = Vec<(usize, usize)>;
 
-/// A random world, and what is asked of it.
+/// A random world, and what is required of it.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     /// Of each package, its versions from the lowest on: what they need, and whether they are yanked.
@@ -169,7 +169,8 @@ impl Case {
     }
 }
 
-/// Minimal version selection as the textbook has it: none if a bound is broken or something asks for what is not there.
+/// Minimal version selection as the textbook has it: none if a bound is broken or something requires what is
+/// not there.
 pub(super) fn textbook(case: &Case) -> Option<Choice> {
     let lowest = |&(name, spec): &(usize, usize)| {
         let asked = requirement(&format!("{}#{}", NAMES[name], SPECS[spec])).spec;

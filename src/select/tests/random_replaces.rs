@@ -19,7 +19,7 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "2.0.0"];
 const SPECS: [&str; 6] = ["latest", "^1", ">=1.1", "<2", "2.0.0", "^1.1 || 2.0.0"];
 
-/// What is asked of a package: indices into the constants.
+/// What is required of a package: indices into the constants.
 type Need = (usize, usize);
 
 /// A version: what it needs, and the packages that it replaces.
@@ -28,10 +28,10 @@ type Release = (Vec<Need>, BTreeSet<usize>);
 /// Of each package, which version, if any.
 type Choice = BTreeMap<usize, usize>;
 
-/// What stands in for what.
+/// What replaces what.
 type StandIns = BTreeMap<usize, usize>;
 
-/// A random world, and what is asked of it.
+/// A random world, and what is required of it.
 #[derive(Debug, Clone)]
 struct Case {
     packages: Vec<Vec<Release>>,
@@ -112,14 +112,15 @@ impl Case {
         choice.iter().filter_map(replaces).collect()
     }
 
-    /// What stands in for what in a choice that holds.
+    /// What replaces what in a choice that holds.
     fn stand_ins(&self, choice: &Choice) -> StandIns {
         let asked: BTreeSet<usize> = self.needs(choice).map(|need| need.0).collect();
         let replaced = asked.into_iter();
         replaced.filter_map(|name| Some((name, *self.replacers(choice, name).first()?))).collect()
     }
 
-    /// Whether everything that is asked for is there, by itself or by what replaces it, and nothing that is replaced.
+    /// Whether everything that is required is there, by itself or by what replaces it, and nothing that is
+    /// replaced.
     fn is_sound(&self, choice: &Choice) -> bool {
         let replaced = |name: &usize| !self.replacers(choice, *name).is_empty();
         !choice.keys().any(replaced)
@@ -130,7 +131,8 @@ impl Case {
             })
     }
 
-    /// Whether it also holds nothing that nothing leads to. Strictly, what replaces something must be asked for itself.
+    /// Whether it also holds nothing that nothing leads to. Strictly, what replaces something must be
+    /// required itself.
     fn holds(&self, choice: &Choice, strictly: bool) -> bool {
         if !self.is_sound(choice) {
             return false;
@@ -186,7 +188,7 @@ impl Case {
             };
             let mut visited: BTreeSet<(usize, usize)> = BTreeSet::new();
             let mut asked: BTreeSet<usize> = BTreeSet::new();
-            // What an older version asks for and nothing meets binds nobody.
+            // A requirement of an older version that nothing can meet is ignored.
             let mut met: BTreeSet<usize> = BTreeSet::new();
             let mut open: Vec<Need> = self.roots.clone();
             while let Some(need) = open.pop() {
@@ -203,7 +205,7 @@ impl Case {
                 *highest = at.max(*highest);
             }
             let by = |name: usize| self.replacers(&chosen, name);
-            // What stands in for something is in use as well as what is asked for.
+            // What replaces something is in use as well as what is required.
             let in_use = asked.iter().chain(chosen.keys()).copied();
             let replaced: BTreeSet<usize> = in_use.filter(|&name| !by(name).is_empty()).collect();
             let mut more = stand_ins.clone();

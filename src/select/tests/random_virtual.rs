@@ -22,7 +22,7 @@ const SPECS: [&str; 5] = ["latest", "^1", ">=1.1", "<2", "2.0.0"];
 const CAPABILITIES: [&str; 2] = ["net.mu.com/v1/Network", "store.mu.com/v1/Disk"];
 const CHANNEL: &str = "fast";
 
-/// Something that is asked of a package: indices into the constants, and whether only the channel will do.
+/// Something that is required of a package: indices into the constants, and whether only the channel will do.
 #[derive(Debug, Clone, Copy)]
 struct Need {
     name: usize,
@@ -41,7 +41,7 @@ struct Release {
     in_channel: bool,
 }
 
-/// A random world, and what is asked of it.
+/// A random world, and what is required of it.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     /// Of each package, its versions from the lowest on. Packages need only later ones.
@@ -219,8 +219,8 @@ impl Case {
             && self.requires(choice).all(|capability| !providers[capability].is_empty())
     }
 
-    /// Whether besides nothing is there that nothing leads to. Strictly, only what is listed can be brought in because of what it
-    /// provides, and everything else must be asked for.
+    /// Whether besides nothing is there that nothing leads to. Strictly, only what is listed can be brought
+    /// in because of what it provides, and everything else must be required.
     fn holds(&self, choice: &Choice, strictly: bool) -> bool {
         if !self.is_sound(choice) {
             return false;
@@ -334,7 +334,8 @@ proptest! {
     #[test]
     fn without_any_one_line_the_others_can_be_met(case in case()) {
         for is_minimal in [false, true] {
-            // With the minimal strategy whoever is asked for less may be given a provider that takes another one away.
+            // With the minimal strategy whoever is required less may be given a provider that takes another
+            // one away.
             let case = if is_minimal { case.steady() } else { case.clone() };
             let (memory, request) = (case.memory(), case.request());
             let strategy: &dyn Selecting = if is_minimal { &Minimal } else { &Highest };
@@ -359,7 +360,8 @@ proptest! {
             // Two that no registry lists may come to be each other's reason to be there.
             let is_told_whole = only(&lines).is_err();
             prop_assert!(is_told_whole || !case.lists_all(), "{conflict}");
-            // A provider that no registry lists counts only because something asks for it, and so is told with that.
+            // A provider that no registry lists counts only because something requires it, and so is told
+            // with that.
             for dropped in (0..lines.len()).filter(|_| is_told_whole && case.lists_all()) {
                 let mut others = lines.clone();
                 let line = others.remove(dropped);
@@ -377,7 +379,8 @@ proptest! {
         for strategy in [&Highest as &dyn Selecting, &Minimal] {
             let Err(Failure::Conflict(conflict)) = strategy.select(&memory, &request) else { continue };
             let ways = lead_out(strategy, &memory, &request, &conflict)?;
-            // Not to ask for something is always found, if that is enough; what no registry lists is not searched for.
+            // Not to require something is always found, if that is enough; what no registry lists is not
+            // searched for.
             let is_told = |wish: &Requirement| conflict.facts.iter().any(|fact| {
                 matches!(fact, Fact::Requires { by: Requirer::Roots(_), id, .. } if *id == wish.id)
             });

@@ -27,7 +27,7 @@ fn question() -> impl Strategy<Value = (Case, Request)> {
     })
 }
 
-/// The request after a way out was taken.
+/// The request after a way out was applied.
 fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
     let mut request = request.clone();
     let mut is_highest = false;
@@ -132,7 +132,7 @@ fn check(is_minimal: bool, case: &Case, request: &Request) -> Result<(), TestCas
     Ok(())
 }
 
-/// What roots ask for that a conflict names, each line alone.
+/// What roots require that a conflict names, each line alone.
 fn named(conflict: &Conflict, request: &Request) -> Vec<Vec<Root>> {
     let lines = conflict.facts.iter().filter_map(|fact| match fact {
         Fact::Requires { by: Requirer::Roots(names), id, asked } => Some((names, id, asked)),

@@ -57,7 +57,7 @@ pub(super) struct Asked {
     pub(super) versions: BTreeSet<(PackageId, Position)>,
     /// The packages of each hint that held something new.
     pub(super) waves: Vec<BTreeSet<PackageId>>,
-    /// Packages that were asked for without a hint before.
+    /// Packages that were required without a hint before.
     pub(super) unexpected: BTreeSet<PackageId>,
 }
 
@@ -102,7 +102,7 @@ impl Memory {
         self.listed.insert(capability.to_owned(), packages);
     }
 
-    /// How many versions' requirements were asked for.
+    /// How many versions' requirements were required.
     pub(super) fn versions_read(&self) -> usize {
         self.log().versions.len()
     }

@@ -1,4 +1,4 @@
-//! From a version that would do to what the roots should ask for, written like what they ask for now.
+//! From a version that would work to what the roots should require, written like their current requirements.
 
 use pubgrub::VersionSet as _;
 
@@ -12,8 +12,8 @@ use crate::select::way_out::Ask;
 use crate::select::world::World;
 use crate::select::{Request, Root};
 
-/// What roots should ask for so that a candidate can be chosen; `wish` is what narrows it besides its version. None if
-/// they accept it already.
+/// What roots should require so that a candidate can be chosen; `wish` narrows it in other ways than its
+/// version. `None` if they accept it already.
 pub(super) fn asks(
     world: &mut World<'_>,
     request: &Request,
@@ -32,7 +32,7 @@ pub(super) fn asks(
             let version = world.package(place).label(position);
             let from = Some(requirement.clone());
             let ask = Ask { by: root.by.clone(), from, to, version };
-            // A package may stand in two lists of one manifest.
+            // A package may be in two lists of one manifest.
             if !asks.contains(&ask) {
                 asks.push(ask);
             }
@@ -41,7 +41,7 @@ pub(super) fn asks(
     Ok(Some(asks).filter(|asks| !asks.is_empty()))
 }
 
-/// A requirement that accepts a candidate: as close to what is asked for now as possible.
+/// A requirement that accepts a candidate: as close as possible to the current one.
 fn accepting(
     world: &mut World<'_>,
     request: &Request,
@@ -86,8 +86,8 @@ fn accepting(
     Ok(last)
 }
 
-/// The ranges that other roots ask for of the same package, and that have nothing in common with what is asked for now:
-/// who asks for the same as they do agrees with them for good.
+/// The ranges that other roots require of the same package, and that do not overlap the current one: a root
+/// that requires the same as they do agrees with them for good.
 fn ranges_against(
     world: &mut World<'_>,
     request: &Request,
@@ -107,7 +107,7 @@ fn ranges_against(
     Ok(ranges)
 }
 
-/// The roots of a request, with something else asked for.
+/// The roots of a request, with other requirements.
 pub(super) fn with(request: &Request, asks: &[Ask]) -> Vec<Root> {
     let mut roots = request.roots.clone();
     for ask in asks {

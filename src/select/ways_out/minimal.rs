@@ -1,5 +1,5 @@
-//! Ways out of conflicts of the minimal strategy, which come of bounds that are broken: a package further up that is raised
-//! often brings wider ones.
+//! Ways out of conflicts of the minimal strategy, which come from broken bounds: raising a package further up
+//! often brings wider bounds.
 
 use pubgrub::VersionSet as _;
 
@@ -21,7 +21,7 @@ use crate::select::ways_out::{Finder, asks, wishes};
 const TRIES: usize = 6;
 
 impl Finder<'_> {
-    /// `original` is the request with its lock, which the other strategy keeps to.
+    /// `original` is the request with its lock, which the other strategy uses.
     pub(super) fn look_minimal(&mut self, original: &Request) -> Result<(), Unavailable> {
         let wishes = wishes(self.request, self.conflict);
         for wish in &wishes {
@@ -63,7 +63,7 @@ impl Finder<'_> {
         self.look_further(&wishes, stuck)
     }
 
-    /// Tries to need a higher version of a package at least: the next ones, then `target`.
+    /// Tries a higher minimum version of a package: the next ones, then `target`.
     fn raise_least(
         &mut self,
         list: &BuildList,
@@ -91,7 +91,7 @@ impl Finder<'_> {
         if let Some(wish) = wish
             && !self.trial.world.accepted(wish)?.1.holds(least)
         {
-            // What others need of it may be all that is missing.
+            // The minimum that others need may be all that is missing.
             tried.extend(Some(least).filter(|least| all.holds(*least)));
         }
         tried.extend(above.iter().take(TRIES));
@@ -105,7 +105,7 @@ impl Finder<'_> {
         Ok(false)
     }
 
-    /// What roots should ask for so that a candidate is the least.
+    /// What roots should require so that a candidate is the minimum.
     fn least_asks(
         &mut self,
         id: &PackageId,

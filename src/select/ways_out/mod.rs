@@ -1,5 +1,7 @@
-//! What would help against a conflict, found by trying: other requirements, fewer rules, the other strategy; and where
-//! nothing helps alone, a rule and one thing more.
+//! Finds what would help against a conflict, by trying: other requirements, fewer rules, the other strategy;
+//! and if nothing helps alone, a rule and one thing more. Candidates are tried in the order of how much they
+//! change for the user, and the search ends with the third that works. All trials share one bounded number of
+//! steps, so a hard conflict is reported with fewer ways out, not later.
 //!
 //! Candidates come in the order of how much they change for the user, and the search ends with the third that holds. Every
 //! trial shares one bounded number of steps, so that a hard conflict is told with fewer ways out, not later.
@@ -30,18 +32,18 @@ use crate::select::{Failure, Request, Root, clash, core};
 
 use self::rules::taking;
 
-/// More ways out than this are not looked for.
+/// The most ways out that are searched.
 const MOST: usize = 3;
-/// More of the user's own requirements than this are not tried one by one.
+/// The most requirements of the user that are tried one by one.
 const WISHES: usize = 8;
-/// How many requirements are relaxed together at most.
+/// The most requirements that are relaxed together.
 const TOGETHER: usize = 4;
-/// More requests than this are not tried in worlds of their own.
+/// The most requests that are tried in separate worlds.
 const TRIALS: usize = 40;
-/// How many facts are looked at to find out what else stands in the way.
+/// How many facts are examined to find what else prevents a solution.
 const EFFORT: usize = 20_000;
 
-/// The ways out of what the default strategy came to.
+/// The ways out of a conflict of the default strategy.
 pub(super) fn of_highest(
     universe: &dyn Universe,
     request: &Request,
@@ -51,7 +53,7 @@ pub(super) fn of_highest(
         Failure::Conflict(conflict) => {
             let trial = Trial::new(universe, request, conflict.statistics.versions_read);
             let mut finder = Finder::new(request, conflict, trial);
-            // What cannot be found out is no way out that could be told.
+            // If something cannot be looked up, no way out can be proposed from it.
             let _ = finder.look();
             fewest_first(finder.ways)
         }
@@ -62,7 +64,7 @@ pub(super) fn of_highest(
     }
 }
 
-/// The ways out of what the minimal strategy came to.
+/// The ways out of a conflict of the minimal strategy.
 pub(super) fn of_minimal(
     universe: &dyn Universe,
     original: &Request,
@@ -87,10 +89,10 @@ struct Finder<'a> {
     request: &'a Request,
     conflict: &'a Conflict,
     trial: Trial<'a>,
-    /// Whether this looks for what else is needed after a rule was lifted.
+    /// Whether this searches what else is needed after a rule was lifted.
     is_second_step: bool,
     ways: Vec<WayOut>,
-    /// How many requests may still be tried in worlds of their own.
+    /// How many more requests may be tried in separate worlds.
     trials: Cell<usize>,
 }
 
@@ -100,7 +102,7 @@ impl<'a> Finder<'a> {
         Self { request, conflict, trial, is_second_step: false, ways: Vec::new(), trials }
     }
 
-    /// Looks for what helps alone.
+    /// Looks for single changes that help.
     fn look_once(&mut self) -> Result<(), Unavailable> {
         if self.trial.is_minimal { self.look_minimal(self.request) } else { self.look() }
     }
@@ -120,8 +122,8 @@ impl<'a> Finder<'a> {
         self.look_further(&wishes, stuck)
     }
 
-    /// Tries what changes more, or is further from what was meant: fewer rules, older versions of what is `stuck`, several
-    /// requirements at once, a version against what is asked.
+    /// Tries bigger changes, or those further from the user's intent: fewer rules, older versions of what is
+    /// `stuck`, several requirements at once, a version against its requirements.
     fn look_further(
         &mut self,
         wishes: &[Requirement],
@@ -158,7 +160,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The candidates of what is wished for that no version speaks against, and those that are accepted now.
+    /// The candidates that the wish would accept if its version did not matter, and those that it accepts
+    /// now.
     fn open(
         &mut self,
         wish: &Requirement,
@@ -169,7 +172,7 @@ impl<'a> Finder<'a> {
         Ok((place, all, now))
     }
 
-    /// Tries prereleases and other channels, where those are what is missing.
+    /// Tries prereleases and other channels, if those are missing.
     fn loosen(&mut self, wish: &Requirement) -> Result<(), Unavailable> {
         if !self.conflict.clashes.iter().any(|clash| clash.id == wish.id) {
             return Ok(());
@@ -196,7 +199,7 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Tries newer versions than what is wished for accepts: those of the next major first.
+    /// Tries newer versions than the wish accepts: those of the next major first.
     fn raise(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
         let (place, above, now) = self.above(wish)?;
         let (_, all, _) = self.open(wish)?;
@@ -206,7 +209,7 @@ impl<'a> Finder<'a> {
             return Ok(true);
         }
         let Some(next) = above.first() else { return Ok(false) };
-        // Of a version that is not there, the one behind it is meant rather than the newest.
+        // If a version does not exist, the next higher one is more likely meant than the newest.
         if now.is_empty()
             && matches!(wish.spec, VersionSpec::Pin(_))
             && self.try_asking(wish, place, &PositionSet::singleton(next))?
@@ -215,7 +218,7 @@ impl<'a> Finder<'a> {
         }
         let package = self.trial.world.package(place);
         let major = package.major(next);
-        // A name is near no version.
+        // A name is not near any version.
         let is_far = above == all;
         let is_near = |&at: &Position| is_far || package.major(at) == major;
         let near: PositionSet = above.iter().filter(is_near).collect();
@@ -226,7 +229,7 @@ impl<'a> Finder<'a> {
         Ok(!far.is_empty() && self.try_asking(wish, place, &far)?)
     }
 
-    /// The releases behind all that is accepted now, and those that are.
+    /// The releases above everything that is accepted now, and the accepted ones.
     fn above(
         &mut self,
         wish: &Requirement,
@@ -238,7 +241,7 @@ impl<'a> Finder<'a> {
         Ok((place, above, now))
     }
 
-    /// Tries older versions than what is wished for accepts.
+    /// Tries older versions than the wish accepts.
     fn lower(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
         let (place, all, now) = self.open(wish)?;
         let end = end(self.trial.world.package(place), wish, &now);
@@ -252,7 +255,7 @@ impl<'a> Finder<'a> {
         Ok(!below.is_empty() && self.try_asking(wish, place, &below)?)
     }
 
-    /// Tries to choose something of `set`, and proposes to ask for it if that holds.
+    /// Tries to choose something of `set`, and proposes to require it if that works.
     fn try_asking(
         &mut self,
         wish: &Requirement,
@@ -266,8 +269,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The candidate within `set` that is chosen if what is wished for is not asked; if that does not help, if nothing else
-    /// is asked of its package.
+    /// The candidate within `set` that is chosen without the wish; if that does not help, without any
+    /// requirement of its package.
     fn try_set(
         &mut self,
         wish: &Requirement,
@@ -303,13 +306,13 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Adds what to ask for as a way out, if it holds; says whether it does.
+    /// Adds requirements as a way out, if they work; returns whether they do.
     fn propose(&mut self, asks: Vec<Ask>) -> Result<bool, Unavailable> {
         if self.trial.is_minimal && self.trial.build(asks::with(self.request, &asks))?.1.is_some() {
             return Ok(false);
         }
         let way_out = WayOut::Ask(asks);
-        // Whoever met a provider in an earlier trial would not come across it again.
+        // A provider that only an earlier trial found would not be found again.
         let may_have_met =
             !self.trial.is_minimal && self.trial.world.packages.capabilities.is_any_required();
         if may_have_met && !self.holds(&taking(self.request, &way_out))? {
@@ -319,7 +322,7 @@ impl<'a> Finder<'a> {
         Ok(true)
     }
 
-    /// Relaxes several requirements at once: those of this conflict, and those that stand in the way then.
+    /// Relaxes several requirements at once: those of this conflict, and those that then prevent a solution.
     fn ask_together(
         &mut self,
         wishes: &[Requirement],
@@ -359,7 +362,7 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Of requirements that can be relaxed together, relaxes only those that must be.
+    /// Relaxes only those requirements that must be relaxed, of some that can be relaxed together.
     fn narrow_together(
         &mut self,
         open: &[Requirement],
@@ -416,7 +419,7 @@ fn fewest_first(mut ways: Vec<WayOut>) -> Vec<WayOut> {
     ways
 }
 
-/// What the roots ask for that the conflict names, first what is asked of a package of which no version is left.
+/// The requirements of roots that the conflict names, first those on a package of which no version is left.
 fn wishes(request: &Request, conflict: &Conflict) -> Vec<Requirement> {
     let mut wishes: Vec<Requirement> = Vec::new();
     for fact in &conflict.facts {
@@ -435,7 +438,7 @@ fn wishes(request: &Request, conflict: &Conflict) -> Vec<Requirement> {
     wishes
 }
 
-/// What the roots ask for, except of some packages.
+/// The requirements of the roots, except on some packages.
 fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
     let mut roots = request.roots.clone();
     for root in &mut roots {

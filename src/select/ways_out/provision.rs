@@ -1,5 +1,5 @@
-//! Ways out of conflicts about capabilities: to ask for a package that provides what is required, or to ask no more for one
-//! of those that provide the same, or that require what nothing provides.
+//! Ways out of conflicts about capabilities: require a package that provides what is missing, or drop one of
+//! those that provide the same or that require what nothing provides.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::{Finder, asks};
 
 impl Finder<'_> {
-    /// Tries to ask for packages that provide something, and count only where they are asked for.
+    /// Tries to require packages that provide something, and that count only if they are required.
     pub(super) fn provide(&mut self) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         let requirer = conflict.facts.iter().find_map(|fact| match fact {
@@ -42,7 +42,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Tries to ask no more for each of the packages that `wishes` are about.
+    /// Tries to drop each of the packages that `wishes` are about.
     pub(super) fn give_up(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         let is_about_capabilities = conflict
@@ -61,7 +61,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// What is chosen for a requirement if these roots ask; none if what they ask for cannot be met.
+    /// The choice for a requirement with these roots; `None` if their requirements cannot be met.
     fn chosen_for(
         &mut self,
         roots: Vec<Root>,

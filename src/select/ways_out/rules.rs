@@ -1,5 +1,5 @@
-//! Ways out that change no requirement: rules of the settings that could go, and what could be forced; and two steps where
-//! one is not enough, of which the first is such a rule.
+//! Ways out that change no requirement: settings that could be dropped, and versions that could be forced;
+//! and two steps if one is not enough, of which the first drops such a rule.
 
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
@@ -11,12 +11,12 @@ use crate::select::ways_out::{Finder, fewest_first};
 use crate::select::world::World;
 use crate::select::{Override, Request};
 
-/// Of how many rules it is tried what would still be missing without them.
+/// For how many rules mu tries what would still be missing without them.
 const FIRST_STEPS: usize = 3;
 
 impl Finder<'_> {
-    /// Tries to do without each rule that took out what would have helped; `anew` means to forget what is installed, and
-    /// nothing else.
+    /// Tries to drop each rule that excluded what would have helped; `anew` means to forget what is
+    /// installed, and nothing else.
     pub(super) fn lift_rules(&mut self, anew: bool) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         let of_packages = conflict.clashes.iter().flat_map(|clash| {
@@ -42,7 +42,7 @@ impl Finder<'_> {
         if anew { Ok(()) } else { self.settle_replacements() }
     }
 
-    /// Tries to say which of several packages replaces another one, or that none does.
+    /// Tries to choose which of several packages replaces another one, or that none does.
     fn settle_replacements(&mut self) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         let pairs = conflict.facts.iter().filter_map(|fact| match fact {
@@ -61,7 +61,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Tries to pin what was withdrawn, where nothing else is left.
+    /// Tries to pin a withdrawn version, if nothing else is left.
     pub(super) fn take_withdrawn(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         for clash in &conflict.clashes {
@@ -93,7 +93,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Tries to use one version of a package that nothing is left of, whatever is asked of it: the last resort.
+    /// Tries to use one version of a package without candidates, whatever is required of it: the last resort.
     pub(super) fn force(&mut self) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         if !self.ways.is_empty() {
@@ -109,8 +109,8 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Tries two steps, where no single one leads out: without a rule about a package of which nothing is left, what else
-    /// would help. Three rules are tried at most.
+    /// Tries two steps, if no single one helps: drops a rule about a package without candidates, then looks
+    /// for what else would help. Three rules are tried at most.
     pub(super) fn look_for_pairs(&mut self) -> Result<(), Unavailable> {
         if !self.ways.is_empty() || self.is_second_step {
             return Ok(());
@@ -138,7 +138,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Adds a way out, if it leads out.
+    /// Adds a way out, if it works.
     pub(super) fn try_step(&mut self, way_out: Option<WayOut>) -> Result<(), Unavailable> {
         if let Some(way_out) = way_out
             && !self.is_done()
@@ -157,7 +157,8 @@ impl Finder<'_> {
     }
 }
 
-/// The rules that took out any version of the packages of which nothing is left, whether that alone would help or not.
+/// The rules that excluded any version of the packages without candidates, whether dropping that rule alone
+/// would help or not.
 fn rules_at_work(world: &mut World<'_>, conflict: &Conflict) -> Result<Vec<WayOut>, Unavailable> {
     let settings = &world.request().settings;
     let mut rules: Vec<WayOut> = Vec::new();
@@ -181,13 +182,14 @@ fn rules_at_work(world: &mut World<'_>, conflict: &Conflict) -> Result<Vec<WayOu
     Ok(rules)
 }
 
-/// What does without the rule that took out versions of a package; none if that rule is nobody's here.
+/// The way out that drops the rule that excluded versions of a package; `None` if the user cannot change that
+/// rule.
 fn lifting(id: &PackageId, rejection: &Rejection) -> Option<WayOut> {
     match rejection {
         Rejection::Excluded => Some(WayOut::Include(id.clone())),
         Rejection::TooNew | Rejection::Undated => Some(WayOut::AnyAge),
         Rejection::Runtime { fact, wanted, .. } => {
-            // The first version that it names, or the word; whether that is enough is tried.
+            // The first version that it names, or the word; a trial shows whether that is enough.
             let word = wanted.trim_start_matches(|c: char| !c.is_alphanumeric());
             let word = word.split([' ', ',', '|']).next().filter(|word| !word.is_empty())?;
             Some(WayOut::Runtime(fact.clone(), word.to_owned()))
@@ -196,7 +198,7 @@ fn lifting(id: &PackageId, rejection: &Rejection) -> Option<WayOut> {
     }
 }
 
-/// The request after a way out was taken.
+/// The request after a way out was applied.
 pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
     let mut request = request.clone();
     match way_out {

@@ -1,5 +1,5 @@
-//! Ways on where searching was stopped: the other strategy, and pins of what the search came back to most often, which leave it
-//! less to choose. Each was tried, in fewer steps than the search was stopped after.
+//! Ways on after a stopped search: the other strategy, and pins of the packages that the search came back to
+//! most often, which leave less to choose. Each was tried, in fewer steps than the search was stopped after.
 
 use pubgrub::VersionSet as _;
 
@@ -14,7 +14,7 @@ use crate::select::unfinished::Unfinished;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::asks::with;
 
-/// Of the steps that the search took, all trials may take one in so many.
+/// All trials together may take this fraction (1/n) of the steps of the search.
 const SHARE: usize = 8;
 
 /// The ways on from a search of the default strategy.
@@ -27,7 +27,7 @@ pub(super) fn on_from_highest(
     let mut least = Trial::minimal(universe, &stripped, unfinished.steps / SHARE);
     let list = match least.build(stripped.roots.clone()) {
         Ok((list, None)) => Some(list),
-        // What cannot be found out is no way that could be told.
+        // If something cannot be looked up, no way on can be proposed from it.
         Ok((_, Some(_))) | Err(_) => None,
     };
     let pins = pins(universe, request, unfinished, list.as_ref().map(|list| (&least, list)));
@@ -35,7 +35,7 @@ pub(super) fn on_from_highest(
     pins.ok().flatten().into_iter().chain(minimal).collect()
 }
 
-/// The ways on from a search of the minimal strategy for providers of what is required.
+/// The ways on from the minimal strategy's search for providers.
 pub(super) fn on_from_minimal(
     universe: &dyn Universe,
     request: &Request,
@@ -48,8 +48,8 @@ pub(super) fn on_from_minimal(
     }
 }
 
-/// The fewest pins with which the search comes to an answer, of the packages that it came back to, the first ones: at what
-/// the other strategy has of them if it has an answer, else at their newest versions.
+/// The fewest pins with which the search finishes, of the first packages that it came back to: at the
+/// versions of the other strategy if it has an answer, else at their newest versions.
 fn pins(
     universe: &dyn Universe,
     request: &Request,
@@ -86,7 +86,7 @@ fn pins(
     Ok(None)
 }
 
-/// The newest version of a package that all accept who ask for it from outside.
+/// The newest version of a package that all requirements from outside accept.
 fn newest(
     trial: &mut Trial<'_>,
     request: &Request,

@@ -1,5 +1,7 @@
-//! What may not be chosen beside what: a node for each package and capability that some version conflicts with, which says
-//! whether it is there.
+//! Conflicts between packages: a node for each package and capability that some version conflicts with, which
+//! says whether it is chosen. A version that conflicts with it needs it not to be chosen; each version of
+//! that package, and each provider of that capability, needs it to be chosen. So a conflict holds in both
+//! directions, whichever of the two is chosen first.
 //!
 //! A version that conflicts with it needs it not to be there; each version of that package, and each that provides that
 //! capability, needs it to be there. So a conflict is kept in both directions, whichever of the two is chosen first.
@@ -10,18 +12,19 @@ use crate::index::releases::Position;
 use crate::select::node::{Edge, Kind, Place};
 use crate::select::positions::PositionSet;
 
-/// The candidate that says that something is there.
+/// The candidate that says that something is chosen.
 const THERE: Position = 0;
 /// The candidate that says that it is not.
 const ABSENT: Position = 1;
 
-/// Whether a set of candidates is what something needs that conflicts with it.
+/// Whether a set of candidates is the need of something that conflicts with it.
 pub(in crate::select) fn is_opponent(set: &PositionSet) -> bool {
     !set.holds(THERE)
 }
 
 impl World<'_> {
-    /// What it means that a candidate is chosen: that what it conflicts with is not, and that what conflicts with it is not.
+    /// The edges of a chosen candidate: nothing that it conflicts with is chosen, and nothing that conflicts
+    /// with it.
     pub(super) fn edges_apart(
         &mut self,
         place: Place,
@@ -30,7 +33,7 @@ impl World<'_> {
         let mut edges = Vec::new();
         for name in self.packages.conflicts_of(place, position)? {
             let opponent = self.packages.note_opponent(&name);
-            // What the workspace has is there, whatever is chosen.
+            // The workspace's own packages are there, whatever is chosen.
             let set = match self.packages.is_in_workspace(&name) {
                 true => PositionSet::default(),
                 false => std::iter::once(ABSENT).collect(),
@@ -50,7 +53,7 @@ impl World<'_> {
         Ok(edges)
     }
 
-    /// What the workspace's own packages need not to be there.
+    /// What the workspace's own packages conflict with.
     pub(super) fn edges_apart_of_own(&mut self) -> Vec<Edge> {
         let own = &self.request().own.conflicts;
         let mut edges = Vec::new();

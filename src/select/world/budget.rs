@@ -13,7 +13,7 @@ use crate::select::node::{Node, Place};
 pub(in crate::select) struct Budget {
     pub(in crate::select) effort: Effort,
     most: usize,
-    /// How often something was tried in vain because of a package.
+    /// How often something was tried in vain because of each package.
     tried: FxHashMap<Place, usize>,
 }
 
@@ -23,13 +23,13 @@ impl Budget {
         Self { effort: Effort::default(), most, tried: FxHashMap::default() }
     }
 
-    /// Counts one more choice of the search, and says how many steps there were.
+    /// Counts one more choice of the search, and returns the steps so far.
     pub(in crate::select) fn step(&mut self) -> usize {
         self.effort.step();
         self.effort.steps()
     }
 
-    /// Counts the steps of what was tried in vain because of a package; says whether more may be tried.
+    /// Counts the steps of a trial that failed because of a package; returns whether more may be tried.
     pub(in crate::select) fn spend(&mut self, steps: usize, place: Place) -> bool {
         self.effort.spend(steps);
         *self.tried.entry(place).or_default() += 1;
@@ -46,12 +46,12 @@ impl Budget {
         self.most
     }
 
-    /// Allows no more than this many steps, and no more than was allowed before.
+    /// Lowers the limit to this many steps; never raises it.
     pub(in crate::select) fn limit(&mut self, steps: usize) {
         self.most = self.most.min(steps);
     }
 
-    /// The packages that searches came back to, and how often: those that were in conflicts, or tried in vain.
+    /// The packages that searches came back to, and how often: those in conflicts, or tried in vain.
     pub(super) fn returns(
         &self,
         place: impl Fn(Node) -> Option<Place>,

@@ -1,7 +1,9 @@
-//! Capabilities: who can provide each, and who of them is preferred.
+//! Capabilities: the possible providers of each, and which one is preferred. A package that is not listed as
+//! a provider counts only if a chosen package requires it. What that means for the graph is in
+//! [`super::providing`].
 //!
-//! A package that is not listed as a provider counts only where something that is chosen asks for it. What that means for
-//! the graph is in [`super::providing`].
+//! A package that is not listed as a provider counts only where something that is chosen requires it. What
+//! that means for the graph is in [`super::providing`].
 
 use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
@@ -13,14 +15,14 @@ use crate::select::OwnCapabilities;
 use crate::select::node::{Capability, Place};
 use crate::select::positions::PositionSet;
 
-/// All capabilities that were met.
+/// All known capabilities.
 #[derive(Debug, Default)]
 pub(in crate::select) struct Capabilities {
     known: Vec<Providers>,
     by_name: FxHashMap<Box<str>, Capability>,
 }
 
-/// A capability, and who can provide it.
+/// A capability, and its possible providers.
 #[derive(Debug)]
 struct Providers {
     name: Box<str>,
@@ -30,17 +32,17 @@ struct Providers {
     listed: FxHashMap<PackageId, usize>,
     /// Whether something requires it.
     is_required: bool,
-    /// Whether somebody knows how many providers there are.
+    /// Whether the number of providers was given to a caller.
     is_handed_out: bool,
 }
 
-/// Someone who can provide a capability.
+/// A possible provider of a capability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::select) enum Provider {
     /// A package of the workspace.
     Local(PackageId),
-    /// A package, in some of its versions. One with versions outside its default channel is there a second time, with those
-    /// inside alone.
+    /// A package, in some of its versions. A package with versions outside its default channel is listed
+    /// twice, the second time with only the versions inside it.
     Package(Place, PositionSet),
 }
 
@@ -54,7 +56,7 @@ impl Provider {
     }
 }
 
-/// What provides a capability among chosen versions.
+/// The provider of a capability among chosen versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::select) enum ChosenProvider {
     /// A package of the workspace.
@@ -63,7 +65,7 @@ pub(in crate::select) enum ChosenProvider {
     Package(Place, Position),
 }
 
-/// How much a provider is preferred; the least comes first.
+/// The rank of a provider; the lowest comes first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank<'r> {
     is_fetched: bool,
@@ -75,12 +77,13 @@ struct Rank<'r> {
 }
 
 impl Capabilities {
-    /// The capability of a name, if it was met.
+    /// The capability of a name, if it is known.
     pub(in crate::select) fn find(&self, name: &str) -> Option<Capability> {
         self.by_name.get(name).copied()
     }
 
-    /// The capability of a name, which comes into being if it was not met; the workspace's own providers come first.
+    /// The capability of a name, which is created if it is not known; the workspace's own providers come
+    /// first.
     pub(super) fn find_or_add(&mut self, own: &OwnCapabilities, name: &str) -> Capability {
         if let Some(known) = self.find(name) {
             return known;
@@ -103,12 +106,12 @@ impl Capabilities {
         &self.known[index].name
     }
 
-    /// Those who can provide a capability.
+    /// The possible providers of a capability.
     pub(in crate::select) fn providers(&self, Capability(index): Capability) -> &[Provider] {
         &self.known[index].all
     }
 
-    /// The places of those providers that `is_meant` says, as candidates of the capability's node.
+    /// The places of the providers that `is_meant` selects, as candidates of the capability's node.
     pub(super) fn positions(
         &self,
         capability: Capability,
@@ -119,14 +122,14 @@ impl Capabilities {
         meant.map(|(index, _)| index as Position).collect()
     }
 
-    /// Hands out all who can provide a capability, as candidates of its node.
+    /// Returns all possible providers of a capability, as candidates of its node.
     pub(super) fn hand_out(&mut self, Capability(index): Capability) -> PositionSet {
         let known = &mut self.known[index];
         known.is_handed_out = true;
         PositionSet::between(0, known.all.len() as Position)
     }
 
-    /// Whether anything that was met requires a capability.
+    /// Whether anything known requires a capability.
     pub(in crate::select) fn is_any_required(&self) -> bool {
         self.known.iter().any(|known| known.is_required)
     }
@@ -143,8 +146,8 @@ impl Capabilities {
         self.known[index].is_required
     }
 
-    /// Notes that something requires a capability, which a registry lists these packages for; says whether nothing required
-    /// it before.
+    /// Notes that something requires a capability, for which a registry lists these packages; returns whether
+    /// nothing required it before.
     pub(super) fn require(
         &mut self,
         Capability(index): Capability,
@@ -158,7 +161,8 @@ impl Capabilities {
         !std::mem::replace(&mut known.is_required, true)
     }
 
-    /// Notes that some versions of a package provide a capability; says whether that comes too late for someone who asked.
+    /// Notes that some versions of a package provide a capability; returns whether that is too late for an
+    /// answer that was given.
     pub(super) fn add_provider(
         &mut self,
         own: &OwnCapabilities,
@@ -172,8 +176,8 @@ impl Capabilities {
         known.is_handed_out
     }
 
-    /// Notes that one version, whose manifest was just read, provides a capability; says whether that comes too late for
-    /// someone who asked.
+    /// Notes that one version, whose manifest was just read, provides a capability; returns whether that is
+    /// too late for an answer that was given.
     pub(super) fn note_provided(
         &mut self,
         own: &OwnCapabilities,
@@ -197,7 +201,8 @@ impl Capabilities {
         }
     }
 
-    /// The provider among chosen candidates: the workspace's own comes last, for it is there whether needed or not.
+    /// The provider among chosen candidates: the workspace's own comes last, because it is there whether it
+    /// is needed or not.
     pub(in crate::select) fn chosen(
         &self,
         name: &str,
@@ -230,7 +235,7 @@ impl Packages<'_> {
         within.min_by_key(|&index| self.rank(known, index as usize))
     }
 
-    /// Those who can provide a capability, the preferred first, and whether a registry lists them.
+    /// The possible providers of a capability, the preferred first, and whether a registry lists them.
     pub(in crate::select) fn ranked_providers(&self, name: &str) -> Vec<(&Provider, bool)> {
         let Some(Capability(index)) = self.capabilities.find(name) else { return Vec::new() };
         let known = &self.capabilities.known[index];

@@ -1,4 +1,4 @@
-//! Hints to the universe, so that what comes next is there when it is asked for. They change no answer.
+//! Hints to the universe, so that the next packages are there when they are needed. Hints change no answer.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::reference::PackageId;
 use crate::select::node::Place;
 
 impl Packages<'_> {
-    /// Hints to the universe which packages come next, in the order in which they will be wanted.
+    /// Tells the universe which packages come next, in the order in which they will be needed.
     pub(in crate::select) fn expect<'r>(&self, ids: impl Iterator<Item = &'r PackageId>) {
         let overrides = &self.request.settings.overrides;
         let places = ids.filter(|&id| self.place(id).is_none());
@@ -23,7 +23,7 @@ impl Packages<'_> {
         }
     }
 
-    /// Hints to the universe which requirements come next.
+    /// Tells the universe which requirements come next.
     pub(in crate::select) fn expect_requirements(&self, candidates: &[(Place, Position)]) {
         let releases = candidates.iter().filter_map(|&(place, position)| {
             let package = self.get(place);

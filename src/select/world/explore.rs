@@ -1,7 +1,10 @@
-//! Looks at versions that the search had no reason to look at.
+//! Reads versions that the search had no reason to read. A package may help although nothing that was read
+//! leads to it: an old version of another package requires it, and it provides or replaces what is required.
+//! Only a search that fails reads all of them before it reports the failure.
 //!
-//! A package may help though nothing that was looked at leads to it: an old version of another one asks for it, and it
-//! provides or replaces what is required. A search that fails looks at all of them before it says so; others never do.
+//! A package may help though nothing that was looked at leads to it: an old version of another one requires
+//! it, and it provides or replaces what is required. A search that fails looks at all of them before it says
+//! so; others never do.
 
 use rustc_hash::FxHashSet;
 
@@ -10,12 +13,12 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::select::node::{Kind, Line, Node, Place};
 
-/// How many versions are looked at in vain at most.
+/// The most versions that are read in vain.
 const MOST: usize = 20_000;
 
-/// Looks at every version of every package that can be reached, once; says whether that may change an answer. Does
-/// nothing where no capability is required, and nothing is or says that it should be replaced of what is among
-/// `nodes`, to which a refutation leads.
+/// Reads every version of every reachable package, once; returns whether that may change an answer. Does
+/// nothing unless a capability is required, or a package among `nodes`, which a refutation reached, is
+/// replaced or says that it should be.
 pub(in crate::select) fn explore(
     world: &mut World<'_>,
     nodes: &FxHashSet<Node>,
@@ -34,7 +37,7 @@ pub(in crate::select) fn explore(
     let mut next = 0;
     while next < world.packages.all().len() && world.packages.statistics().versions_read < MOST {
         let place = Place(next);
-        // Manifests of a repository would have to be fetched one by one.
+        // The manifests of a repository would have to be fetched one by one.
         let package = world.package(place);
         let known = if package.releases().is_repository() { 0 } else { package.releases().len() };
         let allowed = package.allowed().iter();

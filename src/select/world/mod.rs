@@ -1,9 +1,13 @@
-//! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become.
+//! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become. It grows
+//! on demand and forgets nothing, so a second search over the same world reads nothing. Nodes that are not
+//! packages (the root, one major of a package, the choice among majors, a capability) turn every rule into an
+//! edge from a candidate to a set of candidates, so strategies need to know no rules. What is known of
+//! packages is [`Packages`].
 //!
-//! Grows as it is asked; whatever was found out stays, so that a second search over the same world reads nothing.
-//! Nodes that stand for no package (the root, one major of a package, the choice among majors, a capability) make every
-//! rule an edge from a candidate to a set of candidates; a strategy needs to know of no rule. What is known of packages,
-//! whoever walks the graph, is [`Packages`].
+//! Grows as it is asked; whatever was looked up stays, so that a second search over the same world reads
+//! nothing. Nodes that stand for no package (the root, one major of a package, the choice among majors, a
+//! capability) make every rule an edge from a candidate to a set of candidates; a strategy needs to know of
+//! no rule. What is known of packages, whoever walks the graph, is [`Packages`].
 
 mod apart;
 mod budget;
@@ -47,25 +51,25 @@ pub(super) use self::packages::Packages;
 use self::replacements::Replacements;
 pub(super) use self::stand_ins::is_taken;
 
-/// Capability → who requires it: the name for people, and the id.
+/// Capability → what requires it: the display name, and the id.
 pub(super) type OwnRequires = BTreeMap<String, BTreeMap<String, PackageId>>;
 
-/// The graph, as far as it was walked.
+/// The part of the graph that was walked.
 pub(super) struct World<'a> {
     pub(super) packages: Packages<'a>,
     pub(super) budget: Budget,
     nodes: Nodes,
-    /// What candidates need, as far as it does not change while the world is searched.
+    /// The needs of candidates that do not change during a search.
     edges: FxHashMap<(Node, Position), Rc<[Edge]>>,
     namers: Namers,
-    /// Whether it is noted of every package who asks for it; most searches never need to know.
+    /// Whether the requirers of every package are recorded; most searches never need them.
     notes_askers: bool,
     is_explored: bool,
     roots: Cow<'a, [Root]>,
     own_requires: Cow<'a, OwnRequires>,
-    /// What is asked for from outside, by whatever roots.
+    /// The requirements from outside, of any root.
     direct: BTreeSet<&'a PackageId>,
-    /// If given, all that the root needs.
+    /// If given, everything that the root needs.
     narrowed_root: Option<Vec<Edge>>,
     /// The edges of which one is followed, if the root needs that.
     one_of: Vec<Edge>,
@@ -93,7 +97,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Leaves versions in that cannot be upgraded to, and what is replaced, for a strategy that looks at that at the end.
+    /// Keeps versions that cannot be reached by an upgrade, and replaced packages, for a strategy that checks
+    /// these at the end.
     pub(super) fn without_narrowing_upgrades(mut self) -> Self {
         self.packages.narrows_upgrades = false;
         self.packages.replacements = Replacements::fixed();
@@ -118,7 +123,8 @@ impl<'a> World<'a> {
         self.packages.requirement(need)
     }
 
-    /// The package that a requirement asks for, or what stands for it, and the candidates that it accepts.
+    /// The package that a requirement names, or the override of it, and the candidates that the requirement
+    /// accepts.
     pub(super) fn accepted(
         &mut self,
         requirement: &Requirement,
@@ -130,17 +136,17 @@ impl<'a> World<'a> {
         self.nodes.kind(node)
     }
 
-    /// The node that stands for something.
+    /// The node that represents something.
     pub(super) fn node(&mut self, kind: Kind) -> Node {
         self.nodes.node(kind)
     }
 
-    /// The nodes of a package that candidates of it are chosen at.
+    /// The nodes of a package at which its candidates are chosen.
     pub(super) fn nodes_of(&self, place: Place) -> impl Iterator<Item = Node> {
         self.nodes.of_package(place)
     }
 
-    /// The package that a node is about; the root is about none.
+    /// The package that a node is about; `None` for the root.
     pub(super) fn place(&self, node: Node) -> Option<Place> {
         match self.kind(node) {
             Kind::Root | Kind::OneOf | Kind::Provided(_) | Kind::Role(_) | Kind::Apart(_) => None,
@@ -199,14 +205,14 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A revision is there only if something that is chosen names it; nothing more is needed if the root does.
+    /// A revision is available only if a chosen package names it; nothing more is needed if the root does.
     fn naming_edge(&mut self, place: Place, position: Position) -> Option<Edge> {
         self.package(place).revision(position)?;
         let set = self.namers.of(Topic::Revision(place, position))?;
         Some(Edge { node: self.node(Kind::Named(place, position)), set })
     }
 
-    /// Edges in an order that does not depend on the order in which requirements are written.
+    /// Sorts edges, so that the order of written requirements does not matter.
     fn edges_of(
         &mut self,
         mut required: Vec<Need>,
@@ -235,7 +241,7 @@ impl<'a> World<'a> {
                 self.note_named(place, &set, Namer::by_name(by), position);
             }
             let mut edge = self.edge_to(place, set);
-            // A package may need itself; another version of itself it can never have.
+            // A package may need itself, but never another version of itself.
             if edge.node == by {
                 if edge.set.holds(position) {
                     continue;
@@ -264,13 +270,13 @@ impl<'a> World<'a> {
         self.packages.is_outdated |= is_late;
     }
 
-    /// The edge that a requirement becomes; none if the workspace itself has the package.
+    /// The edge for a requirement; `None` if the workspace itself has the package.
     pub(super) fn edge(&mut self, requirement: &Requirement) -> Result<Option<Edge>, Unavailable> {
         let need = self.packages.need_for(requirement);
         self.edge_for(need)
     }
 
-    /// The edge that a requirement with a number becomes; none if the workspace itself has the package.
+    /// The edge for the requirement with this number; `None` if the workspace itself has the package.
     pub(super) fn edge_for(&mut self, need: Need) -> Result<Option<Edge>, Unavailable> {
         if self.packages.is_own(need) {
             return Ok(None);
@@ -299,7 +305,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The candidates that an edge ends at: those of one major, if it goes by way of a choice among majors.
+    /// The candidates that an edge ends at: those of one major, if it goes through a choice among majors.
     pub(super) fn choice_edge(
         &mut self,
         place: Place,
@@ -321,7 +327,7 @@ impl<'a> World<'a> {
         loop {
             let choice = choices(edge.node);
             if let Kind::Met(need) = *self.kind(edge.node) {
-                // What was met only after the choice was made replaces nothing in it.
+                // A replacement that became known only after the choice changes nothing in it.
                 edge = self.edge_of_way(need, choice.unwrap_or(0))?;
                 continue;
             }
@@ -333,7 +339,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The line that a candidate of a package is in.
+    /// The line of a candidate.
     pub(super) fn line(&self, place: Place, position: Position) -> Line {
         match self.request().settings.majors {
             Majors::One => Line { place, major: 0 },
@@ -341,7 +347,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether edges that were handed out miss a revision, or who names it. Asking forgets it.
+    /// Whether edges that were handed out lack a revision, or what names it. The call resets this.
     pub(super) fn take_outdated(&mut self) -> bool {
         let is_outdated = std::mem::take(&mut self.packages.is_outdated);
         if is_outdated {
@@ -352,7 +358,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// What there is to say of a search that took too many steps.
+/// Describes a search that took too many steps.
 pub(super) fn unfinished(world: &World<'_>) -> Unfinished {
     let returns = world.budget.returns(|node| world.place(node)).into_iter();
     let mut packages: Vec<_> =

@@ -1,4 +1,6 @@
-//! Requirements as they are met: each has a number, and what it accepts is found out once.
+//! Requirements in the order in which they are found: each has a number, and the candidates that it accepts
+//! are computed once. The same few requirements occur again and again, and comparing them means comparing
+//! texts; so the graph uses numbers.
 //!
 //! The same few requirements are met again and again, and comparing them means comparing texts; whoever walks the graph
 //! keeps numbers.
@@ -18,7 +20,7 @@ use crate::select::positions::PositionSet;
 pub(in crate::select) struct NeedSet(Vec<bool>);
 
 impl NeedSet {
-    /// Puts a requirement in; says whether it was not there.
+    /// Inserts a requirement; returns whether it is new.
     pub(in crate::select) fn insert(&mut self, Need(number): Need) -> bool {
         if self.0.len() <= number {
             self.0.resize(number + 1, false);
@@ -27,18 +29,19 @@ impl NeedSet {
     }
 }
 
-/// All requirements that were met, and which version has which.
+/// All known requirements, and which version has which.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     numbers: FxHashMap<Arc<Requirement>, Need>,
-    /// The numbers by where requirements are in memory; most are shared by everyone who asks for the same.
+    /// The numbers by the address of requirements in memory; most requirements are shared by everything that
+    /// has the same.
     by_address: FxHashMap<usize, Need>,
     pub(super) met: Vec<Met>,
-    /// What versions require, as far as that was read.
+    /// What versions require, if that was read.
     pub(super) by_version: FxHashMap<(Place, Position), Rc<[Need]>>,
 }
 
-/// A requirement, and what is known of it.
+/// A requirement, and what is known about it.
 #[derive(Debug)]
 pub(super) struct Met {
     pub(super) requirement: Arc<Requirement>,
@@ -47,28 +50,28 @@ pub(super) struct Met {
     pub(super) meaning: Option<Meaning>,
 }
 
-/// What a requirement means in the world as it is known.
+/// What a requirement means in the known world.
 #[derive(Debug)]
 pub(super) struct Meaning {
     pub(super) place: Place,
     pub(super) accepted: PositionSet,
-    /// The candidate that the minimal strategy takes it for, if that was asked.
+    /// The minimum candidate for the minimal strategy, if that was computed.
     pub(super) least: Option<Option<Position>>,
 }
 
 impl Needs {
-    /// The number of a requirement, if it was met before.
+    /// The number of a requirement, if it is known.
     pub(super) fn find(&self, requirement: &Requirement) -> Option<Need> {
         self.numbers.get(requirement).copied()
     }
 
-    /// The number of a requirement that may be shared, if it was met before.
+    /// The number of a requirement that may be shared, if it is known.
     pub(super) fn find_shared(&self, requirement: &Arc<Requirement>) -> Option<Need> {
         let address = Arc::as_ptr(requirement).addr();
         self.by_address.get(&address).copied().or_else(|| self.find(requirement))
     }
 
-    /// Gives a requirement that was not met before its number; `is_own` says whether the workspace itself has the package.
+    /// Gives a new requirement its number; `is_own` says whether the workspace itself has the package.
     pub(super) fn add(&mut self, requirement: Arc<Requirement>, is_own: bool) -> Need {
         let need = Need(self.met.len());
         self.numbers.insert(Arc::clone(&requirement), need);
@@ -77,7 +80,7 @@ impl Needs {
         need
     }
 
-    /// Forgets what requirements mean, because there are other candidates since.
+    /// Forgets what requirements mean, because the candidates have changed.
     pub(super) fn forget_meanings(&mut self) {
         self.met.iter_mut().for_each(|met| met.meaning = None);
     }

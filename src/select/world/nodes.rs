@@ -1,20 +1,20 @@
-//! The nodes that there are, by what they stand for.
+//! All nodes, by what they represent.
 
 use rustc_hash::FxHashMap;
 
 use crate::select::node::{Kind, Line, Node, Place};
 
-/// The nodes that there are; the first is the root.
+/// All nodes; the first is the root.
 #[derive(Debug)]
 pub(super) struct Nodes {
     kinds: Vec<Kind>,
     by_kind: FxHashMap<Kind, Node>,
-    /// The nodes of each package that candidates are chosen at.
+    /// The nodes of each package at which its candidates are chosen.
     of_packages: FxHashMap<Place, Vec<Node>>,
 }
 
 impl Nodes {
-    /// The root alone.
+    /// Only the root.
     pub(super) fn new() -> Self {
         Self {
             kinds: vec![Kind::Root],
@@ -23,12 +23,12 @@ impl Nodes {
         }
     }
 
-    /// What a node stands for.
+    /// What a node represents.
     pub(super) fn kind(&self, node: Node) -> &Kind {
         &self.kinds[node.0 as usize]
     }
 
-    /// The node that stands for something; a new one if there is none yet.
+    /// The node that represents something; a new one if there is none yet.
     pub(super) fn node(&mut self, kind: Kind) -> Node {
         if let Some(&node) = self.by_kind.get(&kind) {
             return node;
@@ -42,7 +42,7 @@ impl Nodes {
         node
     }
 
-    /// The nodes of a package that candidates of it are chosen at.
+    /// The nodes of a package at which its candidates are chosen.
     pub(super) fn of_package(&self, place: Place) -> impl Iterator<Item = Node> {
         self.of_packages.get(&place).into_iter().flatten().copied()
     }

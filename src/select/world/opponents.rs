@@ -1,10 +1,10 @@
-//! What versions may not be chosen beside, by number. What that means for the graph is in [`super::apart`].
+//! What versions conflict with, by number. What that means for the graph is in [`super::apart`].
 
 use rustc_hash::FxHashMap;
 
 use crate::select::node::Opponent;
 
-/// All that something conflicts with: ids of packages, and capabilities.
+/// Everything that something conflicts with: package ids, and capabilities.
 #[derive(Debug, Default)]
 pub(super) struct Opponents {
     names: Vec<String>,
@@ -25,7 +25,7 @@ impl Opponents {
         opponent
     }
 
-    /// What a number stands for.
+    /// The package or capability of a number.
     pub(super) fn name(&self, Opponent(index): Opponent) -> &str {
         &self.names[index]
     }

@@ -1,7 +1,9 @@
-//! What is known of packages: their candidates, what their versions require, provide and replace.
+//! What is known of packages: their candidates, and what their versions require, provide and replace. Nothing
+//! is forgotten. New knowledge may contradict earlier answers, such as the possible providers of a
+//! capability; then [`Packages::is_outdated`] says so, and the caller starts again.
 //!
-//! Whatever was found out stays. New knowledge may contradict what was said before, such as who can provide a capability;
-//! then [`Packages::is_outdated`] says so, and whoever relied on it begins again.
+//! Whatever was looked up stays. New knowledge may contradict what was said before, such as who can provide a
+//! capability; then [`Packages::is_outdated`] says so, and whoever relied on it begins again.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -21,12 +23,12 @@ use crate::select::node::{Need, Opponent, Place};
 use crate::select::positions::PositionSet;
 use crate::select::{Locked, Request, Statistics};
 
-/// The packages that were met.
+/// The known packages.
 pub(in crate::select) struct Packages<'a> {
     pub(super) universe: &'a dyn Universe,
     pub(in crate::select) request: &'a Request,
     locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
-    /// Whether versions are taken out that cannot be upgraded to.
+    /// Whether versions that cannot be reached by an upgrade are excluded.
     pub(super) narrows_upgrades: bool,
     known: Vec<Candidates>,
     places: FxHashMap<PackageId, Place>,
@@ -34,7 +36,7 @@ pub(in crate::select) struct Packages<'a> {
     pub(in crate::select) capabilities: Capabilities,
     pub(in crate::select) replacements: Replacements,
     pub(super) opponents: Opponents,
-    /// Whether something that was handed out is not true any more.
+    /// Whether an answer that was given is no longer true.
     pub(super) is_outdated: bool,
 }
 
@@ -84,7 +86,7 @@ impl<'a> Packages<'a> {
         Inquiry { universe: self.universe, settings: &self.request.settings }
     }
 
-    /// The place of a package, whose releases are read if they were not yet.
+    /// The place of a package; reads its releases if necessary.
     pub(super) fn find(&mut self, id: &PackageId) -> Result<Place, Unavailable> {
         if let Some(&place) = self.places.get(id) {
             return Ok(place);
@@ -127,7 +129,7 @@ impl<'a> Packages<'a> {
     /// Notes that some versions of a package replace another package.
     pub(super) fn note_replacer(&mut self, id: &PackageId, place: Place, versions: PositionSet) {
         let is_new = self.replacements.add(id, place, versions);
-        // Whoever asked for it before took it for a package like any other.
+        // Earlier requirements treated it as a package that nothing replaces.
         self.is_outdated |= is_new && self.places.contains_key(id);
     }
 
@@ -149,12 +151,12 @@ impl<'a> Packages<'a> {
         &self.needs.met[need.0].requirement
     }
 
-    /// Whether the workspace itself has what is used for the package that is asked for.
+    /// Whether the required package resolves to one of the workspace itself.
     pub(in crate::select) fn is_own(&self, need: Need) -> bool {
         self.needs.met[need.0].is_own
     }
 
-    /// The numbers of what a version requires.
+    /// The numbers of a version's requirements.
     pub(in crate::select) fn needs_of(
         &mut self,
         place: Place,
@@ -205,7 +207,8 @@ impl<'a> Packages<'a> {
         Ok(required)
     }
 
-    /// The package that a requirement asks for, or what stands for it, and the candidates that it accepts.
+    /// The package that a requirement names, or the override of it, and the candidates that the requirement
+    /// accepts.
     pub(in crate::select) fn meaning(
         &mut self,
         need: Need,
@@ -224,8 +227,8 @@ impl<'a> Packages<'a> {
         Ok((meaning.place, &meaning.accepted))
     }
 
-    /// The package that a requirement asks for, or what stands for it, and the candidates that it accepts, whether or not the
-    /// requirement has a number yet.
+    /// The package that a requirement names, or the override of it, and the candidates that the requirement
+    /// accepts, whether or not the requirement has a number yet.
     pub(in crate::select) fn accepted(
         &mut self,
         requirement: &Requirement,
@@ -235,7 +238,7 @@ impl<'a> Packages<'a> {
         Ok((place, set.clone()))
     }
 
-    /// The package that a requirement asks for, and the candidate that it means at least; `find` is asked once.
+    /// The package that a requirement names, and its minimum candidate; `find` is called once.
     pub(in crate::select) fn least(
         &mut self,
         need: Need,
@@ -254,7 +257,7 @@ impl<'a> Packages<'a> {
         Ok((place, least))
     }
 
-    /// The candidates that match a requirement, with those that the filters took out.
+    /// The candidates that match a requirement, including those that the filters exclude.
     pub(in crate::select) fn matching(
         &mut self,
         place: Place,
@@ -266,7 +269,7 @@ impl<'a> Packages<'a> {
         Ok(matching)
     }
 
-    /// Looks whether a revision of a package was named that sets which were handed out miss.
+    /// Checks whether a revision of a package was named that earlier sets lack.
     fn note_named(&mut self, Place(index): Place) {
         if self.known[index].take_outdated() {
             self.is_outdated = true;
@@ -294,7 +297,7 @@ impl<'a> Packages<'a> {
         Ok((declared.provides.clone(), declared.requires.clone()))
     }
 
-    /// Says what stands for what, for a strategy that does not search.
+    /// Sets the replacements, for a strategy that does not search.
     pub(in crate::select) fn replace(&mut self, stand_ins: BTreeMap<PackageId, PackageId>) {
         if self.replacements.fix(stand_ins) {
             self.needs.forget_meanings();
@@ -334,7 +337,7 @@ impl<'a> Packages<'a> {
         if let Some(known) = self.opponents.find(name) {
             return known;
         }
-        // What is it, or provides it, did not say so yet.
+        // Earlier edges did not yet say that something is it or provides it.
         let is_met = PackageId::parse(name).is_ok_and(|id| self.place(&id).is_some());
         self.is_outdated |= is_met || self.capabilities.find(name).is_some();
         self.opponents.add(name)
@@ -345,7 +348,7 @@ impl<'a> Packages<'a> {
         self.opponents.name(opponent)
     }
 
-    /// What a version conflicts with: ids of packages, and capabilities. It never conflicts with itself.
+    /// What a version conflicts with: package ids, and capabilities. It never conflicts with itself.
     pub(in crate::select) fn conflicts_of(
         &self,
         place: Place,
@@ -378,7 +381,7 @@ impl<'a> Packages<'a> {
     }
 }
 
-/// Whether `by` can stand for `id` at all: not for the workspace's own packages, nor where the settings say otherwise.
+/// Whether `by` can replace `id` at all: not for the workspace's own packages, nor if the settings forbid it.
 fn may_replace(request: &Request, by: &PackageId, id: &PackageId) -> bool {
     let settings = &request.settings;
     by != id

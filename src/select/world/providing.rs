@@ -1,4 +1,6 @@
-//! Capabilities in the graph: a node for each, whose candidates are those who can provide it.
+//! Capabilities in the graph: a node for each, whose candidates are the possible providers. What requires a
+//! capability needs some candidate of its node, what provides it needs the candidate that is itself, and the
+//! candidate needs the versions that provide it. So there is a provider, and never a second one.
 //!
 //! Whoever requires a capability needs some candidate of its node, whoever provides it needs the candidate that it is itself,
 //! and the candidate needs the versions that provide it: so there is a provider, and never a second one.
@@ -12,7 +14,8 @@ use crate::select::namers::{Namer, Topic};
 use crate::select::node::{Capability, Edge, Kind, Node, Place};
 
 impl World<'_> {
-    /// Finds who can provide a capability that `near` requires, with those that the registry of `near` lists.
+    /// Finds the possible providers of a capability that `near` requires, with those that the registry of
+    /// `near` lists.
     pub(in crate::select) fn require(
         &mut self,
         name: &str,
@@ -29,12 +32,12 @@ impl World<'_> {
         }
         let capability = self.packages.capabilities.find_or_add(&request.own, name);
         let is_new = self.packages.capabilities.require(capability, listed);
-        // Edges to its providers did not say yet that something must ask for them.
+        // Earlier edges to its providers did not say that something must require them.
         self.packages.is_outdated |= is_new && !self.edges.is_empty();
         Ok((capability, places))
     }
 
-    /// What the root needs besides its requirements: what the workspace's packages require.
+    /// What the root needs in addition to its requirements: what the workspace's packages require.
     pub(super) fn edges_of_own(&mut self) -> Result<Vec<Edge>, Unavailable> {
         let required = self.own_requires.clone();
         let mut edges = Vec::new();
@@ -63,7 +66,7 @@ impl World<'_> {
         Ok(Edge { node: self.node(Kind::Provided(capability)), set })
     }
 
-    /// The edge to those providers of a capability that `is_meant` says.
+    /// The edge to the providers of a capability that `is_meant` selects.
     fn edge_to_some(
         &mut self,
         capability: Capability,
@@ -73,7 +76,7 @@ impl World<'_> {
         Edge { node: self.node(Kind::Provided(capability)), set }
     }
 
-    /// What the candidate at `position` needs for what it provides and requires.
+    /// What the candidate at `position` needs because of the capabilities that it provides and requires.
     pub(super) fn edges_of_capabilities(
         &mut self,
         place: Place,
@@ -97,7 +100,7 @@ impl World<'_> {
         Ok(edges)
     }
 
-    /// What asking for a package of the workspace means: it is the one that provides what it provides.
+    /// The effect of requiring a package of the workspace: it is the provider of what it provides.
     pub(super) fn edges_of_local(&mut self, id: &PackageId) -> Vec<Edge> {
         let own = &self.request().own;
         let provided = own.provides.iter().filter(|(_, by)| by.contains(id));
@@ -112,7 +115,8 @@ impl World<'_> {
         edges
     }
 
-    /// What a candidate of a capability needs: one of the versions that provide it, and that something asks for them.
+    /// What a candidate of a capability needs: one of the versions that provide it, and something that
+    /// requires them.
     pub(super) fn edges_of_provider(
         &mut self,
         capability: Capability,
@@ -127,7 +131,7 @@ impl World<'_> {
         edges
     }
 
-    /// The edge that says that something asks for a package; none if the root does.
+    /// The edge that says that something requires a package; `None` if the root does.
     pub(super) fn edge_to_requested(&mut self, place: Place) -> Option<Edge> {
         if !self.notes_askers {
             self.notes_askers = true;
@@ -137,7 +141,7 @@ impl World<'_> {
         Some(Edge { node: self.node(Kind::Requested(place)), set })
     }
 
-    /// What it means that one of those who ask for a package does so: it is chosen, and something asks for it in turn.
+    /// What a requirer of a package needs: it is chosen, and something requires it in turn.
     pub(super) fn edges_of_asker(&mut self, place: Place, asker: Position) -> Vec<Edge> {
         let Some((edge, way)) = self.namers.edge_to_namer(Topic::Package(place), asker) else {
             return Vec::new();

@@ -1,7 +1,9 @@
-//! Packages that replace others: who replaces what, in which versions.
+//! Packages that replace others: what replaces what, in which versions. A replacement counts only if
+//! something requires it; nothing is installed only because it would replace something. What that means for
+//! the graph is in [`super::stand_ins`].
 //!
-//! What replaces another package counts only where something asks for it; nothing is brought in because it would replace
-//! something. What that means for the graph is in [`super::stand_ins`].
+//! What replaces another package counts only where something requires it; nothing is brought in because it
+//! would replace something. What that means for the graph is in [`super::stand_ins`].
 
 use std::collections::BTreeMap;
 
@@ -13,12 +15,12 @@ use crate::reference::PackageId;
 use crate::select::node::{Place, Role};
 use crate::select::positions::PositionSet;
 
-/// All replacements that were met.
+/// All known replacements.
 #[derive(Debug, Default)]
 pub(in crate::select) struct Replacements {
     known: Vec<Replaced>,
     roles: FxHashMap<PackageId, Role>,
-    /// What stands for what, for a strategy that does not search.
+    /// The replacements, for a strategy that does not search.
     fixed: Option<BTreeMap<PackageId, PackageId>>,
 }
 
@@ -37,29 +39,29 @@ pub(super) struct Replacer {
 }
 
 impl Replacements {
-    /// None, for a strategy that does not search, but says itself what stands for what.
+    /// No replacements, for a strategy that does not search, but sets the replacements itself.
     pub(super) fn fixed() -> Self {
         Self { fixed: Some(BTreeMap::new()), ..Self::default() }
     }
 
-    /// Whether a strategy says what stands for what.
+    /// Whether a strategy sets the replacements.
     pub(super) fn are_fixed(&self) -> bool {
         self.fixed.is_some()
     }
 
-    /// What stands for what, if a strategy says so.
+    /// The replacements that a strategy has set.
     pub(in crate::select) fn stand_ins(&self) -> Option<&BTreeMap<PackageId, PackageId>> {
         self.fixed.as_ref()
     }
 
-    /// Says what stands for what; tells whether that is new.
+    /// Sets the replacements; returns whether they are new.
     pub(super) fn fix(&mut self, stand_ins: BTreeMap<PackageId, PackageId>) -> bool {
         let is_new = self.fixed.as_ref() != Some(&stand_ins);
         self.fixed = Some(stand_ins);
         is_new
     }
 
-    /// What a requirement becomes where something stands for what it asks for.
+    /// The requirement on the replacement of what a requirement names.
     pub(super) fn instead(&self, requirement: &Requirement) -> Option<Requirement> {
         let stand_ins = self.fixed.as_ref().filter(|fixed| !fixed.is_empty())?;
         let by = stand_ins.get(&requirement.id)?;
@@ -71,7 +73,7 @@ impl Replacements {
         self.known.is_empty()
     }
 
-    /// The role of a package that others replace.
+    /// The role of a replaceable package.
     pub(super) fn role(&self, id: &PackageId) -> Option<Role> {
         self.roles.get(id).copied()
     }
@@ -86,7 +88,7 @@ impl Replacements {
         &self.known[index].by
     }
 
-    /// Notes that some versions of a package replace another one; says whether that was not known.
+    /// Notes that some versions of a package replace another one; returns whether that is new.
     pub(super) fn add(&mut self, id: &PackageId, place: Place, versions: PositionSet) -> bool {
         let Role(index) = *self.roles.entry(id.clone()).or_insert_with(|| {
             self.known.push(Replaced { id: id.clone(), by: Vec::new() });

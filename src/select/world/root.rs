@@ -1,4 +1,4 @@
-//! What is asked for from outside, and how a search is told to ask for less, or for something else besides.
+//! The requirements from outside, and how a search is limited to some of them, or to something else.
 
 use std::borrow::Cow;
 
@@ -13,22 +13,22 @@ use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 
 impl World<'_> {
-    /// Who asks for what from outside.
+    /// The roots and their requirements.
     pub(in crate::select) fn roots(&self) -> &[Root] {
         &self.roots
     }
 
-    /// Which capabilities the workspace's own packages require, and who does.
+    /// The capabilities that the workspace's own packages require, and which of them do.
     pub(in crate::select) fn own_requires(&self) -> &OwnRequires {
         &self.own_requires
     }
 
-    /// Makes the workspace's own packages require other capabilities.
+    /// Changes the capabilities that the workspace's own packages require.
     pub(in crate::select) fn require_of_own(&mut self, required: OwnRequires) {
         self.own_requires = Cow::Owned(required);
     }
 
-    /// Makes other things be asked for from outside; all that was found out stays.
+    /// Changes the requirements from outside; everything that was read stays.
     pub(in crate::select) fn ask(&mut self, roots: Vec<Root>) {
         if self.namers.forget(Node::ROOT) {
             self.edges.clear();
@@ -38,7 +38,7 @@ impl World<'_> {
         self.raised.clear();
     }
 
-    /// Whether something outside the graph asks for the package that `node` is about.
+    /// Whether something outside the graph requires the package of `node`.
     pub(in crate::select) fn is_direct(&self, node: Node) -> bool {
         self.place(node).is_some_and(|place| self.direct.contains(self.package(place).id()))
     }
@@ -58,7 +58,7 @@ impl World<'_> {
         Ok(edges)
     }
 
-    /// All that the root needs; whatever it was narrowed to is forgotten.
+    /// Everything that the root needs; forgets what it was narrowed to.
     pub(in crate::select) fn root_edges(&mut self) -> Result<Vec<Edge>, Unavailable> {
         self.narrowed_root = None;
         self.edges_of_root()
@@ -73,7 +73,7 @@ impl World<'_> {
         self.narrowed_root = Some(edges);
     }
 
-    /// Notes that nobody else has to ask for what the root was narrowed to.
+    /// Notes that nothing else has to require what the root was narrowed to.
     fn note_asked_by_root(&mut self, edges: &[Edge]) {
         if !self.notes_askers {
             return;
@@ -85,7 +85,7 @@ impl World<'_> {
         }
     }
 
-    /// Makes the root need one of several edges, besides what it was narrowed to.
+    /// Makes the root need one of several edges, in addition to what it was narrowed to.
     pub(in crate::select) fn demand_one_of(&mut self, edges: Vec<Edge>) {
         let set = PositionSet::between(0, edges.len() as Position);
         let node = self.node(Kind::OneOf);
@@ -94,7 +94,7 @@ impl World<'_> {
         self.narrowed_root.get_or_insert_default().push(Edge { node, set });
     }
 
-    /// Whether `set` is what one of the edges that the root demands leaves of `node`, or the choice among them.
+    /// Whether `set` is what one of the edges that the root needs leaves of `node`, or the choice among them.
     pub(in crate::select) fn is_raised(&self, node: Node, set: &PositionSet) -> bool {
         *self.kind(node) == Kind::OneOf
             || self.raised.get(&node).is_some_and(|raised| set.subset_of(raised))

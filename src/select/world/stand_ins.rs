@@ -1,8 +1,9 @@
 //! Packages that replace others, in the graph.
 //!
-//! A requirement on a package that something replaces leads to a node of its own ([`Kind::Met`]), which is met by the
-//! package itself, or by a version that replaces it and is what was asked for. A second node ([`Kind::Role`]) says who has
-//! the package's place: so it is never used beside what replaces it, and never has two that do.
+//! A requirement on a package that something replaces leads to a node of its own ([`Kind::Met`]), which is
+//! met by the package itself, or by a version that replaces it and is what was required. A second node
+//! ([`Kind::Role`]) says who has the package's place: so it is never used beside what replaces it, and never
+//! has two that do.
 
 use pubgrub::VersionSet;
 
@@ -13,18 +14,18 @@ use crate::select::namers::Namer;
 use crate::select::node::{Edge, Kind, Need, Node, Place};
 use crate::select::positions::PositionSet;
 
-/// The candidate of a role that the package itself has.
+/// The candidate of a role: the package itself.
 const ITSELF: Position = 0;
-/// The candidate of a role that nobody has.
+/// The candidate of a role: nothing.
 const NOBODY: Position = 1;
 
-/// Whether a set of candidates of a role leaves it to something that replaces the package.
+/// Whether a set of candidates of a role requires a replacement.
 pub(in crate::select) fn is_taken(set: &PositionSet) -> bool {
     !set.holds(ITSELF) && !set.is_empty()
 }
 
 impl World<'_> {
-    /// What it means that a candidate is chosen: that it has its own place, and that of what it replaces.
+    /// The edges of a chosen candidate: it has its own place, and the places of what it replaces.
     pub(super) fn edges_of_roles(
         &mut self,
         place: Place,
@@ -35,7 +36,7 @@ impl World<'_> {
         }
         let mut edges = Vec::new();
         for id in self.packages.replaced_by(place, position)? {
-            // Manifests of a repository are read one by one.
+            // The manifests of a repository are read one by one.
             self.packages.note_replacer(&id, place, PositionSet::singleton(position));
             let Some(role) = self.packages.replacements.role(&id) else { continue };
             let mut by = self.packages.replacements.replacers(role).iter();
@@ -51,7 +52,7 @@ impl World<'_> {
         Ok(edges)
     }
 
-    /// The edge to the ways to meet a requirement on a package that something replaces; none if nothing does.
+    /// The edge to the ways to meet a requirement on a replaceable package; `None` if nothing replaces it.
     pub(super) fn edge_to_ways(&mut self, need: Need) -> Option<Edge> {
         if self.packages.replacements.is_empty() {
             return None;
@@ -62,7 +63,7 @@ impl World<'_> {
         Some(Edge { node: self.node(Kind::Met(need)), set })
     }
 
-    /// The edge from one way to meet a requirement to the package that does, in the versions that do.
+    /// The edge from one way to meet a requirement to the package and versions that meet it.
     pub(in crate::select) fn edge_of_way(
         &mut self,
         need: Need,
@@ -103,7 +104,8 @@ impl World<'_> {
         Ok(edges)
     }
 
-    /// The way to meet a requirement that is tried first: the package itself, else what comes first by its id.
+    /// The way to meet a requirement that is tried first: the package itself, else its first replacement by
+    /// id.
     pub(in crate::select) fn preferred_way(
         &self,
         need: Need,

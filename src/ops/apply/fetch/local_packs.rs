@@ -1,4 +1,4 @@
-//! Packs that are on this machine already, and may have the content that a lock names.
+//! Packs that are already on this machine and may have the content that a lock names.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -17,13 +17,13 @@ use crate::reference::PackageId;
 use crate::store::Stored;
 use crate::workspace::MU_FOLDER;
 
-/// The first names below the packs folders of this machine. Most hold nothing of a package that is fetched, and need
-/// not be looked at for each.
+/// The first names below the packs folders of this machine. Most of them contain nothing of a fetched
+/// package, so they need not be searched for each package.
 #[derive(Debug)]
 pub(super) struct LocalPacks(HashSet<OsString>);
 
 impl LocalPacks {
-    /// Looks into the packs folders.
+    /// Reads the packs folders.
     pub(super) fn find(session: &Session) -> Self {
         let folders = session.places.search().packs().iter();
         let entries = folders.filter_map(|folder| fs::entries(folder).ok()).flatten();
@@ -42,7 +42,7 @@ impl LocalPacks {
         self.0.contains(OsStr::new(first)) || self.0.contains(OsStr::new(&*id.base().folder_name()))
     }
 
-    /// Copies a pack of this machine into the store, if it has the very content that is wanted.
+    /// Copies a pack of this machine into the store, if it has exactly the wanted content.
     pub(super) fn take_back(
         &self,
         session: &Session,
@@ -53,7 +53,7 @@ impl LocalPacks {
             return None;
         }
         let places = session.places.search().places(&package.id);
-        // No other file stands for the manifest of a pack: a link could lead anywhere.
+        // No other file counts as the manifest of a pack: a link could point anywhere.
         let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
         let packs = places[2..].iter().filter(|place| place.folder.is_dir());
         for place in packs.filter(|place| !has_link(&place.folder)) {
@@ -84,7 +84,8 @@ impl LocalPacks {
     }
 }
 
-/// Whether the store has a package that nothing fetches again; it is taken from its own pack, if that is whole.
+/// Whether the store has a package that cannot be fetched again; it is taken from its own pack, if that is
+/// intact.
 pub(crate) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> bool {
     package.digest.is_some_and(|digest| {
         session.store.contains(&digest)

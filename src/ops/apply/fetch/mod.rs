@@ -1,5 +1,5 @@
-//! Brings the trees that a lock names into the store: from the store itself, from packs that are
-//! already on this machine, else from where they are published. Many at once.
+//! Brings the trees that a lock names into the store: from the store itself, from packs that are already on
+//! this machine, or from where they are published. Many at once.
 
 mod here;
 mod local_packs;
@@ -31,11 +31,11 @@ use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use mu_provider::threads::{self, at_once, lock};
 
-/// How many times as many packages are asked for ahead as may be on their way at once: so the next request is sent as soon as
-/// an answer is there, without waking a thread here.
+/// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next
+/// request is then sent as soon as an answer arrives, without waking a thread here.
 const AHEAD: usize = 6;
 
-/// Brings every package of `resolved` into the store, and fills in the digests that were not known.
+/// Brings every package of `resolved` into the store, and fills in the missing digests.
 ///
 /// # Errors
 ///
@@ -56,42 +56,42 @@ pub struct Fetching<'run> {
     resolved: &'run Resolved,
     packs: LocalPacks,
     roots: Roots,
-    /// How many packages are there already.
+    /// How many packages are already in the store.
     reused: usize,
-    /// The places in the lock of those that were chosen by an index in this run, and are there.
+    /// The places in the lock of packages that an index of this run chose and the store already has.
     present: Vec<usize>,
-    /// The places in the lock of those that are not there.
+    /// The places in the lock of missing packages.
     missing: Vec<usize>,
-    /// Where each of these comes from.
+    /// The source of each of these.
     origins: Vec<Origin>,
     queue: Mutex<Queue>,
     done: AtomicUsize,
-    /// How many are on their way at once.
+    /// How many are in progress at once.
     most: usize,
 }
 
 /// What came into the store.
 pub struct Brought {
-    /// How much that was.
+    /// The bytes of that.
     pub counts: Fetched,
     /// The digests of what was missing, by the places in the lock.
     digests: Vec<(usize, Digest)>,
 }
 
-/// How far the packages that are missing have been taken up.
+/// The progress through the missing packages.
 #[derive(Debug)]
 struct Queue {
-    /// The one that is fetched next.
+    /// The package to fetch next.
     next: usize,
-    /// The first that was not asked for ahead.
+    /// The first package that was not requested ahead.
     asked: usize,
 }
 
-/// Where a package comes from, and what is known of its release, once that was found out.
+/// The source of a package and what is known of its release, once that was looked up.
 type Origin = OnceLock<(Arc<Route>, Arc<Release>)>;
 
 impl<'run> Fetching<'run> {
-    /// Finds out what is missing, and asks for the first of it.
+    /// Finds the missing packages, and requests the first of them.
     pub fn begin(session: &'run Session, resolved: &'run Resolved) -> Self {
         let mut reused = 0;
         let (mut present, mut missing) = (Vec::new(), Vec::new());
@@ -158,7 +158,7 @@ impl<'run> Fetching<'run> {
                 let package = &self.resolved.lock.packages[index];
                 let fetched = self.fetch_one(number).and_then(|(stored, was_here)| {
                     then(index, &stored)?;
-                    // A folder is read each time, which is no news where its content is as it was.
+                    // A folder is read each time; if its content is unchanged, that is not reported.
                     let is_known = package.digest == Some(stored.digest);
                     Ok((stored.digest, was_here || is_known && package.source.is_folder()))
                 });
@@ -185,7 +185,7 @@ impl<'run> Fetching<'run> {
         Ok(Brought { counts: Fetched { fetched, reused }, digests: threads::into_inner(digests) })
     }
 
-    /// Checks what need not be fetched against the index lines that it was chosen by.
+    /// Checks packages that need not be fetched against the index lines that chose them.
     fn check_present(&self) -> Result<(), CommandError> {
         let Self { session, resolved, .. } = *self;
         let folders: Vec<PathBuf> = self
@@ -207,14 +207,14 @@ impl<'run> Fetching<'run> {
         check_all(session, &contents, &|package| Ok(way_of(session, package, &self.roots)?.route))
     }
 
-    /// The number of the package that is fetched next, if one is left.
+    /// The number of the next package to fetch, if one is left.
     fn take(&self) -> Option<usize> {
         let mut queue = lock(&self.queue);
         let number = queue.next;
         queue.next += 1;
         let asked = queue.asked.max(number);
-        // While some are unpacked here, those that come next are on their way, or have come: but only once one has come,
-        // because then it is known that they are where they are looked for.
+        // While packages are unpacked here, the next ones are on their way or have arrived; but only after
+        // the first has arrived, because then its source is known to be right.
         let done = self.done.load(Ordering::Relaxed);
         let end = self.missing.len().min(done + AHEAD * self.most);
         if done > 0 && (end == self.missing.len() || end >= asked + AHEAD / 2 * self.most) {
@@ -222,12 +222,12 @@ impl<'run> Fetching<'run> {
         }
         let ahead = asked..queue.asked;
         drop(queue);
-        // For many at a time, so that whoever sends that is woken once for all of them.
+        // Many at a time, so that the sending thread is woken once for all of them.
         ahead.for_each(|number| self.prefetch(number));
         (number < self.missing.len()).then_some(number)
     }
 
-    /// Has the provider ask for a package that is fetched soon, unless it may be on this machine.
+    /// Makes the provider request a package that is fetched soon, unless it may be on this machine.
     fn prefetch(&self, number: usize) {
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
@@ -235,13 +235,13 @@ impl<'run> Fetching<'run> {
         if may_be_here || package.source.is_pack() {
             return;
         }
-        // Why it cannot be asked for is said where the package is fetched.
+        // An error here is reported when the package is fetched.
         if let Ok((route, release)) = self.origin(number) {
             route.provider.soon(&route.location, Soon::Fetch(&release));
         }
     }
 
-    /// Where a package comes from that is missing.
+    /// The source of a missing package.
     fn origin(&self, number: usize) -> Result<(Arc<Route>, Arc<Release>), CommandError> {
         let index = self.missing[number];
         if let Some(known) = self.resolved.releases.get(&index).or(self.origins[number].get()) {
@@ -253,13 +253,13 @@ impl<'run> Fetching<'run> {
         Ok(self.origins[number].get_or_init(|| (Arc::new(way.route), release)).clone())
     }
 
-    /// Brings one package into the store; also says whether its content was on this machine.
+    /// Brings one package into the store; also returns whether its content was on this machine.
     fn fetch_one(&self, number: usize) -> Result<(Stored, bool), CommandError> {
         let session = self.session;
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
         let is_folder = package.source.is_folder();
-        // A folder's content is what it is now; the lock only records it, unless nothing but the lock counts.
+        // The current content of a folder counts; the lock only records it, except when only the lock counts.
         let is_pinned = !is_folder || session.options.frozen || session.options.locked;
         let expected = package.digest.filter(|_| is_pinned);
         if is_folder && is_pinned && expected.is_none() {
@@ -293,7 +293,7 @@ impl<'run> Fetching<'run> {
         match result {
             Ok(stored) => {
                 if let Err(error) = judge(&stored, manifest.as_deref(), true) {
-                    // What was there before somebody else may use.
+                    // Other processes may use what was there before.
                     if stored.checked.is_none() {
                         session.store.remove(&stored.digest)?;
                     }
@@ -315,7 +315,7 @@ impl<'run> Fetching<'run> {
         }
     }
 
-    /// Says with `error` that the settings lead elsewhere than when the package was locked, if so.
+    /// Adds to `error` that the settings lead to another place than when the package was locked, if so.
     fn explain_move(&self, index: usize, error: CommandError) -> CommandError {
         let package = &self.resolved.lock.packages[index];
         let is_locked = !self.resolved.releases.contains_key(&index);
@@ -341,7 +341,7 @@ impl<'run> Fetching<'run> {
     }
 }
 
-/// Checks a tree that was in the store already and becomes the pack `wanted`.
+/// Checks a tree that was already in the store and becomes the pack `wanted`.
 ///
 /// # Errors
 ///
@@ -362,7 +362,7 @@ pub(crate) fn check_stored(
     else {
         return Ok(());
     };
-    // What was chosen by an index line was held against that line.
+    // A package that an index line chose was compared with that line.
     if resolved.releases.contains_key(&index) {
         return Ok(());
     }
@@ -371,8 +371,8 @@ pub(crate) fn check_stored(
     check(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
 }
 
-/// Checks packs that were found in place: their content is what the lock says, and whether it calls them by the right
-/// version is another question.
+/// Checks packs that were found in place: their content matches the lock; this checks that the lock gives
+/// them the right version.
 ///
 /// # Errors
 ///
@@ -392,7 +392,7 @@ pub(crate) fn check_recognized(
     })
 }
 
-/// Checks that the lock calls what is in `folder` by the right version, without asking anybody.
+/// Checks that the lock gives the package in `folder` the right version, without any request.
 ///
 /// # Errors
 ///
@@ -406,13 +406,14 @@ pub(crate) fn check_installed(
     check_label(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
 }
 
-/// What a package calls itself, as the store notes it; `None` if it has no name or no version, or cannot be read.
+/// The name and version of a package, as the store records them; `None` if it has no name or no version, or
+/// cannot be read.
 fn called(manifest: &str) -> Option<String> {
     let head = Head::parse(Path::new(YAML_NAME), manifest).ok()?;
     Some(format!("{} {}", head.name?.name(), head.version?))
 }
 
-/// The error about content that is not what `said_by` says.
+/// The error about content that differs from what `said_by` says.
 fn content_differs(
     package: &LockedPackage,
     [expected, actual]: [&Digest; 2],
@@ -437,7 +438,7 @@ fn content_differs(
     }))
 }
 
-/// The error about a folder that is not what the lock says, where the lock must not change.
+/// The error about a folder that differs from a lock that must not change.
 fn folder_has_changed() -> CommandError {
     CommandError::new(
         Code::LockOutdated,

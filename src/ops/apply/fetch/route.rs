@@ -1,4 +1,6 @@
-//! Where a locked package comes from: from wherever the settings lead its id now.
+//! Where a locked package comes from: wherever the settings lead its id now. The lock says what a package is,
+//! by version and digest; the settings say where it is. The source in the lock counts only if the settings
+//! lead to the same place: then it saves requests for what was looked up before.
 //!
 //! The lock says what a package is, by version and digest, and the settings say where it is. What the lock says of the place
 //! counts only where the settings lead to that very place: then it saves asking for what was found out before.
@@ -53,7 +55,7 @@ fn read_root(text: &str, folder: &Path) -> Option<SafeUrl> {
 pub(super) struct Way {
     /// Its provider and place.
     pub(super) route: Route,
-    /// Whether that is another place than the one in the lock.
+    /// Whether that place differs from the one in the lock.
     pub(super) is_moved: bool,
 }
 
@@ -89,7 +91,7 @@ pub(crate) fn used_instead(session: &Session, id: &PackageId) -> PackageId {
     instead
 }
 
-/// The route to the place that the lock names, if `known`, to where the settings lead `id`, leads there.
+/// The route to the place that the lock names, if `known`, where the settings lead `id`, is the same place.
 fn in_lock(
     session: &Session,
     package: &LockedPackage,
@@ -109,7 +111,7 @@ fn in_lock(
     let is_repository = provider.is_repository();
     let folder = package.folder.as_deref().unwrap_or_default();
     let there = if is_repository { spelled(&root, folder) } else { spelled(&root, "") };
-    // What no registry covers is where its id says, however a reference reached it.
+    // A package that no registry covers is where its id says, however a reference reached it.
     let is_there = match known.filter(|_| index.registry(id).is_some()) {
         Some(route) if route.provider.name() != provider.name() => false,
         Some(Route { location, .. }) if is_repository => {
@@ -141,7 +143,7 @@ fn in_lock(
     Ok(Some(Route { provider, location }))
 }
 
-/// Whether `id` is what is called `name` at `root`, however that is reached.
+/// Whether `id` is the package `name` at `root`, however that is reached.
 fn holds(root: &SafeUrl, name: &str, id: &PackageId) -> bool {
     let folder = root.as_url().to_file_path().ok().filter(|_| root.scheme() == "file");
     match folder {
@@ -155,7 +157,7 @@ fn leaf(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, leaf)| leaf)
 }
 
-/// The host and the path of what is at `path` below `root`, however it is reached and however its repository is marked.
+/// The host and the path of `path` below `root`, however it is reached and however its repository is marked.
 fn spelled(root: &SafeUrl, path: &str) -> String {
     let url = root.as_url();
     let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("localhost");
@@ -196,8 +198,8 @@ fn folder_route(session: &Session, package: &LockedPackage) -> Result<Route, Com
     Ok(Route { provider, location })
 }
 
-/// The folder outside of the workspace that is used for `id`: one that is called by its path, or that the settings put in
-/// the place of the package. A lock alone, which anybody may have changed, is not enough.
+/// The folder outside of the workspace that is used for `id`: one whose path is the id, or one that an
+/// override names. A lock alone, which anyone may have changed, is not enough.
 fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<PathBuf> {
     if *id == PackageId::local(locked) {
         return Some(locked.to_owned());
@@ -211,11 +213,11 @@ fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<Path
     Some(url.as_url().to_file_path().ok()?.join(rest))
 }
 
-/// What is known of a locked package's release; `way` leads to it.
+/// What is known of a locked package's release; `way` is the route to it.
 ///
 /// # Errors
 ///
-/// When only its registry knows its commit, and cannot be asked.
+/// When only its registry knows its commit, and cannot be reached.
 pub(super) fn release_of(
     session: &Session,
     package: &LockedPackage,
@@ -263,7 +265,8 @@ pub(super) fn release_of(
     Ok(found.map_or_else(|| Arc::new(release), |(_, listed)| listed))
 }
 
-/// What the lock should say of where a package comes from: where the settings lead it now, if that is known without asking.
+/// The source to write into the lock: where the settings lead the package now, if that is known without a
+/// request.
 pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<Source> {
     if package.source.is_workspace() || package.source.is_pack() {
         return None;
@@ -280,7 +283,7 @@ pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<S
         (None, None) => return None,
     };
     if route.provider.is_repository() && route.location.folder.is_none() {
-        // Where the repository ends is known once something came out of it.
+        // The end of the repository's path is known once something was fetched from it.
         let commits = [package.commit.clone()?];
         let found = route.provider.recall(&route.location, &commits, &mu_provider::Silent)?;
         if found.location.folder.as_deref() != Some(package.folder.as_deref().unwrap_or_default()) {

@@ -1,4 +1,4 @@
-//! Command lines that a person can paste.
+//! Command lines that a user can paste.
 
 use crate::ops::Session;
 use crate::ops::session::error::quoted;
@@ -8,11 +8,11 @@ pub(super) const ADD: &str = "mu add";
 
 /// A command line.
 pub(super) struct Command {
-    /// The program, the command, and what stands before the references.
+    /// The program, the command, and everything before the references.
     pub(super) front: String,
     /// The references that it is about.
     pub(super) references: Vec<String>,
-    /// The flags behind them.
+    /// The flags after them.
     pub(super) back: String,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn repeated(session: &Session, without: &[&str]) -> String {
     text.collect()
 }
 
-/// What narrows a requirement besides its version, as flags.
+/// What narrows a requirement in addition to its version, as flags.
 pub(super) fn narrowing(
     channel: Option<&str>,
     app_version: Option<&str>,

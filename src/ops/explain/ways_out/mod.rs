@@ -1,4 +1,5 @@
-//! How a way out of a conflict is taken: the command to paste, or the file to edit.
+//! How a way out of a conflict is taken: the command to paste, or the file to edit. Selection found it and
+//! tried it; here it is put into words.
 //!
 //! What helps was found, and tried, by selection. Here it gets its words.
 
@@ -17,7 +18,7 @@ pub(super) use crate::ops::explain::ways_out::wording::line_in;
 use crate::ops::requirements::Requirements;
 use crate::select::WayOut;
 
-/// Words ways out; one that no command and no edit can take is left out.
+/// Puts ways out into words; leaves out those that no command and no edit can take.
 pub(crate) fn remedies(
     session: &Session,
     requirements: &Requirements,
@@ -27,7 +28,7 @@ pub(crate) fn remedies(
     ways_out.iter().filter_map(|way_out| wording.remedy(way_out)).collect()
 }
 
-/// How to search longer than a search that was stopped.
+/// How to search longer than a stopped search.
 pub(crate) fn longer(session: &Session, requirements: &Requirements, steps: usize) -> String {
     let flag = "--patience";
     let command = match &requirements.question {

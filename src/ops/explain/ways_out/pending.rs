@@ -1,4 +1,4 @@
-//! What the command that failed was to do: it is still to be done by what is done instead.
+//! What the failed command was supposed to do: the suggested command must still do it.
 
 use crate::fs;
 use crate::index::Requirement;
@@ -42,9 +42,9 @@ impl Wording<'_> {
         }
     }
 
-    /// What is left to do after `asks`, without what is about `given_up`.
+    /// What is left to do after `asks`, without anything about `given_up`.
     pub(super) fn pending(&self, asks: &[Ask], given_up: Option<&PackageId>) -> Vec<Command> {
-        // It is done where it is what changes, or where a manifest asks for the same then, or for a version where none
+        // It is done if it is what changes, or if a manifest then requires the same, or any version if none
         // was named.
         let is_done = |asked: &Asked| {
             asks.iter().filter(|ask| ask.to.id == asked.requirement.id).any(|ask| {
@@ -79,7 +79,7 @@ pub(super) fn as_before(asked: &Asked) -> Ask {
     }
 }
 
-/// What narrows a requirement besides its version, as the lock has it.
+/// What narrows a requirement in addition to its version, as in the lock.
 fn suffix(requirement: &Requirement) -> String {
     let any = Requirement { spec: VersionSpec::Latest, ..requirement.clone() }.to_string();
     any.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default().to_owned()

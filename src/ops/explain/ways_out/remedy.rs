@@ -7,7 +7,7 @@ use crate::ops::Session;
 use crate::reference::PackageId;
 use crate::select::{Ask, WayOut};
 
-/// What it means to look at no version's age.
+/// The words for ignoring the age of versions.
 pub(super) const ANY_AGE: &str = "allow versions of any age";
 
 /// A way out.
@@ -17,7 +17,7 @@ pub(crate) struct Remedy {
     pub(super) kind: Kind,
     /// What to do, for people.
     pub(crate) text: String,
-    /// The commands that do it, one after the other; none where a file has to be edited.
+    /// The commands that do it, one after the other; none if a file must be edited.
     pub(super) commands: Vec<String>,
     /// The package that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,10 +34,10 @@ pub(crate) struct Remedy {
     /// The line to write there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<String>,
-    /// What is asked for instead.
+    /// What is required instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) changes: Vec<Change>,
-    /// The steps, where it takes several: edits, then commands.
+    /// The steps, if it takes several: edits, then commands.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) steps: Vec<Remedy>,
 }
@@ -46,14 +46,14 @@ pub(crate) struct Remedy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
-    /// Ask for something else.
+    /// Require something else.
     #[default]
     Require,
     /// Pin a version that was withdrawn.
     Withdrawn,
-    /// Say that a fact of the runtime is another one.
+    /// Change a fact of the runtime.
     Runtime,
-    /// Ask no more for a package.
+    /// Drop the requirement of a package.
     Remove,
     /// Ask the same question with other suppositions.
     Suppose,
@@ -61,15 +61,15 @@ pub(super) enum Kind {
     Highest,
     /// Choose with the minimal strategy.
     Minimal,
-    /// Let versions in however young they are.
+    /// Allow versions of any age.
     AnyAge,
-    /// Take a package out of `exclude`.
+    /// Remove a package from `exclude`.
     Include,
-    /// Take a package out of `overrides`.
+    /// Remove a package from `overrides`.
     NoOverride,
     /// Say in `allowReplaces` what may replace a package.
     Replace,
-    /// Use one version, whatever is asked for.
+    /// Use one version, whatever is required.
     Override,
     /// Remove a package, and add it again.
     Reinstall,
@@ -77,23 +77,23 @@ pub(super) enum Kind {
     Together,
 }
 
-/// What one asks for, and what it should ask for instead.
+/// A requirement, and what it should be instead.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Change {
-    /// Who asks.
+    /// What requires it.
     by: String,
     /// The package.
     id: PackageId,
-    /// What is asked for now; none if nothing is.
+    /// What is required now; none if nothing is.
     from: Option<String>,
-    /// What to ask for instead.
+    /// What to require instead.
     to: String,
     /// The version that is chosen then.
     version: String,
 }
 
 impl Remedy {
-    /// A way out that commands take.
+    /// A way out by commands.
     pub(super) fn run(kind: Kind, what: &str, commands: Vec<String>) -> Self {
         let text = format!("{what}: `{}`", commands.join(" && "));
         Self { kind, text, commands, ..Self::default() }
@@ -112,7 +112,7 @@ impl Change {
     }
 }
 
-/// What a way out does, without how; none for what only an edit of the settings can do.
+/// What a way out does, without the command; none if only an edit of the settings can do it.
 pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
     let short = |id: &PackageId| session.short_name(id).to_owned();
     Some(match way_out {
@@ -183,7 +183,7 @@ fn requiring(session: &Session, asks: &[Ask]) -> String {
     groups.collect::<Vec<_>>().join(", and ")
 }
 
-/// What a requirement says where it says no version, before what narrows it.
+/// The start of a requirement without a version that is narrowed otherwise.
 const ANY: &str = "latest ";
 
 fn narrowed(asked: &str) -> &str {

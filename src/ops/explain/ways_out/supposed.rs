@@ -1,4 +1,5 @@
-//! Ways out of a question what would be: the same question, with other suppositions.
+//! Ways out of a what-if question: the same question, with other suppositions. `mu resolve` writes nothing,
+//! so neither do its ways out, if a supposition can express a change.
 //!
 //! `mu resolve` writes nothing, so neither do its ways out, as far as a supposition can stand for a change.
 
@@ -10,7 +11,7 @@ use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Resolution;
 
-/// The command that supposes a way out; none if no supposition stands for it.
+/// The command that supposes a way out; none if no supposition can express it.
 pub(super) fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> Option<String> {
     let mut supposed = Supposed { session, question: question.clone(), flags: Vec::new() };
     supposed.take(way_out)?;
@@ -20,7 +21,7 @@ pub(super) fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> O
     Some(format!("{}{flags}{}", command(&supposed.question), repeated(session, &without)))
 }
 
-/// A question that is to be asked again.
+/// A question to ask again.
 struct Supposed<'a> {
     session: &'a Session,
     question: WhatIf,
@@ -55,7 +56,7 @@ impl Supposed<'_> {
                 if given == left {
                     other.without.push(session.short_name(id).to_owned());
                 } else if left.0 + left.1 == 0 || (given.0 > 0 && left.0 == 0) {
-                    // Nothing that was asked would be left of the question.
+                    // Nothing of the question would be left.
                     return None;
                 }
             }
@@ -81,7 +82,8 @@ impl Supposed<'_> {
     }
 }
 
-/// Makes a question suppose what is to be asked; none if flags for all that is given cannot say it of one thing.
+/// Makes a question suppose what is to be required; none if flags that apply to all references cannot express
+/// it for one.
 fn suppose(
     session: &Session,
     question: &mut WhatIf,

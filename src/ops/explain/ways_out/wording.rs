@@ -21,20 +21,20 @@ use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Member;
 
-/// The command that takes a pin back.
+/// The command that removes a pin.
 const UNPIN: &str = "mu unpin";
 
 pub(super) struct Wording<'a> {
     pub(super) session: &'a Session,
     pub(super) requirements: &'a Requirements,
-    /// Whether commands are to let versions in however young they are.
+    /// Whether commands should allow versions of any age.
     pub(super) is_any_age: bool,
     /// Whether commands that edit more manifests follow.
     pub(super) edits_more: bool,
 }
 
 impl Wording<'_> {
-    /// What a command needs to work on what this session does.
+    /// The flags that a command needs to work on the same workspace as this session.
     pub(super) fn global(&self) -> &'static str {
         match self.session.scope {
             Scope::Workspace => "",
@@ -42,7 +42,7 @@ impl Wording<'_> {
         }
     }
 
-    /// How a way out is taken: by the same question with other suppositions, if the command that failed only asks.
+    /// How a way out is taken: by the same question with other suppositions, if the failed command only asks.
     pub(super) fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
         let question = self.requirements.question.as_ref();
         let again = question.and_then(|question| supposed::again(self.session, question, way_out));
@@ -128,7 +128,8 @@ impl Wording<'_> {
         }
     }
 
-    /// Several steps: first the files to edit, then the commands, which each let young versions in if that is one of the steps.
+    /// Several steps: first the files to edit, then the commands, which each allow new versions if that is
+    /// one of the steps.
     fn together(&self, all: &[WayOut]) -> Option<Remedy> {
         let is_any_age = all.contains(&WayOut::AnyAge);
         let wording = Wording { is_any_age, ..*self };
@@ -173,7 +174,7 @@ impl Wording<'_> {
         Remedy { kind, text, id: Some(id.clone()), file: Some(file), line, ..Remedy::default() }
     }
 
-    /// An edit of a fact of the runtime, and the question what that would come to.
+    /// An edit of a fact of the runtime, and the command that shows its effect.
     fn runtime(&self, fact: &str, value: &str) -> Remedy {
         let file = self.settings_with("runtime");
         let actual = self.requirements.runtime.get(fact).map_or("", String::as_str);
@@ -207,7 +208,7 @@ impl Wording<'_> {
         Some(self.print(&commands, ""))
     }
 
-    /// The commands that ask no more for a package; none if it is all that the command which failed asks for.
+    /// The commands that drop a package; none if the failed command requires nothing else.
     fn commands_to_give_up(&self, id: &PackageId) -> Option<Vec<String>> {
         let all = &self.requirements.asked;
         let asked = all.iter().filter(|asked| asked.requirement.id == *id);
@@ -222,7 +223,7 @@ impl Wording<'_> {
         for asked in asked {
             let own = asked.line.map(|(member, _)| member);
             let front = match own {
-                // `mu remove` looks where it is run.
+                // `mu remove` depends on the current folder.
                 Some(own) if around.is_some_and(|around| around != own) => {
                     format!("mu -C {} remove", quoted(&members[own].folder.display().to_string()))
                 }
@@ -236,7 +237,7 @@ impl Wording<'_> {
         Some(self.print(&commands, ""))
     }
 
-    /// The commands that install anew what cannot be upgraded step by step; none if more than one asks for it.
+    /// The commands that reinstall what cannot be upgraded step by step; none if more than one requires it.
     fn commands_to_reinstall(&self, id: &PackageId) -> Option<Vec<String>> {
         let mut asked = self.requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
         let add = self.command(&[], &as_before(asked.next()?))?;
@@ -244,7 +245,7 @@ impl Wording<'_> {
         asked.next().is_none().then(|| self.print(&[remove, add], ""))
     }
 
-    /// The command that failed, with another value of a flag.
+    /// The failed command, with another value of a flag.
     pub(super) fn again(&self, flag: &str, value: &str) -> Vec<String> {
         let mut commands: Vec<Command> = Vec::new();
         for mut command in self.pending(&[], None) {
@@ -272,7 +273,7 @@ impl Wording<'_> {
         format!("mu get{}", self.global())
     }
 
-    /// The command that makes one root ask for something else.
+    /// The command that makes one root require something else.
     pub(super) fn command(&self, asks: &[Ask], ask: &Ask) -> Option<Command> {
         let to = &ask.to;
         let references = vec![self.reference(ask)];
@@ -298,7 +299,7 @@ impl Wording<'_> {
         {
             return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).to_owned()));
         }
-        // What the entry names has to be taken away, where it is not to count any more.
+        // What the entry names must be removed, if it should no longer count.
         let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
             None if old.is_some_and(Option::is_some) => Some(String::new()),
             new => new.clone(),
@@ -320,7 +321,7 @@ impl Wording<'_> {
         Some(Command { front, references, back })
     }
 
-    /// Whether an entry of a manifest asks for a package.
+    /// Whether an entry of a manifest requires a package.
     pub(super) fn is_about(
         &self,
         member: &Member,
@@ -330,7 +331,7 @@ impl Wording<'_> {
         id_in(self.session, member, &entry.reference) == *id
     }
 
-    /// Whether taking a pin back asks for what lets the version in.
+    /// Whether removing a pin leads to a requirement that allows the version.
     fn is_unpinned_to(
         &self,
         path: &Path,
@@ -369,12 +370,12 @@ impl Wording<'_> {
         }
     }
 
-    /// What a package is called on the command line.
+    /// The name of a package on the command line.
     fn short<'i>(&self, id: &'i PackageId) -> &'i str {
         self.session.short_name(id)
     }
 
-    /// The file of settings to edit: that which has the key; the workspace's, if none has.
+    /// The file of settings to edit: the one with the key, else the workspace's.
     fn settings_with(&self, key: &str) -> String {
         if self.session.scope == Scope::Global {
             return self.session.environment.mu_home.join("config.yaml").display().to_string();

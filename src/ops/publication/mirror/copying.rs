@@ -55,7 +55,7 @@ impl<'a> Copying<'a> {
         self.mirrored.elsewhere.push(elsewhere);
     }
 
-    /// Copies these versions, or all of these packages, if that was asked for.
+    /// Copies these versions, or all versions of these packages, if requested.
     pub(super) fn run(
         mut self,
         versions: &BTreeMap<PackageId, Versions>,
@@ -185,7 +185,7 @@ impl<'a> Copying<'a> {
             }
             self.mirrored.copied.push(Copied { name: name.clone(), version });
         }
-        // A server makes lines of its own, of what is in the archive.
+        // A server makes its own lines, from the archive.
         if has_copied {
             let there = self.target.lines(&name)?;
             self.follow(&name, &here, &there)?;
@@ -224,7 +224,7 @@ impl<'a> Copying<'a> {
         Ok((name, renamed))
     }
 
-    /// The index lines of a package as they are, with keys that are not known here.
+    /// The index lines of a package as they are, including unknown keys.
     fn lines(&self, route: &Route) -> Result<Vec<Line>, CommandError> {
         let Listing::Found(found) = self.provider.list(&route.location, None, &Silent)? else {
             return Ok(Vec::new());
@@ -254,8 +254,8 @@ impl<'a> Copying<'a> {
         Ok(archive)
     }
 
-    /// Makes what can change of versions that are `there` what it is `here` now; returns the versions, and what was changed
-    /// of each.
+    /// Updates what can change of versions that are `there` to what it is `here`; returns the versions, and
+    /// what was changed of each.
     fn follow(
         &self,
         name: &str,
@@ -264,7 +264,7 @@ impl<'a> Copying<'a> {
     ) -> Result<Vec<Changed>, CommandError> {
         let mut all = Vec::new();
         let writes = !self.request.dry_run;
-        // A hub says of all versions alike where the package has moved.
+        // In a hub, all versions have the same `movedTo`.
         let moved_to = here.last().and_then(|line| line.get("movedTo")).and_then(|to| to.as_str());
         let mut has_moved = false;
         for line in here {
@@ -346,12 +346,12 @@ fn check_digest(
     Err(CommandError::new(Code::Integrity, message).hint("it was not copied"))
 }
 
-/// The packages, each after those that it needs, as far as circles allow: a mirror that is cut off has nothing
-/// whose dependencies it lacks.
+/// The packages, each after those that it needs, except in cycles: an interrupted mirror has nothing whose
+/// dependencies it lacks.
 fn in_order(needs: &BTreeMap<PackageId, BTreeSet<PackageId>>) -> Vec<&PackageId> {
     let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
     for start in needs.keys() {
-        // A package, and whether what it needs was put before it.
+        // A package, and whether its dependencies were put before it.
         let mut open = vec![(start, false)];
         while let Some((id, is_ready)) = open.pop() {
             if is_ready {

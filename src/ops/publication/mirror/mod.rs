@@ -28,20 +28,20 @@ use crate::ops::{Code, CommandError, Options, Scope, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::Update;
 
-/// What is copied, and where to.
+/// What to copy, and where to.
 #[derive(Debug, Clone, Default)]
 pub struct MirrorRequest {
     /// References; none for everything that `Mu.lock` names, at exactly those versions.
     pub references: Vec<String>,
     /// The hub that is copied to.
     pub to: String,
-    /// Whether what the packages depend on is left out.
+    /// Whether dependencies are left out.
     pub no_deps: bool,
     /// Whether every version is copied, not only the one that would be chosen.
     pub all_versions: bool,
-    /// The namespace in place of that of the references, for all packages that are copied out of it.
+    /// The namespace that replaces that of the references, for all copied packages in it.
     pub namespace: Option<String>,
-    /// Whether nothing is changed.
+    /// Whether this is a dry run.
     pub dry_run: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Copied {
     pub version: String,
 }
 
-/// A version that was there, and has changed since.
+/// A version that was already there, and was updated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Changed {
     /// The package's name at the hub.
@@ -65,7 +65,7 @@ pub struct Changed {
     pub keys: Vec<&'static str>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Mirrored {
@@ -75,13 +75,14 @@ pub struct Mirrored {
     pub copied: Vec<Copied>,
     /// How many versions were there already.
     pub present: usize,
-    /// What was there, and has changed since.
+    /// What was already there, and was updated.
     pub changed: Vec<Changed>,
     /// Packages that are not copied, and stay where they are.
     pub elsewhere: Vec<Elsewhere>,
-    /// What registries have as their key that lead to the packages now: the same ones lead to the mirror.
+    /// The prefixes of the registries that serve the packages now: registries with the same prefixes should
+    /// point to the mirror.
     pub prefixes: BTreeSet<String>,
-    /// Whether it is only said what would be done.
+    /// Whether this only describes what would be done.
     pub dry_run: bool,
 }
 
@@ -167,7 +168,7 @@ fn mirror_locked(
         return Err(CommandError::new(Code::NotFound, message)
             .hint("`mu get` writes it; `mu mirror REF --to PLACE` copies packages without one"));
     };
-    // How manifests write their references may say more of where a package is than its id does.
+    // References in manifests may say more about the place of a package than its id.
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     if !requirements.differences(session, &lock).is_empty() {
         session.events.warning(&format!(

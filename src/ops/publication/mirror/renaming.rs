@@ -6,7 +6,7 @@ use crate::manifest::rename::Rename;
 use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, PackageId, Reference};
 
-/// The namespaces of references, and what takes their place.
+/// The namespaces of references, and their replacement.
 #[derive(Debug)]
 pub(super) struct Renaming {
     /// The base of each, and the namespace, if it has one; the longest namespace first.
@@ -19,7 +19,7 @@ impl Renaming {
     ///
     /// # Errors
     ///
-    /// When the text is no namespace.
+    /// When the text is not a namespace.
     pub(super) fn new(roots: &BTreeSet<PackageId>, text: &str) -> Result<Self, CommandError> {
         let reference = Reference::parse(text.strip_suffix('/').unwrap_or(text))?;
         let is_name = reference.base().is_none()
@@ -38,7 +38,7 @@ impl Renaming {
         Ok(Self { from, to: reference.name().clone() })
     }
 
-    /// What a package is called in the mirror, and what was renamed for that; `None` if it keeps its name.
+    /// The name of a package in the mirror, and what was renamed for it; `None` if it keeps its name.
     pub(super) fn of(&self, id: &PackageId) -> Option<(Name, Rename)> {
         let name = id.name();
         self.from.iter().filter(|(base, _)| *base == id.base()).find_map(|(_, from)| {

@@ -1,4 +1,4 @@
-//! Makes the archive, and reads it back as whoever fetches it will.
+//! Creates the archive, and reads it back as its users will.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek as _, Write};
@@ -16,11 +16,11 @@ use crate::ops::{CommandError, Session};
 pub(super) struct Item {
     /// Slash-separated path in the package.
     pub(super) path: String,
-    /// What it holds.
+    /// Its content.
     pub(super) content: Content,
 }
 
-/// What a file or link holds.
+/// The content of a file or link.
 #[derive(Debug)]
 pub(super) enum Content {
     /// A file of this machine.
@@ -36,7 +36,7 @@ pub(super) enum Content {
     Link(String),
 }
 
-/// An archive that any mu will accept. It is in no folder; the file goes with this value.
+/// An archive that any mu will accept. It has no path; the file is deleted with this value.
 #[derive(Debug)]
 pub struct Archive {
     file: File,
@@ -49,11 +49,11 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Packs `items`, which come sorted by the bytes of their paths; errors call the archive `name`.
+    /// Packs `items`, which are sorted by the bytes of their paths; errors name the archive `name`.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read, this machine's disk refuses, or a reader would refuse the archive.
+    /// When a file cannot be read, the archive cannot be written, or a reader would refuse it.
     pub(super) fn make(
         session: &Session,
         name: &str,
@@ -87,7 +87,7 @@ impl Archive {
         Ok(Self { file, size, archive, tree })
     }
 
-    /// The bytes from the beginning.
+    /// Reads the bytes from the start.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Archive {
     ///
     /// # Errors
     ///
-    /// When the disk refuses.
+    /// When it cannot be written.
     pub(super) fn save(&self, path: &Path) -> Result<(), FileError> {
         let mut bytes = self.read().at("read the archive for", path)?;
         fs::copy_atomic(path, &mut bytes)
@@ -137,7 +137,7 @@ fn add(writer: &mut ArchiveWriter<impl Write>, item: &Item) -> Result<(), FileEr
     }
 }
 
-/// Hashes and counts what it passes on.
+/// Hashes and counts the bytes that it passes on.
 struct Hashing<W> {
     into: W,
     hash: Sha256,

@@ -1,5 +1,6 @@
-//! Which files are packed: one walk over the package's folder, what is found sorted by the bytes of
-//! its path.
+//! Which files are packed: one walk over the package's folder, with the results sorted by the bytes of their
+//! paths. Only names, kinds and modes are read here. Whether a path is allowed in a package is checked when
+//! the archive is read back.
 //!
 //! Nothing is read here but names, kinds and modes. Whether a path may be in a package at all is judged
 //! when the archive is read back.
@@ -13,7 +14,7 @@ use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
 use crate::ops::{Code, CommandError};
 use crate::workspace::Member;
 
-/// What is in no package, wherever it is: what Git, other tools of its kind, mu and Finder keep.
+/// What no package contains, at any depth: the data of Git, similar tools, mu and Finder.
 const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
 
 /// A file or link that is packed.
@@ -39,13 +40,14 @@ pub(super) enum Kind {
     Link(String),
 }
 
-/// The files of `member` that are packed, without its lock, and what its author should know.
+/// The files of `member` that are packed, without its lock, and warnings for its author. `archives` says
+/// which paths are archives of the package that were made earlier.
 ///
 /// `archives` tells which paths are archives of the package, made earlier.
 ///
 /// # Errors
 ///
-/// When a folder cannot be read, or something in it can be in no package.
+/// When a folder cannot be read, or something in it cannot be in a package.
 pub(super) fn choose(
     member: &Member,
     root: &Path,
@@ -121,7 +123,7 @@ impl Walk<'_> {
     }
 }
 
-/// Says what was probably not meant.
+/// Reports what was probably not intended.
 fn warn(member: &Member, chosen: &[Chosen], warnings: &mut Vec<String>) {
     for pattern in member.manifest.files.patterns().filter(|pattern| !pattern.starts_with('!')) {
         let Ok(globs) = crate::manifest::Globs::parse([pattern]) else { continue };

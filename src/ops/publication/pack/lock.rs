@@ -1,4 +1,4 @@
-//! The part of `Mu.lock` that is about one package: the exact versions that it was made against.
+//! The part of `Mu.lock` that is about one package: the exact versions that it was built with.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,12 @@ use crate::reference::PackageId;
 use crate::select::Update;
 use crate::workspace::Member;
 
-/// What `lock` says of the dependencies of `member`; where it does not say all, versions are chosen as `mu get` would, and
-/// nothing is written. `None` if the package has no dependencies.
+/// What `lock` says about the dependencies of `member`; if that is incomplete, versions are chosen as `mu
+/// get` would, and nothing is written. `None` if the package has no dependencies.
 ///
 /// # Errors
 ///
-/// When a reference in the lock cannot be read, or versions would have to be chosen, and cannot be.
+/// When a reference in the lock cannot be read, or versions must be chosen and cannot be.
 pub(super) fn cut_or_resolve(
     session: &Session,
     lock: &Lockfile,
@@ -48,13 +48,13 @@ pub(super) fn cut_or_resolve(
     }
 }
 
-/// What a lock says of a package's dependencies.
+/// What a lock says about a package's dependencies.
 enum Part {
     /// The package has none.
     Nothing,
-    /// All that it depends on.
+    /// Everything that it depends on.
     Whole(Lockfile),
-    /// The lock does not say which version this one is.
+    /// The lock does not name the version of this one.
     Lacks(PackageId),
 }
 

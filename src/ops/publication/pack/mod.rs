@@ -1,4 +1,6 @@
-//! `pack`: makes the archive of a package, the same bytes from the same files wherever it is made.
+//! `pack`: creates the archive of a package, with the same bytes from the same files on every machine.
+//! `files.rs` chooses the files, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts
+//! the lock down to the package, `archive.rs` writes and reads back.
 //!
 //! `files.rs` chooses the files, `secrets.rs` knows which ones should not leave this
 //! machine, `lock.rs` cuts the lock down to the package, `archive.rs` writes and reads back.
@@ -39,11 +41,11 @@ pub struct PackRequest {
     pub package: Option<String>,
     /// The archive's file, or the folder for it; `None` means the current folder.
     pub output: Option<PathBuf>,
-    /// Whether nothing is written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
     /// Whether files that look like secrets are packed too.
     pub force: bool,
-    /// Whether dependencies are written as the versions that are locked.
+    /// Whether dependencies are written with their locked versions.
     pub pinned: bool,
 }
 
@@ -52,11 +54,11 @@ pub struct PackRequest {
 pub(super) struct Making<'a> {
     /// Whether files that look like secrets are packed too.
     pub(super) force: bool,
-    /// Whether dependencies are written as the versions that are locked.
+    /// Whether dependencies are written with their locked versions.
     pub(super) pinned: bool,
     /// A file that is left out.
     pub(super) not: Option<&'a Path>,
-    /// Whether it is only worth a warning that the versions it was made with cannot be chosen here.
+    /// Whether it is only a warning if the versions that it was built with cannot be chosen here.
     pub(super) may_lack_versions: bool,
 }
 
@@ -77,7 +79,7 @@ pub struct Packed {
 ///
 /// # Errors
 ///
-/// When the manifest has no version, a file looks like a secret's, a reader would refuse the archive, or
+/// When the manifest has no version, a file looks like a secret, a reader would refuse the archive, or
 /// something cannot be read or written.
 pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
     let index = member::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
@@ -97,7 +99,7 @@ pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandE
     Ok(packed)
 }
 
-/// Makes the archive of the member at `index`, with what `lock` says of its dependencies.
+/// Creates the archive of the member at `index`, with the part of `lock` about its dependencies.
 ///
 /// # Errors
 ///
@@ -223,7 +225,7 @@ fn output(session: &Session, output: Option<&Path>, file_name: &str) -> PathBuf 
     if is_folder { path.join(file_name) } else { path }
 }
 
-/// Refuses to write over a file that is no archive: it may be somebody's only copy.
+/// Refuses to overwrite a file that is not an archive: it may be somebody's only copy.
 fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
     if path.is_symlink() {
         let message =
@@ -263,7 +265,7 @@ fn refuse_secrets(
         .with_details(serde_json::json!({ "files": found })))
 }
 
-/// The text of a member's manifest that asks for exactly what is locked.
+/// The text of a member's manifest that requires exactly the locked versions.
 fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, CommandError> {
     let member = &session.workspace.members[index];
     let text = crate::fs::read_text(&member.manifest_path)?;

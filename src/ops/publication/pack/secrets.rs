@@ -1,4 +1,5 @@
-//! Files that hold secrets, told by their names: what is published once can never be taken back.
+//! Files that contain secrets, recognized by their names: a publication can never be undone. Contents are not
+//! read. If a name only looks like a secret, its author needs `--force`.
 //!
 //! Contents are not looked at. A name that only looks like a secret's costs its author `--force`.
 
@@ -31,7 +32,7 @@ const NAMES: &[&str] = &[
     "terraform.tfstate.backup",
 ];
 
-/// What names end with.
+/// Endings of names.
 const ENDINGS: &[&str] =
     &[".jks", ".kdb", ".kdbx", ".key", ".keystore", ".p12", ".pem", ".pfx", ".pkcs12", ".ppk"];
 
@@ -49,13 +50,13 @@ const PATHS: &[&str] = &[
     ".m2/settings.xml",
 ];
 
-/// Folders of which everything counts.
+/// Folders whose whole content counts.
 const FOLDERS: &[&str] = &[".ssh", ".gnupg"];
 
-/// Endings of `.env.…` files that hold examples.
+/// Endings of `.env.…` files that contain examples.
 const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults", "schema"];
 
-/// Whether a file called so probably holds a secret; `path` has slashes.
+/// Whether a file with this path probably contains a secret; `path` has slashes.
 pub(super) fn looks_secret(path: &str) -> bool {
     let path = path.to_lowercase();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));

@@ -15,7 +15,7 @@ const FORMAT: u32 = 1;
 #[derive(Serialize, Deserialize)]
 struct CredentialsFile {
     version: u32,
-    /// Tokens by host, with the port where that is not the usual one.
+    /// Tokens by host, with the port if it is not the default one.
     tokens: BTreeMap<String, String>,
 }
 
@@ -28,8 +28,8 @@ pub(super) fn path(home: &Path) -> PathBuf {
 ///
 /// # Errors
 ///
-/// When the file cannot be read, or a newer mu wrote it. It is never taken for empty, lest the next
-/// change lose what is in it.
+/// When the file cannot be read, or a newer mu wrote it. It never counts as empty, because the next change
+/// would then lose its content.
 pub(super) fn read(home: &Path) -> Result<BTreeMap<String, Secret>, CommandError> {
     let path = path(home);
     let Some(text) = fs::read_text_if_there(&path)? else { return Ok(BTreeMap::new()) };
@@ -44,7 +44,7 @@ pub(super) fn read(home: &Path) -> Result<BTreeMap<String, Secret>, CommandError
     Ok(file.tokens.into_iter().map(|(host, token)| (host, Secret::new(token))).collect())
 }
 
-/// Changes the stored tokens as `change` does, which says whether it changed anything.
+/// Changes the stored tokens with `change`, which returns whether it changed anything.
 ///
 /// # Errors
 ///

@@ -1,11 +1,12 @@
-//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service.
+//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service. A missing or
+//! locked keyring is not an error here: then the file is used.
 //!
 //! That there is none, or that it is locked, is no error here: then there is the file.
 
 use keyring::Entry;
 use mu_provider::http::Secret;
 
-/// What the entries are for, as the keyring shows it.
+/// The purpose of the entries, as the keyring shows it.
 const SERVICE: &str = "mu";
 
 /// The token for a host.
@@ -22,7 +23,7 @@ pub(super) fn store(host: &str, token: &Secret) -> keyring::Result<()> {
     Entry::new(SERVICE, host)?.set_password(token.expose())
 }
 
-/// Removes the token for a host; says whether there was one.
+/// Removes the token for a host; returns whether there was one.
 pub(super) fn remove(host: &str) -> bool {
     Entry::new(SERVICE, host).is_ok_and(|entry| entry.delete_credential().is_ok())
 }

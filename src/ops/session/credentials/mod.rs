@@ -1,4 +1,5 @@
-//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored.
+//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored. The HTTP client
+//! decides which requests may have a token.
 //!
 //! To which requests a token may be added is decided by the HTTP client.
 
@@ -26,13 +27,13 @@ pub enum Stored {
     File(PathBuf),
 }
 
-/// The tokens of this run. What is stored is read when a token is first asked for.
+/// The tokens of this run. Stored tokens are read when a token is first needed.
 pub(super) struct Tokens {
-    /// By the variables' names.
+    /// Tokens by the names of their variables.
     variables: BTreeMap<String, Secret>,
     home: PathBuf,
     stored: OnceLock<BTreeMap<String, Secret>>,
-    /// Variables of which it was said that they are not sent to a host.
+    /// Variables that a warning was already shown for.
     told: Mutex<BTreeSet<String>>,
     events: Arc<dyn Events>,
 }
@@ -60,7 +61,9 @@ impl Tokens {
         }
     }
 
-    /// Says of a variable that an earlier mu would have sent to the host of `url` that it is not sent there, once a run.
+    /// Warns once a run that a variable is not sent to the host of `url`, although an earlier mu would have
+    /// sent it. Earlier names replaced everything but letters and digits with `_`, so different hosts could
+    /// share a variable, and a variable for a host applied to all its ports.
     ///
     /// All that is no letter or digit was `_` in its name, which it could have in common with the variable of a
     /// host that somebody else made up, and one for a host was sent to all its ports.
@@ -85,7 +88,7 @@ impl Tokens {
         self.events.warning(&format!("`{name}` is not sent to `{host_and_port}`: {instead}"));
     }
 
-    /// A stored token: only for the very host and port that it was stored for.
+    /// A stored token: only for exactly the host and port that it was stored for.
     fn stored(&self, host_and_port: &str) -> Option<Secret> {
         let stored = self.stored.get_or_init(|| {
             if file::is_readable_by_others(&self.home) {
@@ -142,7 +145,7 @@ impl Credentials for Tokens {
 ///
 /// # Errors
 ///
-/// When neither the keyring nor the disk takes it.
+/// When neither the keyring nor the file can store it.
 pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<Stored, CommandError> {
     #[cfg(feature = "keyring")]
     if keyring::store(host, token).is_ok() {
@@ -156,11 +159,11 @@ pub(crate) fn store(home: &Path, host: &str, token: &Secret) -> Result<Stored, C
     Ok(Stored::File(file::path(home)))
 }
 
-/// Removes the token that is stored for a host; says whether there was one.
+/// Removes the stored token of a host; returns whether there was one.
 ///
 /// # Errors
 ///
-/// When the disk refuses.
+/// When it cannot be written.
 pub(crate) fn remove(home: &Path, host: &str) -> Result<bool, CommandError> {
     let mut was_there = false;
     file::change(home, |tokens| {
