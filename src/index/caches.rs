@@ -1,4 +1,4 @@
-//! The caches of the registries that a run came to, each opened when it is first needed.
+//! The caches of the registries of a run, each opened when it is first needed.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,7 +17,7 @@ pub(super) struct Caches {
     opened: Mutex<FxHashMap<SafeUrl, CachesAt>>,
 }
 
-/// A registry's cache; whoever asks second waits for the first.
+/// A registry's cache; a second thread waits for the first.
 type CacheSlot = OnceLock<Result<Arc<Cache>, Arc<FileError>>>;
 
 /// The caches of the registries with one root, by provider.
@@ -33,7 +33,7 @@ impl Caches {
     ///
     /// # Errors
     ///
-    /// When it is there and cannot be read.
+    /// When it exists and cannot be read.
     pub(super) fn of(&self, provider: &str, root: &SafeUrl) -> Result<Arc<Cache>, Arc<FileError>> {
         let slot = {
             let mut opened = lock(&self.opened);
@@ -53,7 +53,7 @@ impl Caches {
         slot.get_or_init(open).clone()
     }
 
-    /// Whether anything of a registry is remembered.
+    /// Whether anything of a registry is cached.
     pub(super) fn has(&self, provider: &str, root: &SafeUrl) -> bool {
         self.of(provider, root).is_ok_and(|cache| !cache.is_empty())
     }

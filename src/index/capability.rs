@@ -1,4 +1,5 @@
-//! Who provides a capability, as a registry lists it, remembered on disk and in memory like the releases of a package.
+//! The providers of a capability that a registry lists, cached on disk and in memory like the releases of a
+//! package.
 
 use std::sync::Arc;
 
@@ -14,17 +15,17 @@ use crate::manifest::Capability;
 use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
-/// A registry, what its packages' ids begin with, and a capability.
+/// A registry, the start of its packages' ids, and a capability.
 pub(super) type Question = (String, SafeUrl, String, String);
 
 impl Shared {
-    /// The packages that the registry of `near` lists as providers of a capability, in its order; none where it lists none.
+    /// The packages that the registry of `near` lists as providers of a capability, in its order.
     pub(super) fn providers(
         &self,
         capability: &str,
         near: &PackageId,
     ) -> Result<Arc<[PackageId]>, PackageError> {
-        // What is no capability is the name of no file either.
+        // A text that is not a capability is not the name of a file either.
         if Capability::parse(capability).is_err() {
             return Ok(Arc::from([]));
         }
@@ -46,7 +47,7 @@ impl Shared {
             lines.filter_map(|line| Some(line.ok()?.name))
         });
         let ids = names.filter_map(|name| PackageId::parse(&format!("{prefix}{name}")).ok());
-        // Where names stay whole, a registry may list what another one serves.
+        // If names stay whole, a registry may list what another one serves.
         let serving = |id: &PackageId| {
             self.run.routes.registry(id).map(|(registry, _)| registry.prefix.as_str())
         };
@@ -69,7 +70,7 @@ impl Shared {
         let progress = self.run.progress();
         let answer = route.provider.providers(&route.location, capability, validator, progress);
         let listing = match answer {
-            // What cannot be asked lists nothing; who provides it anyway still counts.
+            // A registry that cannot be reached lists nothing; other providers still count.
             Err(error) if error.kind() == ErrorKind::Offline => {
                 let root = &route.location.root;
                 return Ok(Learned::absent(self.run.options.now, &[], root).record);

@@ -1,7 +1,7 @@
-//! What is asked of packages, as far as it tells whether a registry has to be asked.
+//! The requirements of packages, as far as they decide whether a registry must be asked.
 //!
-//! A commit never changes: where all that is asked of a package are full commits, and those are on this
-//! machine, nobody needs to be asked which versions there are. Whether they are is the provider's to know.
+//! A commit never changes: if a package is only required at full commits, and those are on this machine, no
+//! list of versions is needed. The provider knows whether they are.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use crate::reference::{PackageId, VersionSpec};
 use mu_provider::threads::lock;
 
-/// What is asked of each package.
+/// What is required of each package.
 #[derive(Debug, Default)]
 pub(super) struct AskedCommits(Mutex<HashMap<PackageId, Commits>>);
 
@@ -22,7 +22,7 @@ enum Commits {
 }
 
 impl AskedCommits {
-    /// Remembers that `spec` is asked of `id`.
+    /// Records that `spec` is required of `id`.
     pub(super) fn note(&self, id: &PackageId, spec: &VersionSpec) {
         let mut wanted = lock(&self.0);
         let asked = wanted.entry(id.clone()).or_insert_with(|| Commits::These(BTreeSet::new()));
@@ -36,7 +36,7 @@ impl AskedCommits {
         }
     }
 
-    /// The commits that are asked of `id`, if nothing else is.
+    /// The commits that are required of `id`, if nothing else is.
     pub(super) fn alone(&self, id: &PackageId) -> Option<Vec<String>> {
         match lock(&self.0).get(id)? {
             Commits::These(commits) => Some(commits.iter().cloned().collect()),

@@ -45,7 +45,7 @@ pub(crate) enum PackageError {
     TooMany {
         id: PackageId,
         most: usize,
-        /// What led there, in words.
+        /// The path to it, in words.
         way: String,
     },
     #[error(transparent)]
@@ -61,11 +61,11 @@ pub enum Cause<'error> {
     Provider(&'error ProviderError),
     /// No provider serves the place.
     Route,
-    /// What the package says of itself makes no sense.
+    /// The data of the package is not valid.
     Package,
     /// The cache cannot be read.
     Cache,
-    /// More packages were asked for than a run may ask for; says so, and what led there.
+    /// A run requested too many packages; says so, and what led there.
     TooMany(String),
 }
 
@@ -80,7 +80,7 @@ pub fn cause(error: &Unavailable) -> Cause<'_> {
 }
 
 impl PackageError {
-    /// Whether it is not known because nobody may be asked.
+    /// Whether it is not known because mu is offline.
     pub(super) fn is_offline(&self) -> bool {
         matches!(self.cause(), Cause::Provider(error) if error.kind() == ErrorKind::Offline)
     }

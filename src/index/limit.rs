@@ -1,7 +1,7 @@
-//! How many packages a run asks for at most: a registry that makes packages up, each of which needs others, would be asked
-//! for ever.
+//! How many packages a run requests at most: a registry that invents packages, each of which needs others,
+//! would be asked for ever.
 //!
-//! What is told of the way there comes from what has answered; nobody is asked for it.
+//! The path in the message comes from earlier answers, without new requests.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::index::shared::Shared;
 use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
-/// How many packages a run asks for at most, unless it is told otherwise.
+/// How many packages a run requests at most, by default.
 pub const MOST_PACKAGES: usize = 100_000;
 
-/// So many of those that lead to a package are named.
+/// The most packages of a path that are named.
 const NAMED: usize = 4;
 
-/// In so many versions it is looked who leads there.
+/// The most versions that are searched for the path.
 const LOOKED_INTO: u32 = 1_000_000;
 
 impl Shared {
-    /// The error of all packages from the first that is one too many.
+    /// The error of every package above the limit.
     pub(super) fn too_many(&self, id: &PackageId) -> Arc<PackageError> {
         let error = self.first_too_many.get_or_init(|| {
             let most = self.run.options.most;
@@ -32,7 +32,7 @@ impl Shared {
         Arc::clone(error)
     }
 
-    /// Who requires a package, who requires that one, and so on, in words.
+    /// The path of requirers of a package, in words.
     fn way_to(&self, id: &PackageId) -> String {
         let packages: Vec<Arc<Package>> = lock(&self.packages)
             .values()
@@ -42,7 +42,7 @@ impl Shared {
         let mut way = String::new();
         let (mut id, mut before) = (id, usize::MAX);
         for named in 0.. {
-            // Who was asked for later is not why this one was.
+            // A package that was requested later is not the reason for this one.
             let Some(asker) = askers.get(id).filter(|asker| asker.order() < before) else { break };
             if named == NAMED {
                 way.push_str(", and so on");
@@ -54,7 +54,7 @@ impl Shared {
         way
     }
 
-    /// Of each package that others require, as far as that is known, the one of them that was asked for first.
+    /// For each required package, as far as known, the requirer that was requested first.
     fn first_askers<'p>(
         &self,
         packages: &'p [Arc<Package>],

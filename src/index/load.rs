@@ -1,4 +1,4 @@
-//! Asks for one package: out of the cache, from its registry, or of what is installed.
+//! Loads one package: from the cache, from its registry, or from what is installed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(super) enum Answer {
 }
 
 impl Shared {
-    /// The package as its registry lists it; as far as it is installed, where nobody may be asked.
+    /// The package as its registry lists it; offline, as far as it is installed.
     pub(super) fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
         let options = &self.run.options;
         if let Some((folder, release)) = (options.placed)(id) {
@@ -92,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// The package as far as it is installed, if its lines say all of it.
+    /// The package as far as it is installed, if its lines are complete.
     fn installed(&self, id: &PackageId) -> Option<Package> {
         let releases = (self.run.options.installed)(id);
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
@@ -170,7 +170,7 @@ impl Shared {
             Answer::New(learned) => cache.put(&name, learned),
             Answer::Unchanged(record) => {
                 let known = remembered.and_then(|known| known.validator);
-                // A place that always wants to be asked will be; the time of asking is of no use then.
+                // If a place always has to be asked, the time of the request is useless.
                 if record.max_age > 0 || record.validator != known {
                     cache.touch(&name, &record);
                 }
@@ -180,7 +180,7 @@ impl Shared {
         Ok(Package::new(id, route, record))
     }
 
-    /// A package that counts as absent, because it is not to be looked for.
+    /// A package that counts as absent, because it is excluded from lookups.
     fn not_looked_for(&self, id: &PackageId, route: Route) -> Package {
         let only = self.run.options.only.join("`, `");
         let tried = [format!("nothing outside of `{only}`, which `--only` names")];
@@ -188,7 +188,7 @@ impl Shared {
         Package::new(id, route, learned.record)
     }
 
-    /// A folder on this machine is looked at in every run.
+    /// A folder on this machine is read in every run.
     fn load_folder(&self, id: &PackageId, route: Route) -> Result<Package, PackageError> {
         match route.provider.list(&route.location, None, &*self.run.asking(id))? {
             Listing::Found(found) => Package::in_folder(self, id, route, &found),
@@ -200,7 +200,7 @@ impl Shared {
         }
     }
 
-    /// What is known of a package without asking, if that answers all that is asked of it.
+    /// What is known of a package without a request, if that is enough for its requirements.
     fn recall(&self, id: &PackageId, route: &Route, remembered: Option<&Record>) -> Option<Record> {
         let commits = self.run.commits.alone(id)?;
         let found = route.provider.recall(&route.location, &commits, self.run.progress())?;
@@ -232,7 +232,7 @@ impl Shared {
         wire::learned(self.run.options.now, found, &wire::fetched(found))
     }
 
-    /// What came of asking, given what is remembered.
+    /// The result of a request, given what is cached.
     pub(super) fn answer(
         &self,
         route: &Route,

@@ -1,10 +1,11 @@
-//! The index: from a package's id to its releases and their requirements, from whichever provider
-//! serves it, remembered on disk and in memory.
+//! The index: from a package's id to its releases and their requirements, from any provider, cached on disk
+//! and in memory.
 //!
-//! This is where selection's questions become I/O. [`Index`] is the door; `shared.rs` asks for each package once a run,
-//! `load.rs` finds out about one, `prefetch.rs` asks ahead by a small pool. Which version to choose is not decided here.
+//! This is where selection's questions become I/O. [`Index`] is the entry point; `shared.rs` requests each
+//! package once a run, `load.rs` loads one, `prefetch.rs` requests ahead with a small pool. Which version to
+//! choose is not decided here.
 
-// What registries say, and what lies in the cache, leads to no place that nobody looked at.
+// Data of registries and of the cache never leads to an unchecked index.
 #![deny(clippy::indexing_slicing)]
 
 mod cache;
@@ -62,31 +63,31 @@ pub struct Index {
 }
 
 impl Index {
-    /// An index that has asked nothing yet.
+    /// An index that has requested nothing yet.
     pub fn new(options: IndexOptions) -> Self {
         Self { shared: Shared::new(options) }
     }
 
-    /// Remembers where `reference` says that its package is, and what it asks of it; local folders are
-    /// relative to `from`.
+    /// Records the place of a package that `reference` gives, and its requirement; local folders are relative
+    /// to `from`.
     pub fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
         self.shared.run.declare(id, reference, from);
     }
 
-    /// The releases of a package as its registry lists them now, even if nothing but commits that are on
-    /// this machine was asked of it.
+    /// The releases of a package as its registry lists them now, even if only commits that are on this
+    /// machine are required.
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     pub fn listed(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         self.shared.run.commits.note(id, &VersionSpec::Latest);
         self.forget_recalled();
         self.releases(id)
     }
 
-    /// Forgets what was recalled without asking, where more than commits were asked since; says whether
-    /// there was anything. Whoever has its releases must begin anew.
+    /// Forgets answers without a request, if more than commits are now required; returns whether there were
+    /// any. A caller that has the releases must start again.
     pub fn forget_recalled(&self) -> bool {
         let mut packages = lock(&self.shared.packages);
         let before = packages.len();
@@ -97,7 +98,7 @@ impl Index {
         packages.len() < before
     }
 
-    /// What must be written to come to `id` again, where its id alone does not lead there.
+    /// The reference that leads to `id` again, if its id alone does not.
     pub fn written(&self, id: &PackageId) -> Option<String> {
         self.shared.run.routes.written(id)
     }
@@ -131,7 +132,7 @@ impl Index {
         self.shared.run.registries()
     }
 
-    /// Where the settings lead a package, if that is known without asking.
+    /// Where the settings lead a package, if that is known without a request.
     pub fn known_route(&self, id: &PackageId) -> Option<Route> {
         let known = |provider: &str, root: &SafeUrl| self.shared.is_cached(provider, root);
         self.shared.run.routes.known(id, &known)
@@ -141,7 +142,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// When the package cannot be asked for.
+    /// When the package cannot be looked up.
     pub fn route(&self, id: &PackageId) -> Result<Arc<Route>, Unavailable> {
         Ok(Arc::clone(self.shared.package(id)?.route()))
     }
@@ -161,7 +162,7 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// When the package cannot be asked for, or its line cannot be read.
+    /// When the package cannot be looked up, or its line cannot be read.
     pub fn release(
         &self,
         id: &PackageId,
@@ -193,17 +194,17 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     pub fn published(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         Ok(Arc::clone(self.shared.package(id)?.releases()))
     }
 
-    /// The manifest of a candidate, where its place can show it without being fetched whole; a hub cannot,
-    /// and says in its index what matters.
+    /// The manifest of a candidate, if its place can show it without a fetch; a hub cannot, and has the
+    /// relevant data in its index.
     ///
     /// # Errors
     ///
-    /// When the candidate cannot be asked for, or its manifest cannot be read.
+    /// When the candidate cannot be looked up, or its manifest cannot be read.
     pub fn manifest(
         &self,
         id: &PackageId,
@@ -215,21 +216,22 @@ impl Index {
         package.manifest(&*self.shared, &release).map_err(|error| Unavailable::new(id, error))
     }
 
-    /// The packages of the workspace that were asked for since this was last called.
+    /// The packages of the workspace that were requested since the last call.
     ///
-    /// The index does not answer for them: who asks must know of them, and ask again without.
+    /// The index does not answer for them: the caller must know them, and ask again without them.
     pub fn take_met_local(&self) -> BTreeSet<PackageId> {
         std::mem::take(&mut *lock(&self.shared.met_local))
     }
 
-    /// From now on, takes what is installed for all there is of packages that only the network knows more of.
+    /// From now on, treats the installed versions as all versions of packages that only the network knows
+    /// better.
     pub fn use_installed(&self) {
         self.shared.uses_installed.store(true, Ordering::SeqCst);
-        // Whoever could not be asked is looked for again.
+        // Packages that could not be requested are looked up again.
         lock(&self.shared.packages).retain(|_, slot| !matches!(slot.get(), Some(Err(_))));
     }
 
-    /// Asks no more for what packages may lead to: the choice is made.
+    /// Stops requesting what packages may lead to: the choice is made.
     pub fn forget_guesses(&self) {
         self.shared.pool.forget_guesses();
     }
@@ -238,12 +240,12 @@ impl Index {
     ///
     /// # Errors
     ///
-    /// When the disk refuses; nothing but time is lost then.
+    /// When it cannot be written; then only time is lost.
     pub fn save(&self) -> Result<(), FileError> {
         self.shared.caches.all().iter().try_for_each(|cache| cache.save())
     }
 
-    /// Asks for a level of the graph without waiting for the answers.
+    /// Requests a level of the graph without waiting for the answers.
     pub fn ask_ahead(&self, level: Level<'_>) {
         match level {
             Level::Releases(ids) => self.shared.ask_for_releases(ids, true),
@@ -255,12 +257,13 @@ impl Index {
         }
     }
 
-    /// Asks for the releases of packages without waiting for the answers; what they depend on will not be asked for.
+    /// Requests the releases of packages without waiting for the answers, and not their dependencies.
     pub fn ask_for_releases(&self, ids: &[PackageId]) {
         self.shared.ask_for_releases(ids, false);
     }
 
-    /// Reads the lines of versions from the last on, for whoever needs them from the first on; only if there are many.
+    /// Reads the lines of versions from the last on, while another thread reads them from the first on; only
+    /// if there are many.
     pub fn read_lines_ahead(&self, versions: Vec<(PackageId, Position)>) {
         self.shared.read_lines(versions);
     }

@@ -1,4 +1,4 @@
-//! How an index behaves: what it is made with.
+//! The options of an index.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use crate::workspace::Registry;
 
 /// How the index behaves.
 pub struct IndexOptions {
-    /// The providers there are.
+    /// The available providers.
     pub providers: Providers,
     /// The registries of the settings.
     pub registries: Vec<Registry>,
-    /// What ids must begin with to be looked for: any of these; all are where there is none.
+    /// The prefixes of ids that are looked up; if there are none, all are.
     pub only: Vec<String>,
     /// What references in the manifests of folders leave out.
     pub defaults: Defaults,
-    /// Packages that are used instead of others, and those others.
+    /// Overrides: packages that are used instead of others, and those others.
     pub instead_of: HashMap<PackageId, PackageId>,
     /// Whether a package is found in the workspace, whatever registries say.
     pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
@@ -32,7 +32,7 @@ pub struct IndexOptions {
     pub placed: Placed,
     /// The cache folder.
     pub cache: PathBuf,
-    /// Whether only the cache may be asked.
+    /// Whether only the cache may be used.
     pub offline: bool,
     /// Whether plain http to other machines is allowed.
     pub allow_insecure: bool,
@@ -40,15 +40,15 @@ pub struct IndexOptions {
     pub dated: bool,
     /// Now, in seconds since 1970.
     pub now: i64,
-    /// How many questions are asked at once.
+    /// How many requests are sent at once.
     pub jobs: usize,
-    /// How many packages may be asked for, as [`crate::index::MOST_PACKAGES`].
+    /// How many packages may be requested, as [`crate::index::MOST_PACKAGES`].
     pub most: usize,
     /// Receives waits and warnings.
     pub progress: Arc<dyn Progress>,
-    /// Begins a piece of work that may take long, and ends when it is dropped; it is called what its argument says.
+    /// Starts a piece of work that may take long, with this name; it ends when the result is dropped.
     pub begin: Begin,
-    /// Is told how many packages have answered, of how many that were asked about.
+    /// Receives the number of packages that have answered, of how many were requested.
     pub answered: Box<dyn Fn(usize, usize) + Send + Sync>,
 }
 

@@ -1,8 +1,8 @@
-//! References that were read before: most packages need the same few packages, in the same few ranges. What they ask for is
-//! made once, and shared.
+//! References that were parsed before: most packages need the same few packages, in the same few ranges.
 //!
-//! Only plain references are remembered: a name of several segments, with or without a base, which lead where their id
-//! leads. Whatever says more, or makes no sense, is left to whoever reads references one by one.
+//! Their requirements are made once, and shared. Only plain references are cached: a name of several
+//! segments, with or without a base, that means its id. Any other reference, and any invalid one, is parsed
+//! on its own.
 
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
@@ -14,28 +14,28 @@ use crate::index::universe::Requirement;
 use crate::reference::{Base, PackageId, Reference, VersionSpec};
 use mu_provider::threads::lock;
 
-/// Longer references are not remembered.
+/// Longer references are not cached.
 const LONGEST: usize = 1_000;
 
-/// The plain references that were met in this run.
+/// The plain references of this run.
 #[derive(Debug, Default)]
 pub(super) struct PlainReferences(Mutex<Met>);
 
 #[derive(Debug, Default)]
 struct Met {
-    /// By the base that they leave out, and what stands before the version: places in `packages`; `None` for what is
-    /// not plain.
+    /// By the base that they leave out, and the part before the version: places in `packages`; `None` if it
+    /// is not plain.
     places: FxHashMap<Base, FxHashMap<Box<str>, Option<usize>>>,
     packages: Vec<Package>,
     specs: Specs,
-    /// What is asked of a package, by its place and that of a specification.
+    /// The requirement of a package, by its place and that of a specification.
     requirements: FxHashMap<(usize, usize), Arc<Requirement>>,
 }
 
 #[derive(Debug)]
 struct Package {
     id: PackageId,
-    /// Whether it was said that versions of it are wanted.
+    /// Whether it was recorded that versions of it are wanted.
     is_wanted: bool,
 }
 
@@ -46,7 +46,8 @@ struct Specs {
 }
 
 impl PlainReferences {
-    /// What references ask for, each split where its version begins; `None` if one of them is not plain.
+    /// The requirements of references, each split where its version starts; `None` if one of them is not
+    /// plain.
     pub(super) fn requirements(
         &self,
         base: &Base,
@@ -85,7 +86,7 @@ impl PlainReferences {
 }
 
 impl Package {
-    /// What asks for it in this way, after noting that something does.
+    /// The requirement of this form, after recording that it exists.
     fn requirement(&mut self, spec: &VersionSpec, commits: &AskedCommits) -> Arc<Requirement> {
         let is_commit = matches!(spec, VersionSpec::Commit(_));
         if !self.is_wanted || is_commit {
@@ -97,7 +98,7 @@ impl Package {
 }
 
 impl Specs {
-    /// The place of what is written so; `None` if it makes no sense.
+    /// The place of this text; `None` if it is not valid.
     fn place(&mut self, text: &str) -> Option<usize> {
         if let Some(&known) = self.places.get(text) {
             return Some(known);

@@ -1,7 +1,7 @@
-//! The small pool of threads that asks ahead of need.
+//! The small pool of threads that sends requests ahead of need.
 //!
-//! What is asked first is done first, by threads that start when there is something to do and end with the index. Nobody
-//! waits for the pool, and what it does is not known here.
+//! Earlier tasks are done first, by threads that start when there is something to do and end with the index.
+//! Nothing waits for the pool, and it does not know what its tasks are.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,13 +10,13 @@ use std::thread::{Builder, JoinHandle};
 
 use mu_provider::threads::lock;
 
-/// Something to do.
+/// A task.
 type Task = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 struct Queue {
     tasks: VecDeque<Task>,
-    /// What is done when there is nothing else.
+    /// Tasks for when there is nothing else.
     guesses: VecDeque<Task>,
     idle: usize,
     closed: bool,
@@ -49,22 +49,22 @@ impl Pool {
         }))
     }
 
-    /// Has something done by the next thread that is free.
+    /// Runs a task in the next free thread.
     pub(super) fn run(&self, task: impl FnOnce() + Send + 'static) {
         self.put(|queue| queue.tasks.push_back(Box::new(task)));
     }
 
-    /// Has something done when there is nothing else to do, unless it is forgotten before.
+    /// Runs a task when there is nothing else to do, unless it is dropped before.
     pub(super) fn guess(&self, task: impl FnOnce() + Send + 'static) {
         self.put(|queue| queue.guesses.push_back(Box::new(task)));
     }
 
-    /// Forgets the guesses that nobody has begun with.
+    /// Drops the tasks of this kind that have not started.
     pub(super) fn forget_guesses(&self) {
         lock(&self.0.queue).guesses.clear();
     }
 
-    /// Puts something into the queue, and wakes a thread for it, or starts one if all are busy.
+    /// Queues a task, and wakes a thread for it, or starts one if all are busy.
     fn put(&self, put: impl FnOnce(&mut Queue)) {
         let mut queue = lock(&self.0.queue);
         if queue.closed {
@@ -75,12 +75,13 @@ impl Pool {
         let mut threads = lock(&self.0.threads);
         if queue.tasks.len() + queue.guesses.len() > queue.idle && threads.len() < self.0.limit {
             let desk = Arc::clone(&self.0);
-            // Where the system has no room for another thread, those that there are do it, or whoever needs the answer.
+            // If the system cannot start another thread, the existing ones do it, or the thread that needs
+            // the answer.
             threads.extend(Builder::new().spawn(move || desk.work()).ok());
         }
     }
 
-    /// Ends the threads, each when it has done what it is at.
+    /// Ends the threads, each after its current task.
     pub(super) fn end(&self) {
         let mut queue = lock(&self.0.queue);
         queue.closed = true;
@@ -88,10 +89,10 @@ impl Pool {
         queue.guesses.clear();
         drop(queue);
         self.0.changed.notify_all();
-        // No other is started from now on.
+        // No new task is started from now on.
         let threads = std::mem::take(&mut *lock(&self.0.threads));
         for thread in threads {
-            // A thread that panicked has already said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }

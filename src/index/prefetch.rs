@@ -1,7 +1,7 @@
-//! What is asked before it is needed: told levels of the graph, it asks the network by all threads of the pool, and reads what
-//! is on this machine by one of them at most.
+//! Requests ahead of need: given levels of the graph, it uses all threads of the pool for the network, and at
+//! most one of them for reading local data.
 //!
-//! Decides nothing: whoever needs an answer that is not there yet gets it as if nothing had been asked ahead.
+//! It decides nothing: if an answer is not there yet, it is requested as if nothing had been requested ahead.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use crate::index::shared::Shared;
 use crate::index::universe::Candidate;
 use crate::reference::PackageId;
 
-/// Less than this is read without another thread, if it is on this machine.
+/// Fewer packages than this are read without another thread, if they are on this machine.
 const MANY: usize = 16;
 
-/// How many packages are asked for in a run because another may lead to them, at most.
+/// The most packages that a run requests because another may lead to them.
 const MOST_GUESSES: usize = 4_096;
 
-/// After so many of them that are not there, no others are asked for.
+/// After this many of them were missing, no others are requested.
 const MOST_IN_VAIN: usize = 32;
 
-/// What has to be done for an answer about a package, as far as that is known.
+/// What is needed for an answer about a package, as far as known.
 enum Distance {
     /// It is in the cache, and fresh.
     Here,
-    /// It is in the cache, and this one of its registry may say at once that nothing changed.
+    /// It is in the cache, and one request to its registry may confirm that nothing changed.
     Remembered(Route),
-    /// Its registry is asked for it.
+    /// Its registry must be asked.
     Away,
 }
 
-/// What is known of a package's place without asking.
+/// What is known of a package's place without a request.
 type Registry = (String, SafeUrl);
 
 impl Shared {
-    /// Asks for the releases of packages without waiting for the answers; `leads_on` says that what they depend on will be
-    /// asked for, too.
+    /// Requests the releases of packages without waiting for the answers; `leads_on` says that their
+    /// dependencies will be requested, too.
     pub(super) fn ask_for_releases(self: &Arc<Self>, ids: &[PackageId], leads_on: bool) {
         let (mut here, mut away) = (Vec::new(), Vec::new());
         let mut remembered: HashMap<Registry, Vec<(PackageId, Route)>> = HashMap::new();
@@ -57,7 +57,7 @@ impl Shared {
             }
         }
         self.announce(&away, leads_on);
-        // One alone is asked for at once by whoever needs it.
+        // A single one is requested right away by the thread that needs it.
         if ids.len() == 1 {
             return;
         }
@@ -74,7 +74,7 @@ impl Shared {
         }
     }
 
-    /// Asks what a version requires, if somebody has to be asked for that.
+    /// Requests the requirements of a version, if that needs a request.
     pub(super) fn ask_for_requirements(
         self: &Arc<Self>,
         releases: &Arc<Releases>,
@@ -86,14 +86,15 @@ impl Shared {
         }
         let (shared, releases) = (Arc::clone(self), Arc::clone(releases));
         self.pool.run(move || {
-            // A failure is remembered with the answer, and met by whoever really needs it.
+            // A failure is kept with the answer, and returned when the answer is needed.
             if let Ok(package) = shared.package(releases.id()) {
                 drop(package.requirements(&*shared, Candidate::Release(position)));
             }
         });
     }
 
-    /// Reads the lines of versions from the last on, for whoever needs them from the first on; only if there are many.
+    /// Reads the lines of versions from the last on, while another thread reads them from the first on; only
+    /// if there are many.
     pub(super) fn read_lines(self: &Arc<Self>, versions: Vec<(PackageId, Position)>) {
         if versions.len() < MANY {
             return;
@@ -102,7 +103,7 @@ impl Shared {
         self.pool.run(move || {
             for (id, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(id) else { continue };
-                // There the two have met.
+                // Here the two threads have met.
                 if package.has_read(*position) {
                     break;
                 }
@@ -111,13 +112,14 @@ impl Shared {
         });
     }
 
-    /// Asks for a package by the next thread that is free.
+    /// Requests a package in the next free thread.
     fn ask(self: &Arc<Self>, id: PackageId) {
         let shared = Arc::clone(self);
         self.pool.run(move || drop(shared.package(&id)));
     }
 
-    /// Asks for those packages of one registry that may have changed by all threads, and reads the others by this one.
+    /// Requests the packages of one registry that may have changed in all threads, and reads the others in
+    /// this one.
     fn ask_for_changed(self: &Arc<Self>, packages: Vec<(PackageId, Route)>) {
         let mut unchanged = Vec::with_capacity(packages.len());
         for (id, route) in packages {
@@ -138,7 +140,8 @@ impl Shared {
         })
     }
 
-    /// Begins with the last, for whoever wants them begins with the first; where the two meet, all are read.
+    /// Starts with the last, because the thread that needs them starts with the first; when the two meet, all
+    /// are read.
     fn read_from_the_end(&self, ids: &[PackageId]) {
         let unread = ids.iter().rev().take_while(|id| !self.is_known(id));
         unread.for_each(|id| drop(self.package(id)));
@@ -155,7 +158,7 @@ impl Shared {
         }
     }
 
-    /// Tells each provider how many packages it will be asked for of which nothing is in the cache.
+    /// Tells each provider how many packages without cached data will be requested.
     fn announce(&self, ids: &[PackageId], leads_on: bool) {
         let mut unknown: HashMap<Registry, (Route, usize)> = HashMap::new();
         for id in ids {
@@ -169,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// Asks for packages that the one at `route` may lead to, when there is nothing else to do.
+    /// Requests packages that the one at `route` may lead to, when there is nothing else to do.
     pub(super) fn follow(&self, id: &PackageId, route: &Route, names: &[String]) {
         let (Some(prefix), Some(shared)) =
             (id.as_str().strip_suffix(route.location.path.as_str()), self.this.upgrade())
@@ -178,7 +181,7 @@ impl Shared {
         };
         for name in names {
             let Ok(id) = PackageId::parse(&format!("{prefix}{name}")) else { continue };
-            // A registry speaks of its own packages alone.
+            // A registry lists only its own packages.
             let is_its_own = self.unknown_route(&id).is_some_and(|other| {
                 (other.provider.name(), &other.location.root)
                     == (route.provider.name(), &route.location.root)

@@ -1,15 +1,15 @@
-//! What a package's index says, as selection needs it: its versions in ascending order, and their needs.
+//! The data of a package's index that selection needs: its versions in ascending order, and their needs.
 //!
-//! Compact, because a workspace may look at tens of thousands of versions and choose a few hundred. What few
-//! versions have is behind one shared pointer; requirements are asked for one version at a time, through
-//! [`crate::index::Universe`]. Nothing here reads a file or asks a provider.
+//! Compact, because a workspace may read tens of thousands of versions and choose a few hundred. Rare data is
+//! behind one shared pointer; requirements are requested one version at a time, through
+//! [`crate::index::Universe`]. Nothing here reads a file or sends a request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 
-/// The place of a version among those of its package, in ascending order.
+/// The place of a version among its package's versions, in ascending order.
 pub type Position = u32;
 
 /// The published versions of one package.
@@ -18,11 +18,11 @@ pub struct Releases {
     id: PackageId,
     source: Source,
     versions: Versions,
-    /// When each was published, up to the last of which that is told.
+    /// When each was published, up to the last for which that is known.
     published: Vec<Option<i64>>,
     /// The commit of each, up to the last that has one.
     commits: Vec<Option<Arc<str>>>,
-    /// Of the versions that have some, ascending.
+    /// The details of versions that have some, ascending.
     details: Vec<(Position, Arc<Details>)>,
     is_plain: bool,
     is_told: bool,
@@ -32,7 +32,7 @@ pub struct Releases {
 /// Versions, ascending.
 #[derive(Debug, Clone, PartialEq)]
 enum Versions {
-    /// Each by its three numbers, which is all there is of it.
+    /// Versions that are only three numbers.
     Plain(Vec<[u32; 3]>),
     Any(Vec<Version>),
 }
@@ -57,7 +57,7 @@ impl Versions {
     }
 }
 
-/// What kind of place the releases come from, as far as choosing among them depends on it.
+/// The kind of place that the releases come from, as far as selection depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Absent { tried: Vec<String> },
@@ -74,7 +74,7 @@ pub struct Entry {
     pub published: Option<i64>,
     /// The commit of its tag, 40 hex digits (Git only).
     pub commit: Option<Arc<str>>,
-    /// What only some versions have; equal details are best shared.
+    /// The details that only some versions have; equal ones should be shared.
     pub details: Option<Arc<Details>>,
 }
 
@@ -84,12 +84,12 @@ impl From<Version> for Entry {
     }
 }
 
-/// What only some versions have.
+/// The details that only some versions have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
     /// Why it was withdrawn; empty if no reason was given.
     pub yanked: Option<String>,
-    /// Why it can never be used, such as an index line that makes no sense.
+    /// Why it can never be used, such as an invalid index line.
     pub broken: Option<String>,
     /// The version of what the package packages.
     pub app_version: Option<String>,
@@ -109,15 +109,15 @@ pub struct Details {
     pub requires: Vec<String>,
     /// Packages that it supersedes.
     pub replaces: Vec<PackageId>,
-    /// Ids of packages, and capabilities, that may not be chosen beside it.
+    /// The package ids and capabilities that it conflicts with.
     pub conflicts: Vec<String>,
     /// The package that took its place.
     pub moved_to: Option<PackageId>,
-    /// From which versions it can be upgraded to.
+    /// The versions from which it can be reached by an upgrade.
     pub upgrade: Option<Upgrade>,
 }
 
-/// From which versions a release can be upgraded to, besides itself.
+/// The versions from which a release can be reached by an upgrade, in addition to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Upgrade {
     /// The version right before it.
@@ -134,19 +134,19 @@ impl Releases {
         Self::sorted(id, Source::Registry, entries)
     }
 
-    /// The versions of a package in a Git repository, which has commits and branches besides.
+    /// The versions of a package in a Git repository, which also has commits and branches.
     pub fn repository(id: PackageId, entries: Vec<Entry>) -> Self {
         Self::sorted(id, Source::Repository, entries)
     }
 
-    /// Says that there is no such package, and where it was looked for (URLs or paths).
+    /// Says that there is no such package, and which places were searched (URLs or paths).
     pub fn absent(id: PackageId, tried: Vec<String>) -> Self {
         Self::empty(id, Source::Absent { tried })
     }
 
-    /// The versions of a package in a hub, each three numbers, in ascending order; with when those of which that is told
-    /// were published, and what only some have, both by position and ascending. `is_told` says that the listing holds what
-    /// each of them depends on, too.
+    /// The versions of a package in a hub, each three numbers, in ascending order; with the known times of
+    /// publication and the rare details, both by position and ascending. `is_told` says that the listing also
+    /// has the dependencies of each.
     pub fn plain(
         id: PackageId,
         versions: Vec<[u32; 3]>,
@@ -176,7 +176,8 @@ impl Releases {
         }
     }
 
-    /// The same where no rule asks how old versions are: they are on this machine, and nobody publishes them.
+    /// The versions of a package that no rule about age applies to: they are on this machine, and nobody
+    /// publishes them.
     #[must_use]
     pub fn ageless(self) -> Self {
         Self { is_ageless: true, ..self }
@@ -213,7 +214,7 @@ impl Releases {
         &self.id
     }
 
-    /// Where the package was looked for, if it is not there.
+    /// The places that were searched, if the package does not exist.
     pub fn tried(&self) -> Option<&[String]> {
         match &self.source {
             Source::Absent { tried } => Some(tried),
@@ -221,7 +222,7 @@ impl Releases {
         }
     }
 
-    /// Whether commits, branches and a default branch can be asked for.
+    /// Whether commits, branches and a default branch can be required.
     pub fn is_repository(&self) -> bool {
         self.source == Source::Repository
     }
@@ -231,18 +232,18 @@ impl Releases {
         self.is_plain
     }
 
-    /// Whether the listing says all that counts of every version, so that no manifest says more.
+    /// Whether the listing has everything relevant of every version, so that no manifest has more.
     pub fn is_told(&self) -> bool {
         self.is_told
     }
 
-    /// How many versions there are.
+    /// The number of versions.
     pub fn len(&self) -> Position {
         Position::try_from(self.versions.len())
             .expect("no package has four thousand million versions")
     }
 
-    /// Whether there are none.
+    /// Whether there are no versions.
     pub fn is_empty(&self) -> bool {
         self.versions.len() == 0
     }
@@ -257,7 +258,7 @@ impl Releases {
         (0..self.versions.len()).map(|at| self.versions.get(at))
     }
 
-    /// Where `version` is.
+    /// The position of `version`.
     pub fn position(&self, version: &Version) -> Option<Position> {
         let found = match &self.versions {
             Versions::Any(versions) => versions.binary_search(version),
@@ -266,7 +267,7 @@ impl Releases {
         found.ok().map(|found| found as Position)
     }
 
-    /// Whether no rule asks how old versions are.
+    /// Whether no rule about age applies.
     pub fn is_ageless(&self) -> bool {
         self.is_ageless
     }
@@ -286,24 +287,24 @@ impl Releases {
         (0..self.len()).rev().find(|&at| self.commit(at).is_some_and(|known| **known == *commit))
     }
 
-    /// The channel that counts where none is asked for: the first that the newest version is in.
+    /// The default channel: the first that the newest version is in.
     pub fn default_channel(&self) -> Option<&str> {
         let newest = self.details(self.len().checked_sub(1)?)?;
         newest.channels.first().map(String::as_str)
     }
 
-    /// What only some versions have.
+    /// The details that only some versions have.
     pub fn details(&self, position: Position) -> Option<&Details> {
         let found = self.details.binary_search_by_key(&position, |(at, _)| *at).ok()?;
         self.details.get(found).map(|(_, details)| &**details)
     }
 
-    /// What only some versions have, of those that have it, ascending.
+    /// The details of the versions that have some, ascending.
     pub fn all_details(&self) -> impl Iterator<Item = (Position, &Details)> {
         self.details.iter().map(|(position, details)| (*position, &**details))
     }
 
-    /// The app version at `position`: of a composite version its first part.
+    /// The app version at `position`; for a composite version, its first part.
     pub fn app_version(&self, position: Position) -> Option<&str> {
         let composite = match &self.versions {
             Versions::Any(versions) => versions.get(position as usize).and_then(Version::app),
@@ -318,7 +319,7 @@ impl Releases {
     }
 }
 
-/// The three numbers of a version that is nothing else, if they are small enough to be kept so.
+/// The three numbers of a version without further parts, if they are small enough to be stored so.
 pub fn plain(version: &Version) -> Option<[u32; 3]> {
     let semver = version.as_semver()?;
     if !semver.pre.is_empty() || !semver.build.is_empty() {

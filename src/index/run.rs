@@ -1,4 +1,5 @@
-//! What holds for a whole run: how the index behaves, where packages are, and what was asked of them so far.
+//! The state of a whole run: the options of the index, where packages are, and what was required of them so
+//! far.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::index::routes::{Routes, Searchable};
 use crate::index::universe::Unavailable;
 use crate::reference::{PackageId, Reference, VersionSpec};
 
-/// What holds for a whole run.
+/// The state of a whole run.
 pub(super) struct Run {
     pub(super) options: IndexOptions,
     pub(super) routes: Routes,
@@ -19,21 +20,21 @@ pub(super) struct Run {
     pub(super) plain: PlainReferences,
 }
 
-/// What a package has to know of the others.
+/// What a package must know about the others.
 pub(super) trait Surroundings {
-    /// What holds for the whole run.
+    /// The state of the whole run.
     fn run(&self) -> &Run;
 
     /// Whether there is a package with this id in its registry.
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     fn is_there(&self, id: &PackageId) -> Result<bool, Unavailable>;
 }
 
 impl Run {
-    /// A run in which nothing was asked yet.
+    /// A run without any request yet.
     pub(super) fn new(mut options: IndexOptions) -> Self {
         let routes = Routes::new(
             std::mem::take(&mut options.providers),
@@ -45,7 +46,7 @@ impl Run {
         Self { options, routes, commits, plain }
     }
 
-    /// Whether a package may be looked for at all.
+    /// Whether a package may be looked up at all.
     pub(super) fn is_looked_for(&self, id: &PackageId) -> bool {
         let only = &self.options.only;
         let is_below = |prefix: &String| {
@@ -54,7 +55,7 @@ impl Run {
         only.is_empty() || only.iter().any(is_below)
     }
 
-    /// Where packages can be looked for by words, as far as they may be looked for.
+    /// Where packages can be searched by words, without excluded places.
     pub(super) fn registries(&self) -> Vec<Searchable> {
         let only = &self.options.only;
         let mut places = self.routes.registries(&self.options.defaults.base);
@@ -71,24 +72,25 @@ impl Run {
         &*self.options.progress
     }
 
-    /// Begins to ask for a package.
+    /// Starts to look up a package.
     pub(super) fn asking(&self, id: &PackageId) -> Box<dyn Progress> {
         (self.options.begin)(id.as_str())
     }
 
-    /// Whether nobody need be asked, or may be, about what was said at `checked`, in seconds since 1970.
+    /// Whether an answer from `checked`, in seconds since 1970, needs no new request, or none is allowed.
     pub(super) fn is_fresh(&self, checked: i64, max_age: u32) -> bool {
         let age = self.options.now.saturating_sub(checked);
         self.options.offline || (0..i64::from(max_age)).contains(&age)
     }
 
-    /// Remembers where `reference` says that its package is, and what it asks of it; local folders are relative to `from`.
+    /// Records the place of a package that `reference` gives, and its requirement; local folders are relative
+    /// to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
         self.routes.declare(id, reference, from);
         self.commits.note(id, &reference.spec());
     }
 
-    /// Remembers that `id` is asked for at `commit`, out of the repository that `from` is in.
+    /// Records that `id` is required at `commit`, from the repository of `from`.
     pub(super) fn declare_beside(&self, id: &PackageId, from: &PackageId, commit: &VersionSpec) {
         self.routes.inherit(id, from);
         self.commits.note(id, commit);

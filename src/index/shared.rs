@@ -1,4 +1,4 @@
-//! What the index and its pool share: each package of a run, asked for once, however many threads want it.
+//! What the index and its pool share: each package of a run, requested once, however many threads need it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -22,7 +22,7 @@ use mu_provider::threads::lock;
 
 /// What the index and its pool share.
 pub(crate) struct Shared {
-    /// Itself, for what the pool does.
+    /// Itself, for the tasks of the pool.
     pub(super) this: Weak<Self>,
     pub(super) pool: Pool,
     pub(super) run: Run,
@@ -34,16 +34,16 @@ pub(crate) struct Shared {
     pub(super) similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     pub(super) guesses: Guesses,
     pub(super) uses_installed: AtomicBool,
-    /// Why nobody is asked any more.
+    /// Why no more requests are sent.
     pub(super) first_too_many: OnceLock<Arc<PackageError>>,
     asked: AtomicUsize,
     answered: AtomicUsize,
 }
 
-/// A package that was asked for; whoever asks second waits for the first.
+/// A requested package; a second thread waits for the first.
 pub(super) type Slot = OnceLock<Result<Arc<Package>, Arc<PackageError>>>;
 
-/// How many packages were asked for because another may lead to them.
+/// How many packages were requested because another may lead to them.
 #[derive(Debug, Default)]
 pub(super) struct Guesses {
     pub(super) made: AtomicUsize,
@@ -57,7 +57,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// A run in which nothing was asked yet.
+    /// A run without any request yet.
     pub(super) fn new(options: IndexOptions) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
@@ -76,12 +76,12 @@ impl Shared {
         })
     }
 
-    /// Whether a package was asked for.
+    /// Whether a package was requested.
     pub(super) fn is_known(&self, id: &PackageId) -> bool {
         lock(&self.packages).contains_key(id)
     }
 
-    /// The package, if it was asked for and has answered.
+    /// The package, if it was requested and is known.
     pub(super) fn loaded(&self, id: &PackageId) -> Option<Arc<Package>> {
         lock(&self.packages).get(id)?.get()?.as_ref().ok().cloned()
     }
@@ -91,7 +91,7 @@ impl Shared {
         self.caches.has(provider, root)
     }
 
-    /// Where a package most likely is, if nothing of it is in the cache.
+    /// The most likely place of a package, if nothing of it is in the cache.
     pub(super) fn unknown_route(&self, id: &PackageId) -> Option<Route> {
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         let route = self.run.routes.presumed(id, &known)?;
@@ -99,7 +99,7 @@ impl Shared {
         cache.times(&route.location.path).is_none().then_some(route)
     }
 
-    /// The package, asked for at most once.
+    /// The package, requested at most once.
     pub(super) fn package(&self, id: &PackageId) -> Result<Arc<Package>, Unavailable> {
         let slot = {
             let mut packages = lock(&self.packages);

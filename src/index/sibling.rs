@@ -1,8 +1,8 @@
-//! Local folders in the manifests of a repository: `../b` is the package beside, in the same repository.
+//! Local folders in the manifests of a repository: `../b` is a neighbouring package in the same repository.
 
 use crate::reference::PackageId;
 
-/// The package that the manifest of `id`, which is in `folder` of its repository, means by the relative path
+/// The package that the manifest of `id`, in `folder` of its repository, means by the relative path
 /// `written`; `None` if that is not in the repository.
 pub(super) fn sibling(id: &PackageId, folder: &str, written: &str) -> Option<PackageId> {
     if written.starts_with('/') {

@@ -1,6 +1,6 @@
-//! Packages whose names look like one that is not there: what a registry lists, else what is remembered of it.
+//! Packages with names like a missing one: from the list of a registry, else from its cache.
 //!
-//! Only for messages; nothing is chosen by it.
+//! Only for messages; selection does not use them.
 
 use mu_provider::catalog::Query;
 
@@ -9,7 +9,7 @@ use crate::index::shared::Shared;
 use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
-/// More names than this are not compared with one that is not there.
+/// The most names that are compared with a missing one.
 const MOST_LISTED: usize = 5000;
 
 impl Shared {
@@ -26,7 +26,7 @@ impl Shared {
         let base = id.base();
         let cached = (self.caches.all().iter())
             .flat_map(|cache| {
-                // What was asked for in vain is remembered too.
+                // Missing packages are cached too.
                 let is_there =
                     |name: &&str| cache.find(name).is_some_and(|one| one.listing.is_some());
                 cache.names().filter(is_there).map(str::to_owned).collect::<Vec<_>>()
@@ -49,8 +49,8 @@ impl Shared {
         is_there.then_some(lower)
     }
 
-    /// The packages that the registry of `id` lists, if it lists any; of a registry that only answers questions, those with
-    /// the same last part of the name.
+    /// The packages that the registry of `id` lists, if it lists any; for a registry that only answers
+    /// searches, those with the same last part of the name.
     fn listed(&self, id: &PackageId) -> Vec<PackageId> {
         let serving = (self.run.registries().into_iter())
             .filter(|place| id.as_str().starts_with(&*place.prefix))

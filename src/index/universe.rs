@@ -1,7 +1,7 @@
-//! What selection may ask: the one trait between the two, so that neither knows the other's inside.
+//! The interface between selection and the index: the one trait that both know.
 //!
-//! Calls block and answers are remembered by whoever implements it: asking twice is cheap. A package or a
-//! revision that is not there is an answer; only what could not be found out is an error.
+//! Calls block, and implementations cache answers: a second call is cheap. A missing package or revision is
+//! an answer; only a failed lookup is an error.
 
 use std::cmp::Ordering;
 use std::error::Error;
@@ -20,37 +20,37 @@ pub trait Universe: Sync {
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable>;
 
-    /// Finds what a name stands for in the place that `releases` came from: `tip`, a tag or a branch
-    /// ([`VersionSpec::as_tag`], which comes first), or a commit.
+    /// Resolves a name in the place of `releases`: `tip`, a tag or a branch ([`VersionSpec::as_tag`], which
+    /// comes first), or a commit.
     ///
     /// # Errors
     ///
-    /// When it could not be found out. A name that names nothing is `None`.
+    /// When it could not be looked up. An unknown name is `None`.
     fn revision(
         &self,
         releases: &Releases,
         name: &VersionSpec,
     ) -> Result<Option<Revision>, Unavailable>;
 
-    /// What a candidate of `releases` requires; what is met again and again is best shared.
+    /// What a candidate of `releases` requires; repeated requirements should be shared.
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     fn requirements(
         &self,
         releases: &Releases,
         candidate: Candidate<'_>,
     ) -> Result<Arc<[Arc<Requirement>]>, Unavailable>;
 
-    /// What the manifest of a candidate says of itself, where `releases` does not hold it: those of a repository.
+    /// The data of a candidate's manifest that `releases` does not have, as in repositories.
     ///
     /// # Errors
     ///
-    /// When it could not be found out.
+    /// When it could not be looked up.
     fn declared(
         &self,
         _releases: &Releases,
@@ -63,7 +63,7 @@ pub trait Universe: Sync {
     ///
     /// # Errors
     ///
-    /// When it could not be found out. A registry that lists none is an answer.
+    /// When it could not be looked up. An empty list is an answer.
     fn providing(
         &self,
         _capability: &str,
@@ -72,19 +72,19 @@ pub trait Universe: Sync {
         Ok(Arc::from([]))
     }
 
-    /// Says that a level of the graph will be asked for soon, so that all of it can be fetched at once.
+    /// Announces a level of the graph that will be needed soon, so that all of it can be fetched at once.
     fn expect(&self, _level: Level<'_>) {}
 
-    /// Packages that there are, whose names look like that of `id`, best first: only for messages.
+    /// Existing packages with names like that of `id`, best first: only for messages.
     fn similar(&self, _id: &PackageId) -> Vec<PackageId> {
         Vec::new()
     }
 }
 
-/// A level of the graph that will be asked for soon.
+/// A level of the graph that will be needed soon.
 #[derive(Debug, Clone, Copy)]
 pub enum Level<'a> {
-    /// The releases of these packages, in the order in which they will be asked for.
+    /// The releases of these packages, in the order in which they will be needed.
     Releases(&'a [PackageId]),
     /// What these versions require.
     Requirements(&'a [(Arc<Releases>, Position)]),
@@ -99,7 +99,7 @@ pub enum Candidate<'a> {
     Revision(&'a Untagged),
 }
 
-/// What a commit, a tag or a branch turned out to be.
+/// What a commit, a tag or a branch resolved to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Revision {
     /// A published version.
@@ -113,16 +113,16 @@ pub enum Revision {
 pub struct Untagged {
     /// The commit, 40 hex digits.
     pub commit: Arc<str>,
-    /// The version that its manifest claims.
+    /// The version in its manifest.
     pub version: Option<Version>,
-    /// What else its manifest says.
+    /// The other data of its manifest.
     pub details: Option<Arc<Details>>,
 }
 
-/// What one package asks of another. Ordered and told apart by what was written.
+/// What one package requires of another. Ordered and compared by what was written.
 #[derive(Debug, Clone)]
 pub struct Requirement {
-    /// The package it asks for.
+    /// The required package.
     pub id: PackageId,
     /// The versions it accepts; keeps what was written.
     pub spec: VersionSpec,
@@ -135,12 +135,12 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// Asks for versions of a package, and nothing else.
+    /// Requires versions of a package, and nothing else.
     pub fn new(id: PackageId, spec: VersionSpec) -> Self {
         Self { id, spec, prerelease: false, channel: None, app_version: None }
     }
 
-    /// Reads what a requirement prints; `None` for any other text.
+    /// Parses the printed form of a requirement; `None` for any other text.
     pub fn parse(id: PackageId, text: &str) -> Option<Self> {
         let (text, prerelease) = match text.strip_suffix(PRERELEASES) {
             Some(rest) => (rest, true),
@@ -164,7 +164,7 @@ const CHANNEL: &str = " in channel ";
 const PRERELEASES: &str = " with prereleases";
 
 impl Requirement {
-    /// What tells two requirements apart.
+    /// The key that distinguishes requirements.
     fn key(&self) -> (&PackageId, &str, bool, Option<&str>, Option<&str>) {
         let channel = self.channel.as_deref();
         (&self.id, self.spec.as_str(), self.prerelease, channel, self.app_version.as_deref())
@@ -197,7 +197,7 @@ impl PartialOrd for Requirement {
     }
 }
 
-/// Prints what is asked, without the package: `~1.5`, `3.x in channel stable`.
+/// Prints the requirement, without the package: `~1.5`, `3.x in channel stable`.
 impl fmt::Display for Requirement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec.fmt(formatter)?;
@@ -211,18 +211,18 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// Says that something about a package could not be found out.
+/// Says that something about a package could not be looked up.
 #[derive(Debug, Error)]
 #[error("could not find out about `{id}`")]
 pub struct Unavailable {
     /// The package.
     pub id: PackageId,
-    /// What the provider, or the cache, said.
+    /// The error of the provider or the cache.
     pub source: Box<dyn Error + Send + Sync>,
 }
 
 impl Unavailable {
-    /// Says that something about a package could not be found out, and why.
+    /// Says that something about a package could not be looked up, and why.
     pub(super) fn new(id: &PackageId, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { id: id.clone(), source: source.into() }
     }

@@ -1,7 +1,7 @@
-//! The border between what registries write and what the inside of mu knows.
+//! The border between the data of registries and the types of mu.
 //!
-//! Index lines become heads (for the cache), releases (for selection) and requirements. A line that
-//! makes no sense is a version that cannot be used, not a package that cannot.
+//! Index lines become heads (for the cache), releases (for selection) and requirements. An invalid line is a
+//! version that cannot be used, not a package that cannot.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::index::universe::Requirement;
 use crate::manifest::Capability;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
 
-/// Sorts the lines of a listing, ascending by version; what is not a version comes last.
+/// Sorts the lines of a listing, ascending by version; those that are not versions come last.
 pub(super) fn fetched(found: &Found) -> Vec<Fetched> {
     let mut sorted: Vec<(Option<Version>, Fetched)> = line_ranges(&found.lines)
         .filter_map(|range| {
@@ -40,13 +40,13 @@ pub(super) fn fetched(found: &Found) -> Vec<Fetched> {
     sorted.into_iter().map(|(_, fetched)| fetched).collect()
 }
 
-/// What a listing says whose lines are `fetched`, as it is remembered.
+/// The cached form of a listing with the lines `fetched`.
 pub(super) fn learned(checked: i64, found: &Found, fetched: &[Fetched]) -> Learned {
     let (validator, lines) = (found.validator.as_deref(), (fetched, &*found.lines));
     Learned::listed(checked, found.max_age, validator, &found.location, lines)
 }
 
-/// A version in short, if nothing is lost by that.
+/// A version in short form, if that loses nothing.
 pub(super) fn label(version: Option<&Version>) -> Label {
     let Some(version) = version else { return Label::Text("".into()) };
     plain(version).map_or_else(|| Label::Text(version.to_string().into()), Label::Plain)
@@ -73,13 +73,13 @@ fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
 /// The release that a line describes.
 pub(super) fn release(lines: &Lines, line: Line) -> Result<Release, serde_json::Error> {
     let bytes = lines.read(line).map_err(serde::de::Error::custom)?;
-    // Looked at once, rather than string by string.
+    // Checked once, rather than string by string.
     let text = std::str::from_utf8(&bytes).map_err(serde::de::Error::custom)?;
     serde_json::from_str(text)
 }
 
-/// What selection sees of the listing's versions: the heads up to the first that is none. When they were published is left
-/// out unless it matters.
+/// The listing's versions for selection: the heads up to the first that is not a version. Times of
+/// publication are left out unless they matter.
 pub(super) fn entries(id: &PackageId, listing: &Listing, dated: bool) -> Vec<Entry> {
     let entries = listing.heads().map_while(|head| {
         let details = || Arc::new(details_at(id, &listing.lines, head.line));
@@ -102,7 +102,7 @@ fn parse_head(head: &Head) -> Option<Version> {
         Label::Plain(_) => None,
         Label::Text(text) if text.is_empty() => None,
         Label::Text(text) if head.composite => Version::parse_composite(text).ok(),
-        // What is in the cache was accepted once; a lenient registry's versions are too.
+        // Cached lines were accepted once; so were the versions of a lenient registry.
         Label::Text(text) => Version::parse_lenient(text).ok(),
     }
 }
@@ -117,7 +117,7 @@ pub(super) fn details_at(id: &PackageId, lines: &Lines, line: Line) -> Details {
     }
 }
 
-/// What only some versions have, of a line or a manifest in the same form.
+/// The rare details of a line, or of a manifest in the same form.
 pub(super) fn details(id: &PackageId, release: &Release) -> Details {
     let defaults = inherited(id);
     let package =
@@ -153,14 +153,14 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
     }
 }
 
-/// The package that took the place of `id`, as a line of it says; none if that is not a package.
+/// The package that took the place of `id`, according to its line; `None` if that is not a package.
 pub fn moved_to(id: &PackageId, release: &Release) -> Option<PackageId> {
     let to = Reference::parse(release.moved_to.as_deref()?).ok()?;
     (to.local().is_none()).then(|| to.id(&inherited(id))).filter(|to| to != id)
 }
 
-/// What an entry of `conflicts` means: the package of that id, and the capability of that name, for the text alone does not
-/// say which of the two it is.
+/// What an entry of `conflicts` means: the package with that id, and the capability with that name, because
+/// the text does not say which of the two it is.
 pub(crate) fn conflicting(text: &str, id: &PackageId) -> Vec<String> {
     let mut meant = vec![id.as_str().to_owned()];
     if text != id.as_str() && Capability::parse(text).is_ok() {
@@ -173,7 +173,8 @@ fn is_composite(release: &Release) -> bool {
     release.versioning.as_deref() == Some("composite")
 }
 
-/// The commit that a revision is. What was published as an archive is that archive; where it was made, its line only tells.
+/// The commit of a revision. A published archive is only that archive; its line merely says from which commit
+/// it was made.
 fn commit_of(release: &Release) -> Option<&str> {
     release.commit.as_deref().filter(|_| release.archive.is_none())
 }
@@ -196,18 +197,19 @@ fn has_details(release: &Release) -> bool {
         || authors_folder(release).is_some()
 }
 
-/// The folder that a line of a registry depends on, which nobody else has. In a repository it may be beside.
+/// The folder that a line of a registry depends on, which others do not have. In a repository it may be a
+/// neighbour.
 fn authors_folder(release: &Release) -> Option<&str> {
     let references = release.dependencies.iter().flatten().map(Dependency::reference);
     let mut references = references.filter(|_| commit_of(release).is_none());
-    // Most references are seen not to be folders without being read.
+    // Most references are recognized as not being folders without parsing.
     references.find(|reference| {
         let looks_so = reference.starts_with(['.', '/']) || reference.starts_with("file:");
         looks_so && Reference::parse(reference).is_ok_and(|reference| reference.local().is_some())
     })
 }
 
-/// The version of a line; `None` for a tag or branch that is none, or text that is not a version.
+/// The version of a line; `None` for a tag or branch without one, or text that is not a version.
 pub(super) fn version_of(release: &Release, lenient: bool) -> Option<Version> {
     if release.version.is_empty() {
         None
@@ -229,13 +231,13 @@ pub(super) fn inherited(declaring: &PackageId) -> Defaults {
 pub(super) struct Declared {
     /// As it was written.
     pub(super) reference: Reference,
-    /// What it asks for, under the id that comes first.
+    /// What it requires, under the first possible id.
     pub(super) requirement: Requirement,
-    /// The id to fall back to, if the first is of a package that is not there.
+    /// The id to fall back to, if the first package does not exist.
     pub(super) fallback: Option<PackageId>,
 }
 
-/// Reads a dependency, in which `defaults` are left out.
+/// Parses a dependency, in which `defaults` are left out.
 pub(super) fn declared(
     defaults: &Defaults,
     dependency: &Dependency,

@@ -1,19 +1,19 @@
 //! The entry of a package in a lock, as it is written: the one declaration of its keys.
 //!
-//! The keys that are known, both ways to read them, their schema and their order on disk come from it. What the texts
-//! mean is for `read.rs` and `write.rs`.
+//! The known keys, both ways to read them, their schema and their order on disk are derived from it.
+//! `read.rs` and `write.rs` know what the texts mean.
 
 use schemars::JsonSchema;
 
 use super::line;
 use crate::manifest::source::{SourceError, Table, Value};
 
-/// What stands behind a key.
+/// The value of a key.
 trait Field: Sized {
     /// Reads it from a file in any layout.
     fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError>;
 
-    /// Reads it from the rest of a line that mu wrote; `None` if it is written in another way.
+    /// Reads it from the rest of a line that mu wrote; `None` if the form differs.
     fn read_line(value: &str) -> Option<Self>;
 
     /// The rest of its line; `None` if the key is left out.
@@ -80,7 +80,7 @@ macro_rules! entry {
                 Ok(Self { $($field: Field::read(table, $key)?,)* })
             }
 
-            /// Reads one line of an entry that mu wrote; `None` if it is written in another way.
+            /// Reads one line of an entry that mu wrote; `None` if the form differs.
             pub(super) fn read_line(&mut self, field: &str) -> Option<()> {
                 let (key, value) = line::split(field)?;
                 match key {
@@ -108,7 +108,7 @@ entry! {
     "id" id: String,
     /// The chosen version.
     "version" version: String,
-    /// `composite`, where the version is app version and revision.
+    /// `composite`, if the version consists of app version and revision.
     #[schemars(default)]
     "versioning" versioning: Option<String>,
     /// The version of what it packages.
@@ -131,10 +131,10 @@ entry! {
     /// `sha256:` and the digest of the archive.
     #[schemars(default)]
     "archive" archive: Option<String>,
-    /// Where the archive is, where that is not the usual place.
+    /// Where the archive is, if that is not the usual place.
     #[schemars(default)]
     "url" url: Option<String>,
-    /// `SPEC by WHOM`.
+    /// `SPEC by REQUIRER`.
     #[schemars(default)]
     "requested" requested: Vec<String>,
     /// Ids.
@@ -146,7 +146,7 @@ entry! {
     /// Capabilities that it requires.
     #[schemars(default)]
     "requires" requires: Vec<String>,
-    /// Ids of the packages that it takes the place of, wherever they are asked for.
+    /// Ids of the packages that it replaces, wherever they are required.
     #[schemars(default)]
     "replaces" replaces: Vec<String>,
     /// The id of the package that took its place.
@@ -155,7 +155,7 @@ entry! {
 }
 
 impl WirePackage {
-    /// Whether it says what every entry says.
+    /// Whether it has the keys that every entry has.
     pub(super) fn is_complete(&self) -> bool {
         !self.id.is_empty() && !self.version.is_empty() && !self.source.is_empty()
     }

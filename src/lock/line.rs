@@ -1,6 +1,6 @@
 //! One line of a lock, as mu writes it: a key with a text or a list of texts.
 //!
-//! What is written in another way, though it may be the same YAML, is not read here.
+//! Any other form, even if it is the same YAML, is not read here.
 
 /// Adds a line to the text of a lock.
 pub(super) fn print(text: &mut String, indent: &str, key: &str, value: &str) {
@@ -15,7 +15,7 @@ pub(super) fn print_list(items: &[String]) -> Option<String> {
     (!items.is_empty()).then(|| format!("[{}]", items.join(", ")))
 }
 
-/// A YAML scalar: plain where every YAML reader takes it for this very string, else double-quoted.
+/// A YAML scalar: plain if every YAML reader reads it as exactly this string, else double-quoted.
 pub(super) fn print_text(value: &str) -> String {
     let safe =
         |character: char| character.is_ascii_alphanumeric() || "/.+-_:#^~@".contains(character);
@@ -56,7 +56,7 @@ fn is_version_or_digest(value: &str) -> bool {
         || (value.len() == 40 && value.contains(|c: char| c.is_ascii_lowercase() && c != 'e'))
 }
 
-/// The key of a line without its indent, and what stands behind it.
+/// The key of a line without its indent, and its value.
 pub(super) fn split(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let value = if value.is_empty() { value } else { value.strip_prefix(' ')? };
@@ -94,7 +94,7 @@ pub(super) fn read_text(text: &str) -> Option<String> {
     is_plain.then(|| text.to_owned())
 }
 
-/// Whether a value without quotes does not hold a byte.
+/// Whether a value without quotes must not contain a byte.
 fn is_special(byte: u8) -> bool {
     matches!(
         byte,

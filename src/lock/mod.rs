@@ -1,10 +1,10 @@
 //! `Mu.lock`: which version of every package was chosen, from where, and with what content.
 //!
-//! One lock covers a workspace, another the global packs. Goals of the format: a person can read a
-//! change in it, two branches merge, the same selection gives the same bytes, and a mu that is too
-//! old says so instead of guessing. Which versions belong in it is decided by [`crate::select`].
+//! One lock covers a workspace, another the global packs. Goals of the format: a person can read a change in
+//! it, two branches merge, the same selection gives the same bytes, and a mu that is too old says so instead
+//! of guessing. [`crate::select`] decides which versions belong in it.
 
-// A lock that a clone brings leads to no place that nobody looked at.
+// A lock from a clone never leads to an unchecked index.
 #![deny(clippy::indexing_slicing)]
 
 mod entry;
@@ -31,7 +31,8 @@ pub const FORMAT: u32 = 1;
 /// The name of the file.
 pub const FILE_NAME: &str = crate::workspace::LOCK_FILE;
 
-/// From so many bytes on, some hundred packages, reading a lock takes longer than starting a thread for it.
+/// Above this number of bytes, some hundred packages, reading a lock takes longer than starting a thread for
+/// it.
 const LONG: u64 = 32 << 10;
 
 /// Why a lock could not be read or written.
@@ -60,7 +61,7 @@ pub struct Lockfile {
     pub resolution: String,
     /// The packages, sorted by id and version.
     pub packages: Vec<LockedPackage>,
-    /// The packages that something else is used for, sorted by id.
+    /// The replaced packages, sorted by id.
     pub replaced: Vec<ReplacedPackage>,
     /// References that `mu get` was given without `--save`, as they were written.
     pub extra: Vec<String>,
@@ -71,15 +72,15 @@ pub struct Lockfile {
 pub struct LockedPackage {
     /// Its id.
     pub id: PackageId,
-    /// Its version; of a composite package app version and revision.
+    /// Its version; for a composite package, app version and revision.
     pub version: String,
     /// Whether the version is composite.
     pub is_composite: bool,
-    /// The version of what it packages, where the version does not hold it.
+    /// The version of what it packages, if the version does not contain it.
     pub app_version: Option<String>,
     /// Where it came from.
     pub source: Source,
-    /// Git: the folder inside the repository, where that is not its root.
+    /// Git: the folder inside the repository, if that is not its root.
     pub folder: Option<String>,
     /// Git: the commit.
     pub commit: Option<String>,
@@ -87,11 +88,11 @@ pub struct LockedPackage {
     pub reference: Option<String>,
     /// Its content; missing for a package of the workspace.
     pub digest: Option<Digest>,
-    /// Its archive, where it has one.
+    /// Its archive, if it has one.
     pub archive: Option<ArchiveDigest>,
-    /// Where the archive is, where that is not the usual place.
+    /// Where the archive is, if that is not the usual place.
     pub url: Option<String>,
-    /// What was asked for, and by whom.
+    /// Its requirements, and what has them.
     pub requested: Vec<Requested>,
     /// What it depends on.
     pub dependencies: Vec<PackageId>,
@@ -99,7 +100,7 @@ pub struct LockedPackage {
     pub provides: Vec<String>,
     /// Capabilities that it requires.
     pub requires: Vec<String>,
-    /// Packages that it takes the place of, wherever they are asked for.
+    /// Packages that it replaces, wherever they are required.
     pub replaces: Vec<PackageId>,
 }
 
@@ -110,18 +111,19 @@ pub struct ReplacedPackage {
     pub id: PackageId,
     /// The package that took its place.
     pub by: PackageId,
-    /// What was asked for, and by whom.
+    /// Its requirements, and what has them.
     pub requested: Vec<Requested>,
-    /// What was locked of it before, so that its pack can stay; nothing if it never was.
+    /// Its earlier locked entry, so that its pack can stay; `None` if it never was locked.
     pub kept: Option<Box<LockedPackage>>,
 }
 
-/// One request for a package: `^1.0.6 by acmecorp/elk`. Cheap to clone, for the same few texts are in all of them.
+/// One requirement of a package: `^1.0.6 by acmecorp/elk`. Cheap to clone, because they all share a few
+/// texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requested {
-    /// The version that was asked for, as it was written.
+    /// The required version, as it was written.
     pub spec: Arc<str>,
-    /// Who asked.
+    /// What requires it.
     pub by: Arc<str>,
 }
 
@@ -137,7 +139,7 @@ pub struct Source {
 }
 
 impl LockedPackage {
-    /// An entry that says no more than what every entry says.
+    /// An entry with only the keys that every entry has.
     pub fn new(id: PackageId, version: String, source: Source) -> Self {
         Self {
             id,
@@ -246,16 +248,16 @@ impl std::fmt::Display for Requested {
     }
 }
 
-/// What [`Requested::spec`] begins with where a capability was asked for, whoever provides it.
+/// The start of [`Requested::spec`] if a capability was required, from any provider.
 const CAPABILITY: &str = "capability ";
 
 impl Requested {
-    /// A request for a capability, as it is recorded at whatever provides it.
+    /// A requirement of a capability, as recorded at its provider.
     pub fn for_capability(capability: &str, by: Arc<str>) -> Self {
         Self { spec: [CAPABILITY, capability].concat().into(), by }
     }
 
-    /// The capability that was asked for, if this asks for one.
+    /// The required capability, if this requires one.
     pub fn capability(&self) -> Option<&str> {
         self.spec.strip_prefix(CAPABILITY)
     }
@@ -280,7 +282,7 @@ impl Lockfile {
         }
     }
 
-    /// Whether the lock in `folder` names many packages, so that it takes a while to read.
+    /// Whether the lock in `folder` names many packages, so that reading it takes a while.
     pub fn is_long(folder: &Path) -> bool {
         fs::metadata(&folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
     }
@@ -294,7 +296,7 @@ impl Lockfile {
     ///
     /// # Errors
     ///
-    /// When the disk refuses; the old lock is then as it was.
+    /// When it cannot be written; the old lock is then unchanged.
     pub fn write(&self, folder: &Path) -> Result<(), FileError> {
         let path = folder.join(FILE_NAME);
         if self.packages.is_empty() && self.replaced.is_empty() && self.extra.is_empty() {
@@ -303,7 +305,7 @@ impl Lockfile {
         fs::write_atomic(&path, self.print().as_bytes())
     }
 
-    /// The line of the lock in `folder` that says the version of a package, counted from 1.
+    /// The line of the lock in `folder` with the version of a package, counted from 1.
     pub fn line_of_version(folder: &Path, package: &LockedPackage) -> Option<usize> {
         let text = fs::read_text_if_there(&folder.join(FILE_NAME)).ok()??;
         let mut is_inside = false;
@@ -337,7 +339,7 @@ impl Lockfile {
         self.replacement(id).map_or(id, |replaced| &replaced.by)
     }
 
-    /// What was asked for, by whom, and of which package, with what something else is used for.
+    /// All requirements: the spec, the requirer, and the package, including replaced packages.
     pub fn all_requested(&self) -> impl Iterator<Item = (&PackageId, &Requested)> {
         let packages = self.packages.iter().map(|package| (&package.id, &package.requested));
         let replaced = self.replaced.iter().map(|replaced| (&replaced.id, &replaced.requested));

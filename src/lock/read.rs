@@ -1,9 +1,9 @@
-//! Reading a lock: the wire types and their way into the domain.
+//! Reading a lock: the wire types and their conversion.
 //!
-//! The text that mu writes is read line by line. A YAML parser takes as long for a lock as everything else does that
-//! `mu get` does when there is nothing to do, and it refuses a lock of some thousand packages as too large. Any other
-//! layout of the same YAML, which people and merges make, goes through the parser, for its errors point into the file.
-//! Both take the keys from `entry.rs`.
+//! The text that mu writes is read line by line. A YAML parser takes as long for a lock as everything else in
+//! a `mu get` that has nothing to do, and it refuses a lock of some thousand packages as too large. Any other
+//! layout of the same YAML, from people and merges, goes through the parser, because its errors point into
+//! the file. Both take the keys from `entry.rs`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,14 +75,14 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     Ok(Lockfile { resolution: wire.resolution, packages, replaced, extra: wire.extra })
 }
 
-/// The error of an entry that holds what no lock holds there.
+/// The error of an entry with an invalid value.
 fn damaged(path: &Path, text: &str, wrong: &str, id: &str) -> SourceError {
     let start = text.find(wrong).unwrap_or(0);
     let message = format!("`{wrong}` in the entry of `{id}` is not what a lock holds there");
     SourceError::new(path, text, start..start + wrong.len(), message).help(DAMAGED)
 }
 
-/// The entry of a package that `by` took the place of. It was there before if its content is known.
+/// The entry of a package that `by` replaced. It was locked before if its content is known.
 fn out_of_use(mut package: LockedPackage, by: PackageId) -> ReplacedPackage {
     let requested = std::mem::take(&mut package.requested);
     let id = package.id.clone();
@@ -90,7 +90,7 @@ fn out_of_use(mut package: LockedPackage, by: PackageId) -> ReplacedPackage {
     ReplacedPackage { id, by, requested, kept }
 }
 
-/// The id that a package is called by in the lock in `folder`: a folder is called by its source.
+/// The id of a package in the lock in `folder`: a folder is named by its source.
 fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
     match Source::parse(text).filter(Source::is_folder) {
         Some(source) => Some(PackageId::local(&absolute(folder, Path::new(&source.place)))),
@@ -134,18 +134,18 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     })
 }
 
-/// Whether a place is a URL with what may be a secret, which no lock holds: it is shown, and shared.
+/// Whether a place is a URL with a possible secret, which no lock may contain: a lock is shown and shared.
 fn holds_secret(place: &str) -> bool {
     place.contains('@') && SafeUrl::parse(place).is_ok_and(|url| url.may_hold_secret())
 }
 
-/// The format that the text claims, whatever else it holds.
+/// The format that the text states, whatever else it contains.
 fn format_version(text: &str) -> Option<u32> {
     text.lines().find_map(|line| line.strip_prefix("version:"))?.trim().parse().ok()
 }
 
 impl WirePackage {
-    /// The domain's form; the error is the text that is wrong.
+    /// The converted form; the error is the text that is wrong.
     fn into_domain(self, folder: &Path) -> Result<LockedPackage, String> {
         let id = |text: String| read_id(folder, &text).ok_or(text);
         Ok(LockedPackage {

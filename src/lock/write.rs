@@ -40,7 +40,7 @@ pub(super) fn print(lock: &Lockfile) -> String {
     text
 }
 
-/// What packages are called in the file: by their id, or, if that is a folder, by their source, which does not depend on
+/// The names of packages in the file: their id, or, for a folder, their source, which does not depend on
 /// where the workspace is on this machine. A folder that is used instead of a package keeps the package's id.
 struct Names<'lock>(HashMap<&'lock str, String>);
 
@@ -90,7 +90,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
     }
 }
 
-/// The entry of what was locked of a replaced package; of one that never was, what replaces it has version and source.
+/// The earlier entry of a replaced package; if it never was locked, the replacement's version and source.
 fn replaced_entry(lock: &Lockfile, replaced: &ReplacedPackage, names: &Names<'_>) -> WirePackage {
     let mut package = match &replaced.kept {
         Some(kept) => (**kept).clone(),

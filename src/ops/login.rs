@@ -1,7 +1,6 @@
-//! `login` and `logout`: tokens for the hosts that packages come from, stored on this machine. The command
-//! line asks for a token; it never comes as an argument.
+//! `login` and `logout`: tokens for the hosts that packages come from, stored on this machine.
 //!
-//! How a token is asked for is the command line's affair; it never comes as an argument.
+//! The command line asks for a token; it never comes as an argument.
 
 use mu_provider::SafeUrl;
 use mu_provider::http::{Secret, token_variable};

@@ -1,10 +1,8 @@
-//! `pin` and `unpin`: writes the locked versions into manifests as pins, and undoes that. A comment after the
-//! entry keeps what was written before, so that `unpin` can restore it: `- acme/utils#1.5.2 # pinned from
-//! ~1.5`. If there can be no comment, `unpin` requires what is compatible with the pin.
+//! `pin` and `unpin`: writes the locked versions into manifests as pins, and undoes that.
 //!
-//! What was written before is kept in a comment behind the entry, so that `unpin` can put it back:
-//! `- acme/utils#1.5.2 # pinned from ~1.5`. Where no comment can stand, `unpin` asks for what is
-//! compatible with the pin.
+//! A comment after the entry keeps what was written before, so that `unpin` can restore it: `-
+//! acme/utils#1.5.2 # pinned from ~1.5`. If there can be no comment, `unpin` requires what is compatible with
+//! the pin.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -65,10 +63,9 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
     })
 }
 
-/// The locked packages that follow a branch, which looks like a tag. If the repository cannot be reached, a
-/// name counts as a tag.
+/// The locked packages that follow a branch, which looks like a tag.
 ///
-/// Where the repository cannot be asked, a name counts as the tag that it looks like.
+/// If the repository cannot be reached, a name counts as a tag.
 fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, CommandError> {
     let named = |package: &&LockedPackage| package.commit.is_some() && package.reference.is_some();
     let named: Vec<&LockedPackage> = lock.packages.iter().filter(named).collect();

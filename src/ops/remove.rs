@@ -28,10 +28,10 @@ pub struct RemoveRequest {
     pub dry_run: bool,
 }
 
-/// Removes packages.
+/// Removes packages from the manifest around the current folder, or from all manifests if there is none; and
+/// from what `mu get` was given.
 ///
-/// Looks in the manifest around the current folder, or in all of them if that is in none; and in what `mu get` was given.
-/// Several manifests are edited only if that was asked for.
+/// Several manifests are edited only if requested.
 ///
 /// # Errors
 ///

@@ -15,14 +15,11 @@ use crate::ops::{CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Move, Update, beginning_at};
 
-/// Upgrades the packages in `names`, or every dependency with a range. Pins move only if they are named;
-/// tags, branches and commits never do. A range keeps its form: `~1.5` becomes `~2.1`, `^1.0.6` becomes
-/// `^2.1.0`, `1.x` becomes `2.x`. Requirements on replaced packages stay, because they cannot name versions
-/// of the replacement; a warning says what to write instead.
+/// Upgrades the packages in `names`, or every dependency with a range.
 ///
-/// Pins move only if they are named; tags, branches and commits never do. A range keeps its form:
-/// `~1.5` becomes `~2.1`, `^1.0.6` becomes `^2.1.0`, `1.x` becomes `2.x`. What is asked of a package that another one
-/// replaces stays, since versions of the other one mean nothing there; a warning says what to write instead.
+/// Pins move only if they are named; tags, branches and commits never do. A range keeps its form: `~1.5`
+/// becomes `~2.1`, `^1.0.6` becomes `^2.1.0`, `1.x` becomes `2.x`. Requirements on replaced packages stay,
+/// because they cannot name versions of the replacement; a warning says what to write instead.
 ///
 /// # Errors
 ///

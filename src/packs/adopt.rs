@@ -1,7 +1,6 @@
-//! Packs that are in place though the state does not know them.
+//! Packs that are in place although the state does not know them.
 //!
-//! They are hashed, and used as they are if they are the right ones. Nothing that a person put there is
-//! overwritten.
+//! They are hashed, and used if they are the right ones. Nothing that a user put there is overwritten.
 
 use std::collections::HashSet;
 use std::fs::DirEntry;
@@ -19,11 +18,11 @@ use crate::packs::state::{Pack, State};
 use crate::packs::vendored::Record;
 use crate::packs::wanted::{Wanted, first_from, from, holds, is_below};
 
-/// Takes note of wanted packs that are in place, and are the right ones.
+/// Records wanted packs that are in place, and are the right ones.
 ///
 /// # Errors
 ///
-/// When something else is where a pack belongs, or a link is on the way there.
+/// When something else is in the place of a pack, or its path contains a link.
 pub(super) fn adopt(
     packs: &PacksFolder,
     state: &mut State,
@@ -37,10 +36,9 @@ pub(super) fn adopt(
     })
 }
 
-/// Takes note of a pack that is in place though the state does not know it, if it is the right one.
+/// Records a pack that is in place although the state does not know it, if it is the right one.
 ///
-/// So a packs folder that came with a checkout is used as it is, and nothing that a person put there
-/// is overwritten.
+/// So a packs folder from a checkout is used, and nothing that a user put there is overwritten.
 fn adopt_one(
     packs: &PacksFolder,
     state: &mut State,
@@ -59,7 +57,7 @@ fn adopt_one(
     }
     let path = packs.pack_path(&pack.place);
     if folder.kind(leaf) == Some(Kind::Symlink) {
-        // A link into the store is mu's own, and made again.
+        // A link into the store is mu's own, and is made again.
         let is_own = fs::read_link(&path).is_ok_and(|to| packs.is_in_store(&to));
         return if is_own { Ok(()) } else { Err(PacksError::Link { path }) };
     }
@@ -90,11 +88,11 @@ fn adopt_one(
 }
 
 impl PacksFolder {
-    /// The digest of the pack at `place`, without those of the packs at `others` that are inside it, and with what it
+    /// The digest of the pack at `place`, without the packs at `others` that are inside it, and with what it
     /// leaves out for them; `expected` if it can be that.
     ///
-    /// A manifest that mu generated is no part of the package, so it is left out where that leads to
-    /// what is expected.
+    /// A manifest that mu generated is not part of the package, so it is left out if that leads to the
+    /// expected digest.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Bases that no pack is in yet. Their packs are built below one folder, and moved into place by one rename for all
-//! of them: each rename of a folder from one parent to another keeps all others waiting.
+//! Bases without packs. Their packs are built below one folder, and moved into place by one rename for all of
+//! them: each rename of a folder from one parent to another blocks all others.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::wanted::Wanted;
 
-/// The bases that are not there yet, such as `hub.mu.com`.
+/// The bases that do not exist yet, such as `hub.mu.com`.
 #[derive(Debug)]
 pub(super) struct NewBases {
     bases: BTreeSet<String>,
@@ -28,7 +28,7 @@ impl NewBases {
         Self { bases: bases.into_iter().filter(is_new).map(str::to_owned).collect() }
     }
 
-    /// Where in staging the pack at `place`, which is the one of this number, is built.
+    /// Where in staging the pack at `place`, which has this number, is built.
     pub(super) fn staged(&self, place: &str, number: usize) -> String {
         if self.holds(place) { [NEW, "/", place].concat() } else { number.to_string() }
     }

@@ -16,7 +16,7 @@ pub enum PacksError {
     /// The store does not have, or no longer has, what a pack is made of.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A folder that mu did not make is where a pack belongs.
+    /// A folder that mu did not create is in the place of a pack.
     #[error("`{}` is in the way: mu did not install it, and its content is not {digest}", path.display())]
     InTheWay {
         /// The folder.
@@ -34,13 +34,13 @@ pub enum PacksError {
         /// What is there; `None` if it cannot be hashed.
         found: Option<Digest>,
     },
-    /// A symbolic link is where a folder of packs belongs, or a pack.
+    /// A symbolic link is in the place of a pack or a folder of packs.
     #[error("`{}` is a symbolic link, and mu follows none in a packs folder: it could lead out of the workspace", path.display())]
     Link {
         /// The link.
         path: PathBuf,
     },
-    /// A tree in the store is not what the pack should be. Whoever said so knows why.
+    /// A tree in the store is not the content of the pack. The caller that found this knows why.
     #[error("what the store has for `{id}` is another package or version")]
     Refused {
         /// The package's id.
@@ -53,7 +53,7 @@ pub enum PacksError {
         path: PathBuf,
         /// The format it has.
         version: u32,
-        /// The newest format this program knows.
+        /// The newest format that this program supports.
         known: u32,
     },
 }

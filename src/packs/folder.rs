@@ -1,4 +1,4 @@
-//! A packs folder: where it is, who may change it, and how it is opened.
+//! A packs folder: where it is, which process may change it, and how it is opened.
 //!
 //! What is installed in it is not known here.
 
@@ -13,25 +13,26 @@ use crate::packs::error::PacksError;
 #[derive(Debug, Clone)]
 pub struct PacksFolder {
     pub(super) folder: PathBuf,
-    /// The folder around it, from which on no link is followed; `None` where the user keeps the folder itself.
+    /// The folder around it, below which no link is followed; `None` for the user's own folder.
     pub(super) root: Option<PathBuf>,
     pub(super) cache: PathBuf,
 }
 
-/// Where a workspace has its packs.
+/// The packs folder of a workspace.
 const IN_WORKSPACE: &str = ".mu/packs";
 
-/// What mu keeps for itself in a packs folder.
+/// The folder for mu's own data in a packs folder.
 pub(super) const OWN: &str = ".mu";
 
 impl PacksFolder {
-    /// The packs folder of the workspace at `root`, whose state is kept in `cache`; makes nothing yet.
+    /// The packs folder of the workspace at `root`, with its state in `cache`; creates nothing yet.
     pub fn of_workspace(root: &Path, cache: &Path) -> Self {
         let folder = root.join(IN_WORKSPACE);
         Self { folder, root: Some(root.to_owned()), cache: cache.to_owned() }
     }
 
-    /// The packs folder of the user whose mu is at home in `mu_home`, with its state in `cache`; makes nothing yet.
+    /// The packs folder of the user with the folder `mu_home`, with its state in `cache`; creates nothing
+    /// yet.
     pub fn of_user(mu_home: &Path, cache: &Path) -> Self {
         Self { folder: mu_home.join("packs"), root: None, cache: cache.to_owned() }
     }
@@ -46,38 +47,38 @@ impl PacksFolder {
         self.folder.join(place)
     }
 
-    /// Makes this run the only one that changes these packs, until the lock is dropped.
+    /// Locks these packs, so that only this run changes them until the lock is dropped.
     ///
     /// # Errors
     ///
-    /// When the lock file cannot be made.
+    /// When the lock file cannot be created.
     pub fn lock(&self, waiting: &mut dyn FnMut()) -> Result<Lock, PacksError> {
         let own = self.make()?.open_or_make(OWN);
         own.map_err(|error| self.not_opened(OWN, error))?;
         Ok(Lock::acquire(&self.own_folder().join("lock"), Sharing::Exclusive, waiting)?)
     }
 
-    /// Whether the link at `place` leads to the tree with this digest, and the store has that.
+    /// Whether the link at `place` points to the tree with this digest, and the store has that.
     pub(super) fn is_stored(&self, place: &str, digest: &Digest) -> bool {
         let tree = crate::store::tree_in(&self.cache, digest);
         tree.is_some_and(|tree| fs::read_link(&self.pack_path(place)).is_ok_and(|to| to == tree))
     }
 
-    /// Whether a path leads into the store.
+    /// Whether a path points into the store.
     pub(super) fn is_in_store(&self, path: &Path) -> bool {
         path.starts_with(crate::store::trees_in(&self.cache))
     }
 
-    /// The folders that taking the lock will make, innermost first.
+    /// The folders that taking the lock will create, innermost first.
     pub fn missing_folders(&self) -> Vec<PathBuf> {
         let own = self.own_folder();
         let folders = own.ancestors().take_while(|folder| !folder.exists());
         folders.map(Path::to_owned).collect()
     }
 
-    /// Removes `folders`, which taking the lock has made, if nothing was installed here.
+    /// Removes `folders`, which taking the lock has created, if nothing was installed here.
     ///
-    /// The caller holds the lock, and lets it go right after.
+    /// The caller holds the lock, and releases it right after.
     pub fn remove_traces(&self, folders: &[PathBuf]) {
         let is_other = |name: &str, folder: &Path| {
             let entries = fs::entries(folder).unwrap_or_default();
@@ -87,7 +88,7 @@ impl PacksFolder {
         {
             return;
         }
-        // Each fails, and ends it, where something else is in the folder.
+        // This fails and stops at a folder that is not empty.
         let _ = fs::remove_file(&self.own_folder().join("lock"));
         for folder in folders {
             if fs::remove_empty_folder(folder).is_err() {
@@ -96,7 +97,7 @@ impl PacksFolder {
         }
     }
 
-    /// Opens the packs folder; `None` if it is not there.
+    /// Opens the packs folder; `None` if it does not exist.
     pub(super) fn open(&self) -> Result<Option<Folder>, PacksError> {
         let opened = match &self.root {
             Some(root) => Folder::open(root).and_then(|root| root.open_folder(IN_WORKSPACE)),
@@ -109,7 +110,7 @@ impl PacksFolder {
         }
     }
 
-    /// Opens the packs folder, and makes it if it is not there.
+    /// Opens the packs folder, and creates it if necessary.
     pub(super) fn make(&self) -> Result<Folder, PacksError> {
         match &self.root {
             Some(root) => {
@@ -127,7 +128,7 @@ impl PacksFolder {
         }
     }
 
-    /// Why `place` could not be opened: the first link on the way, or what the system says.
+    /// Why `place` could not be opened: the first link in its path, or the system's error.
     pub(super) fn not_opened(&self, place: &str, error: std::io::Error) -> PacksError {
         let inside = self.folder.join(place);
         let root = self.root.as_deref().unwrap_or(&self.folder);

@@ -7,12 +7,12 @@ use mu_provider::Folder;
 use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 
-/// Opens the folders around packs. The last one is kept, so asking for places in their order costs one look a folder.
+/// Opens the folders around packs. The last one is kept, so sorted places open each folder once.
 pub(super) struct Folders<'packs> {
     packs: &'packs PacksFolder,
-    /// The packs folder; not yet asked for, or not there, or there.
+    /// The packs folder: not opened yet, absent, or open.
     base: Option<Option<Folder>>,
-    /// The last folder below it that was asked for; `None` if it is not there.
+    /// The last folder below it that was opened; `None` if it does not exist.
     last: Option<(String, Option<Folder>)>,
 }
 
@@ -21,11 +21,11 @@ impl<'packs> Folders<'packs> {
         Self { packs, base: None, last: None }
     }
 
-    /// The folder that the pack at `place` is in, and the pack's name there; `None` if there is no such folder.
+    /// The folder of the pack at `place`, and the pack's name in it; `None` if there is no such folder.
     ///
     /// # Errors
     ///
-    /// When a part of the way is a link, or cannot be opened.
+    /// When a part of the path is a link, or cannot be opened.
     pub(super) fn at<'place>(
         &mut self,
         place: &'place str,
@@ -39,11 +39,11 @@ impl<'packs> Folders<'packs> {
         Ok(folder.map(|folder| (folder, leaf)))
     }
 
-    /// As [`Folders::at`], but the folder is made where it is not there.
+    /// As [`Folders::at`], but creates the folder if necessary.
     ///
     /// # Errors
     ///
-    /// When a part of the way is a link, or cannot be made.
+    /// When a part of the path is a link, or cannot be created.
     pub(super) fn make_at<'place>(
         &mut self,
         place: &'place str,

@@ -17,7 +17,7 @@ pub enum HashError {
     /// Something in it cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Something in it is no part of any package.
+    /// Something in it cannot be in a package.
     #[error("`{}` is neither file nor link, or its name is not UTF-8", path.display())]
     Kind {
         /// The entry.

@@ -1,8 +1,9 @@
-//! The transaction that makes a packs folder hold exactly what is wanted.
+//! The transaction that installs exactly the wanted packs.
 //!
-//! All packs are built in staging first, some of them while others are fetched; only when every one of them is whole are
-//! they renamed into place, outer folders before those inside them. A failure before that changes nothing; a death at
-//! any point leaves whole or absent packs and a state that names the places to look at again.
+//! All packs are built in staging first, some of them while others are fetched; only when all of them are
+//! complete are they renamed into place, outer folders before those inside them. A failure before that
+//! changes nothing; a crash at any point leaves whole or absent packs and a state that names the places to
+//! check again.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -26,14 +27,14 @@ use crate::packs::wanted::{Wanted, first_from, from, holds, is_below};
 use crate::store::{Store, StoreError, Stored};
 use crate::workspace::Link;
 
-/// Where packs are built, in what mu keeps for itself.
+/// Where packs are built, inside mu's own folder.
 const STAGING: &str = "staging";
 
 /// Refuses a tree of the store that is not the package that is wanted.
 pub type Check<'check> = dyn Fn(&Wanted, &Stored) -> Result<(), PacksError> + Sync + 'check;
 
-/// What has to change, as a value: made by [`Installation::plan`], carried out by [`Installation::begin`] and
-/// [`Building::finish`].
+/// The necessary changes, as a value: made by [`Installation::plan`], carried out by [`Installation::begin`]
+/// and [`Building::finish`].
 #[derive(Debug)]
 pub struct Installation<'packs> {
     packs: &'packs PacksFolder,
@@ -41,19 +42,19 @@ pub struct Installation<'packs> {
     wanted: Vec<Wanted>,
     install: Vec<Wanted>,
     remove: BTreeSet<String>,
-    /// Whether packs were found in place that the state did not know.
+    /// Whether unknown packs were found in place.
     adopted: bool,
     /// How packs come out of the store.
     link: Link,
 }
 
 impl<'packs> Installation<'packs> {
-    /// Compares what is wanted with what is installed. Packs that came out of the store in another way than by `link`
-    /// are made again; vendored ones are files, whatever `link` is.
+    /// Compares what is wanted with what is installed. Packs that were installed in another way than by
+    /// `link` are made again; vendored ones are files, whatever `link` is.
     ///
     /// # Errors
     ///
-    /// When the state cannot be read, or a folder that mu did not make is in the way.
+    /// When the state cannot be read, or a folder that mu did not create is in the way.
     pub fn plan(
         packs: &'packs PacksFolder,
         mut wanted: Vec<Wanted>,
@@ -75,8 +76,8 @@ impl<'packs> Installation<'packs> {
             .collect();
         let changed =
             if is_linked { packs.missing(&state, &wanted) } else { wanted.iter().collect() };
-        // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack
-        // around one that comes or goes has other files than before.
+        // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack around
+        // one that is added or removed changes its files.
         let touched: BTreeSet<&str> = changed
             .iter()
             .map(|wanted| &*wanted.place)
@@ -107,14 +108,14 @@ impl<'packs> Installation<'packs> {
         self.remove.iter().map(String::as_str)
     }
 
-    /// Makes ready to build the packs. The caller holds the packs folder's lock.
+    /// Prepares to build the packs.
     ///
-    /// `generate` yields the manifest of a package that has none of its own. `check` refuses a tree that was in the store
-    /// already and is not the package that is wanted.
+    /// The caller holds the packs folder's lock. `generate` returns the manifest of a package without its
+    /// own. `check` refuses a tree that was already in the store and is not the wanted package.
     ///
     /// # Errors
     ///
-    /// When the disk refuses. What was installed before is then unchanged.
+    /// When a file operation fails. The installed packs are then unchanged.
     pub fn begin<'build>(
         self,
         store: &'build Store,
@@ -124,7 +125,7 @@ impl<'packs> Installation<'packs> {
     where
         'packs: 'build,
     {
-        // A link on the way to a pack is told before anything is changed.
+        // A link in the path of a pack is reported before anything is changed.
         let mut folders = Folders::of(self.packs);
         for place in self.install.iter().map(|pack| &pack.place).chain(&self.remove) {
             folders.at(place)?;
@@ -135,7 +136,7 @@ impl<'packs> Installation<'packs> {
         fs::remove_folder(&staging)?;
         let staging = own.open_or_make(STAGING).at("open", &staging)?;
         if self.link == Link::Symlink && !self.is_empty() {
-            // Before there is such a link, so that pruning always knows.
+            // Before the link exists, so that pruning always knows it.
             store.note_linked(self.packs.path())?;
         }
         let bases = NewBases::find(self.packs, &self.install);
@@ -145,7 +146,7 @@ impl<'packs> Installation<'packs> {
     }
 }
 
-/// An [`Installation`] whose packs are being built in staging. No pack that is in place was touched yet.
+/// An [`Installation`] whose packs are being built in staging. No installed pack was changed yet.
 pub struct Building<'build> {
     plan: Installation<'build>,
     store: &'build Store,
@@ -159,12 +160,13 @@ pub struct Building<'build> {
 }
 
 impl Building<'_> {
-    /// The number of the pack at `place`, if it is made.
+    /// The number of the pack at `place`, if it is to be built.
     pub fn number(&self, place: &str) -> Option<usize> {
         self.plan.install.binary_search_by(|pack| pack.place.as_str().cmp(place)).ok()
     }
 
-    /// Builds the pack of this number, of a tree that came into the store just now: that is quicker while both are at hand.
+    /// Builds the pack with this number, from a tree that has just arrived in the store: that is faster while
+    /// both are in memory.
     ///
     /// # Errors
     ///
@@ -175,18 +177,18 @@ impl Building<'_> {
         Ok(())
     }
 
-    /// Leaves everything as it was.
+    /// Cancels without any change.
     pub fn give_up(self) {
-        // That the staging folder goes is a courtesy: the next run would remove it.
+        // Removing the staging folder is optional: the next run would remove it.
         let _ = fs::remove_folder(self.staging.path());
     }
 
-    /// Builds the packs that were not built yet, and puts all into place. The store has every tree.
+    /// Builds the remaining packs, and moves all into place. The store has every tree.
     ///
     /// # Errors
     ///
-    /// When the store lacks a tree, or the disk refuses. What was installed before is then either
-    /// unchanged or named in the state as pending.
+    /// When the store lacks a tree, or a file operation fails. The installed packs are then either unchanged
+    /// or named in the state as pending.
     pub fn finish(self, threads: usize) -> Result<(), PacksError> {
         if self.plan.is_empty() {
             let Installation { packs, state, adopted, .. } = &self.plan;
@@ -219,7 +221,7 @@ impl Building<'_> {
         for (number, (wanted, built)) in install.into_iter().zip(built).enumerate() {
             let built = built.expect("every pack was built, as nothing failed");
             if !bases.holds(&wanted.place) {
-                // Packs come sorted, so no folder that is kept open here goes with an older pack.
+                // Packs are sorted, so no folder that is open here is removed with an older pack.
                 let (folder, leaf) = folders.make_at(&wanted.place)?;
                 trash.replace(folder, leaf, &number.to_string())?;
             }
@@ -294,7 +296,7 @@ impl Building<'_> {
         self.dropped_if_corrupt(pack, self.store.open(stored).map_err(PacksError::from))
     }
 
-    /// Has the store drop a tree that was changed.
+    /// Makes the store drop a tree that was changed.
     fn dropped_if_corrupt<T>(
         &self,
         pack: &Wanted,
@@ -309,7 +311,7 @@ impl Building<'_> {
 
 /// A pack in staging.
 struct Built {
-    /// What it leaves out of its package.
+    /// The parts of its package that it leaves out.
     omitted: Vec<Entry>,
 }
 
@@ -347,7 +349,8 @@ impl Trash<'_> {
         moved.at("move out of the way", &folder.path().join(leaf))
     }
 
-    /// Puts `new` of staging at `leaf` in `folder`. Mostly nothing is there, so that is not asked before.
+    /// Moves `new` from staging to `leaf` in `folder`. Usually nothing is there, so this is not checked
+    /// first.
     fn replace(&mut self, folder: &Folder, leaf: &str, new: &str) -> Result<(), FileError> {
         if self.staging.rename(new, folder, leaf).is_ok() {
             return Ok(());
@@ -358,11 +361,11 @@ impl Trash<'_> {
     }
 }
 
-/// Removes the folders above `place` that hold nothing any more.
+/// Removes the folders above `place` that are now empty.
 fn remove_empty_parents(root: &Path, place: &str) {
     let mut parent = Path::new(place).parent();
     while let Some(folder) = parent.filter(|folder| !folder.as_os_str().is_empty()) {
-        // Fails where something is left in it, which is where this ends.
+        // Fails at a folder that is not empty, where this stops.
         if fs::remove_empty_folder(&root.join(folder)).is_err() {
             return;
         }

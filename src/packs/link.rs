@@ -14,10 +14,10 @@ use crate::packs::error::PacksError;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 
-/// Makes packs' files, remembering what the file system turned out not to support.
+/// Creates the files of packs, and remembers what the file system does not support.
 #[derive(Debug)]
 pub(super) struct Linker {
-    /// The best way that is still thought to work; see `CLONE` and the others.
+    /// The best way that may still work; see `CLONE` and the others.
     way: AtomicU8,
     fallback: u8,
 }
@@ -48,7 +48,7 @@ impl Linker {
     ) -> Result<(), PacksError> {
         let mut made = "";
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
-            // Entries come sorted, so a folder's files stand together.
+            // Entries are sorted, so a folder's files are together.
             if let Some(parent) = entry.parent()
                 && parent != made
             {
@@ -80,7 +80,7 @@ impl Linker {
         Ok(())
     }
 
-    /// Looks whether a tree that will be linked as a whole is as it was when it was checked.
+    /// Checks that a tree that will be linked as a whole has not changed since it was checked.
     pub(super) fn check(&self, stored: &Stored, source: &Folder) -> Result<(), PacksError> {
         let Some(since) = stored.checked else { return Ok(()) };
         for entry in stored.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink) {
@@ -115,14 +115,14 @@ impl Linker {
     }
 }
 
-/// Whether the stored file is certainly as it was when it was checked.
+/// Whether the stored file has certainly not changed since it was checked.
 fn is_unchanged(source: &Folder, entry: &Entry, checked: SystemTime) -> bool {
     source
         .size_and_time(&entry.path)
         .is_some_and(|(size, modified)| size == entry.size && modified <= checked)
 }
 
-/// Errors that another way of copying would meet as well.
+/// Errors that another way of copying would have as well.
 fn is_final(error: ErrorKind) -> bool {
     matches!(error, ErrorKind::NotFound | ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

@@ -1,7 +1,7 @@
-//! What a packs folder holds, found out by hashing: where the state is not known, and always where packs are vendored.
+//! Finds what a packs folder contains by hashing: if the state is not known, and always for vendored packs.
 //!
-//! The state is unknown in a checkout, in a folder that was moved or copied, and after the cache was cleaned. Vendored
-//! packs come with a checkout whenever it changes, so what was true of them before says nothing.
+//! The state is unknown in a checkout, in a folder that was moved or copied, and after the cache was cleaned.
+//! Vendored packs change with the checkout, so earlier results about them prove nothing.
 
 use mu_provider::{Folder, Kind};
 
@@ -15,7 +15,7 @@ use crate::packs::wanted::Wanted;
 impl PacksFolder {
     /// Whether every pack in `wanted` is here as the state says, and nothing else is.
     ///
-    /// Looks at one or two files a pack and hashes nothing.
+    /// Reads one or two files of each pack and hashes nothing.
     pub fn is_current(&self, state: &State, wanted: &[Wanted]) -> bool {
         let mut folders = Folders::of(self);
         state.pending.is_empty()
@@ -23,7 +23,7 @@ impl PacksFolder {
             && wanted.iter().all(|wanted| self.is_installed(state, wanted, &mut folders))
     }
 
-    /// Those of `wanted` that are not here as the state says.
+    /// The packs of `wanted` that are not here as the state says.
     pub fn missing<'wanted>(
         &self,
         state: &State,
@@ -33,7 +33,7 @@ impl PacksFolder {
         wanted.iter().filter(|wanted| !self.is_installed(state, wanted, &mut folders)).collect()
     }
 
-    /// Whether one pack is here as the state says. What cannot be looked at is not.
+    /// Whether one pack is here as the state says. A pack that cannot be read is not.
     fn is_installed(&self, state: &State, wanted: &Wanted, folders: &mut Folders<'_>) -> bool {
         !state.pending.contains(&wanted.place)
             && state
@@ -49,17 +49,16 @@ impl PacksFolder {
             })
     }
 
-    /// What is installed here; `locked` tells what the lock beside these packs names, where
-    /// that has to be looked at.
+    /// What is installed here; `locked` returns what the lock beside these packs names, if that is needed.
     ///
     /// # Errors
     ///
-    /// When state or record cannot be read, or a link is on the way to a pack.
+    /// When state or record cannot be read, or the path of a pack contains a link.
     pub fn recognized(&self, locked: impl FnOnce() -> Vec<Wanted>) -> Result<State, PacksError> {
         Ok(self.recognize_by(self.known_state()?, locked)?.0)
     }
 
-    /// The state, and whether it is news.
+    /// The state, and whether it is new.
     fn recognize_by(
         &self,
         known: Option<State>,
@@ -86,7 +85,7 @@ impl PacksFolder {
             };
             let is_there = match kind {
                 Some(Kind::Folder) => is_it(),
-                // What the store has was hashed.
+                // Trees in the store were hashed.
                 Some(Kind::Symlink) => !is_vendored && self.is_stored(&pack.place, &pack.digest),
                 _ => false,
             };
@@ -100,10 +99,10 @@ impl PacksFolder {
         Ok((state, is_news))
     }
 
-    /// Takes note of what [`PacksFolder::recognized`] finds, and says whether that was news. Does nothing where the state
-    /// is known and packs are not vendored.
+    /// Records what [`PacksFolder::recognized`] finds, and returns whether that was new.
     ///
-    /// The caller holds the packs folder's lock.
+    /// Does nothing if the state is known and packs are not vendored. The caller holds the packs folder's
+    /// lock.
     ///
     /// # Errors
     ///

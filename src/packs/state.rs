@@ -1,8 +1,8 @@
-//! The state of a packs folder: what mu put there, and what it was about to.
+//! The state of a packs folder: what mu installed there, and what it was about to install.
 //!
-//! The state is a record, not a promise: the lock says what should be installed. It is kept in the cache, so that no
-//! checkout brings one, under the folder's path and the identity that the file system gives it: a folder that was moved,
-//! copied or made again is another one, and its packs are verified once more.
+//! The state is a record, not a promise: the lock says what should be installed. It is kept in the cache, so
+//! that no checkout can bring one, under the folder's path and its file system identity: a folder that was
+//! moved, copied or made again is a different one, and its packs are verified again.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::workspace::Link;
 /// The newest format this program writes and reads.
 const FORMAT: u32 = 2;
 
-/// Where states are in the cache.
+/// The folder of states in the cache.
 const FOLDER: &str = "packs";
 
 /// What is installed in a packs folder.
@@ -30,9 +30,9 @@ const FOLDER: &str = "packs";
 pub struct State {
     /// Installed packs by their place, such as `hub.mu.com/aws/ec2`.
     pub packs: BTreeMap<String, Pack>,
-    /// Places that a run was changing when it ended without saying so.
+    /// Places that a run was changing when it died.
     pub pending: BTreeSet<String>,
-    /// What was asked for when they came out of the store; `None` if nobody knows.
+    /// The `link` setting when they were installed; `None` if unknown.
     pub link: Option<Link>,
 }
 
@@ -45,7 +45,7 @@ pub struct Pack {
     pub version: String,
     /// The digest of the package's content.
     pub digest: Digest,
-    /// What the folder does not have of it, because other packs are inside the folder.
+    /// The parts of it that the folder lacks, because other packs are inside the folder.
     pub omitted: Vec<Entry>,
 }
 
@@ -85,19 +85,19 @@ struct PackLine<'text> {
     omitted: Vec<String>,
 }
 
-/// What is read of a file that this program cannot read as a whole.
+/// The part that is read of a file in an unknown format.
 #[derive(Deserialize)]
 struct Beginning {
     version: u32,
 }
 
 impl State {
-    /// Whether the packs came out of the store as `link` asks for.
+    /// Whether the packs were installed as `link` says.
     pub fn is_linked_by(&self, link: Link) -> bool {
         self.link.is_none_or(|known| known == link)
     }
 
-    /// Reads the text of the state file at `path`; nothing of one that is damaged or of an older format.
+    /// Reads the text of the state file at `path`; empty if it is damaged or of an older format.
     ///
     /// # Errors
     ///
@@ -163,14 +163,14 @@ pub(super) fn lines(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(Entry::line).collect()
 }
 
-/// The entries of such lines, whose sizes nobody asks for.
+/// The entries of such lines, without sizes.
 pub(super) fn entries(lines: &[String]) -> Option<Vec<Entry>> {
     lines.iter().map(|line| Entry::from_line(line, 0)).collect()
 }
 
-/// Whether a text is a place of a pack: parts with slashes between them, none of which leads up or is empty, and the first
-/// of which, a base, does not begin with a dot. So it leads nowhere but below a packs folder, and not to what mu keeps
-/// there for itself.
+/// Whether a text is a place of a pack: parts with slashes between them, none of which is empty or `..`, and
+/// the first of which, a base, does not start with a dot. So it always points below a packs folder, and not
+/// to mu's own data there.
 pub(super) fn is_place(text: &str) -> bool {
     let leads_on = |part: &str| !matches!(part, "" | "." | "..");
     let is_foreign =
@@ -182,11 +182,11 @@ pub(super) fn is_place(text: &str) -> bool {
 }
 
 impl PacksFolder {
-    /// What mu installed here; nothing if nobody knows.
+    /// What mu installed here; empty if unknown.
     ///
     /// # Errors
     ///
-    /// When the state cannot be read, or a newer mu wrote it. A damaged one counts as none.
+    /// When the state cannot be read, or a newer mu wrote it. A damaged one counts as empty.
     pub fn state(&self) -> Result<State, PacksError> {
         Ok(self.known_state()?.unwrap_or_default())
     }
@@ -200,14 +200,14 @@ impl PacksFolder {
     }
 
     pub(super) fn write_state(&self, state: &State) -> Result<(), FileError> {
-        // Mu's own of earlier, or what a checkout wants to be taken for that.
+        // The state of an earlier mu, or a forged one from a checkout.
         fs::remove_file(&self.own_folder().join("state.json"))?;
         let Some(path) = self.state_path() else { return Ok(()) };
         fs::create_private_folder(&self.cache, crate::env::IN_CACHE)?;
         fs::write_atomic(&path, state.print(&self.folder).as_bytes())
     }
 
-    /// The file of this folder's state; `None` if the folder is not there.
+    /// The file of this folder's state; `None` if the folder does not exist.
     pub(super) fn state_path(&self) -> Option<PathBuf> {
         let root = self.root.as_deref().unwrap_or(&self.folder);
         let name = mu_provider::FileDigest::from_bytes(identity(root)?);
@@ -215,8 +215,8 @@ impl PacksFolder {
     }
 }
 
-/// What tells a folder from all others: its path, and which one it is for the file system. Numbers of files are given
-/// again, so the moment when it was made counts as well, where the file system keeps that.
+/// The identity of a folder: its path, and its file system identity. File numbers are reused, so the creation
+/// time counts as well, if the file system has it.
 fn identity(folder: &Path) -> Option<[u8; 32]> {
     let folder = fs::canonicalize(folder).ok()?;
     let metadata = fs::metadata(&folder).ok()?;
@@ -235,7 +235,7 @@ fn identity(folder: &Path) -> Option<[u8; 32]> {
     Some(hash.finalize().into())
 }
 
-/// Removes the states of packs folders that are no longer there.
+/// Removes the states of packs folders that no longer exist.
 ///
 /// # Errors
 ///

@@ -1,9 +1,8 @@
 //! Vendored packs: plain files that are committed with the workspace, instead of links to the store.
 //!
-//! `packs/vendored.json` says that they are, to every checkout, and holds what a checkout could not
-//! tell: what packs leave out that make room for others inside them. Nothing of it is trusted: files and what
-//! is left out are hashed together and compared with the lock, and only what is in the way of another pack may be left
-//! out.
+//! `packs/vendored.json` says so to every checkout, and contains what a checkout could not tell: which parts
+//! packs leave out to make room for others inside them. It is not trusted: files and left-out parts are
+//! hashed together and compared with the lock, and a pack may only leave out what is in the way of another.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,8 @@ use crate::packs::wanted::{Wanted, is_below};
 
 const FILE: &str = "vendored.json";
 
-/// The same record of packs that are not vendored, among what mu keeps for itself: there if a pack leaves something out.
+/// The same record for packs that are not vendored, in mu's own folder: it exists if a pack leaves something
+/// out.
 const PARTIAL: &str = "partial.json";
 
 /// The newest format this program writes and reads.
@@ -28,7 +28,7 @@ const FORMAT: u32 = 2;
 /// Packs are installed from the lock.
 const NOT_COMMITTED: &str = "# Packs are installed from Mu.lock by `mu get`.\n*\n";
 
-/// Packs are committed; what mu keeps for itself is not.
+/// Packs are committed; mu's own data is not.
 const COMMITTED: &str = "# Packs are vendored by `mu vendor`: commit them. What mu keeps for itself is left out.\n/.mu/\n";
 
 /// Git must not change line ends, or digests would differ from one checkout to the next.
@@ -38,7 +38,7 @@ const ATTRIBUTES: &str = "* -text\n";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record(BTreeMap<String, Part>);
 
-/// What a pack that makes room for others is known by.
+/// What is recorded about a pack that makes room for others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     /// The digest of the whole package.
@@ -61,8 +61,8 @@ struct PartLine {
 }
 
 impl Record {
-    /// What the pack at `place`, whose package is `digest`, leaves out for those of the packs at `others` that are inside
-    /// it.
+    /// The parts that the pack at `place`, with the package `digest`, leaves out for the packs at `others`
+    /// that are inside it.
     pub(super) fn omitted(&self, place: &str, digest: &Digest, others: &[&str]) -> Vec<Entry> {
         let Some(part) = self.0.get(place).filter(|part| part.digest == *digest) else {
             return Vec::new();
@@ -82,8 +82,7 @@ impl PacksFolder {
         self.record_path().exists()
     }
 
-    /// From now on packs are committed; those that are links to the store are made again by the next
-    /// installation.
+    /// Marks packs as committed; the next installation replaces links to the store by files.
     ///
     /// The caller holds the packs folder's lock.
     ///
@@ -98,7 +97,7 @@ impl PacksFolder {
         Ok(self.write_gitignore()?)
     }
 
-    /// From now on packs are not committed.
+    /// Marks packs as not committed.
     ///
     /// # Errors
     ///
@@ -109,7 +108,8 @@ impl PacksFolder {
         fs::remove_file(&self.record_path())
     }
 
-    /// What the pack `wanted` leaves out of its package for those of the packs at `others` that are inside it.
+    /// The parts of its package that the pack `wanted` leaves out for the packs at `others` that are inside
+    /// it.
     pub fn omitted(
         &self,
         state: &State,
@@ -124,7 +124,7 @@ impl PacksFolder {
         }
     }
 
-    /// What packs leave out; a damaged record knows nothing.
+    /// What packs leave out; empty if the record is damaged.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl PacksFolder {
         Ok(Record(parts.collect()))
     }
 
-    /// Writes what nobody could tell of the packs in `state` who has only them and the lock.
+    /// Writes what cannot be derived from the packs in `state` and the lock.
     pub(super) fn write_record(&self, state: &State) -> Result<(), FileError> {
         if self.is_vendored() {
             return Self::write_record_at(&self.record_path(), state);
@@ -170,7 +170,7 @@ impl PacksFolder {
         fs::write_atomic(path, text.as_bytes())
     }
 
-    /// Says what of the packs folder is committed.
+    /// Writes which part of the packs folder is committed.
     pub(super) fn write_gitignore(&self) -> Result<(), FileError> {
         let path = self.path().join(".gitignore");
         if self.is_vendored() {

@@ -1,4 +1,4 @@
-//! Packs that should be installed, and what is inside what, by their places.
+//! Packs that should be installed, and which is inside which, by their places.
 
 use std::ops::Bound;
 
@@ -7,7 +7,7 @@ use mu_provider::Digest;
 /// A pack that should be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Where, below the packs folder: `hub.mu.com/aws/ec2`.
+    /// Its place below the packs folder: `hub.mu.com/aws/ec2`.
     pub place: String,
     /// The package's id.
     pub id: String,
@@ -17,8 +17,8 @@ pub struct Wanted {
     pub digest: Digest,
 }
 
-/// Whether a sorted set of places holds `place` or one below it; `first_from` yields the set's first
-/// that is not before what it is given.
+/// Whether a sorted set of places contains `place` or one below it; `first_from` returns the set's first that
+/// is not before its argument.
 pub(super) fn holds<'places>(
     first_from: impl Fn(&str) -> Option<&'places str>,
     place: &str,

@@ -1,4 +1,4 @@
-//! How an error is printed: `error: …`, its causes, what the text looks like, and hints.
+//! How an error is printed: `error: …`, its causes, the line of text, and hints.
 
 use std::error::Error;
 
@@ -60,7 +60,7 @@ pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) ->
     text
 }
 
-/// What a command that failed prints on stderr under `--json`.
+/// What a failed command prints on stderr under `--json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Failure<'a> {
     /// The error.

@@ -1,6 +1,6 @@
 //! Everything that mu prints goes through here: answers to stdout, the rest to stderr.
 //!
-//! What is printed is decided by [`crate::cli`]; how it looks (colour, width, progress, escapes) here.
+//! [`crate::cli`] decides what is printed; this decides how it looks (colour, width, progress, escapes).
 
 mod error;
 pub mod graph;
@@ -35,7 +35,7 @@ pub use crate::report::text::{count, printable, size};
 /// When output is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColorChoice {
-    /// Where the stream is a terminal, and `NO_COLOR` is not set.
+    /// If the stream is a terminal, and `NO_COLOR` is not set.
     #[default]
     Auto,
     /// Always.
@@ -44,26 +44,26 @@ pub enum ColorChoice {
     Never,
 }
 
-/// How much is said.
+/// The verbosity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Verbosity {
     /// Answers and errors.
     Quiet,
-    /// Also what was done, warnings and progress.
+    /// Also actions, warnings and progress.
     #[default]
     Normal,
-    /// Also how: each request, and what took how long.
+    /// Also details: each request, and timings.
     Verbose,
-    /// Also what requests and answers say in their headers.
+    /// Also the headers of requests and answers.
     Debug,
 }
 
-/// How the shell behaves.
+/// The options of the shell.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ShellOptions {
     /// When output is coloured.
     pub color: ColorChoice,
-    /// How much is said.
+    /// The verbosity.
     pub verbosity: Verbosity,
     /// Whether the answer is one JSON document.
     pub json: bool,
@@ -78,16 +78,16 @@ pub struct Shell {
     coloured_errors: bool,
     progress: ProgressLine,
     requests: Requests,
-    /// When it was made, and which stage began last, and when.
+    /// When it was created, and the last stage and its start.
     begun: Instant,
     stage: Mutex<Option<(Stage, Instant)>>,
-    /// What was warned of; with `--json`, part of the answer instead of lines on stderr.
+    /// The warnings; with `--json`, part of the answer instead of lines on stderr.
     warned: Mutex<BTreeSet<String>>,
     /// The base that names of packages leave out, as soon as the settings are read.
     base: OnceLock<Base>,
 }
 
-/// The one JSON document of a command: its answer, and what was warned of on the way.
+/// The one JSON document of a command: its answer, and the warnings.
 #[derive(Serialize, JsonSchema)]
 pub struct Document<'a, A> {
     #[serde(flatten)]
@@ -101,9 +101,9 @@ fn is_empty(warnings: &&BTreeSet<String>) -> bool {
     warnings.is_empty()
 }
 
-/// Bold, for what the eye should find.
+/// Bold, for what should stand out.
 pub const STRONG: Style = Style::new().bold();
-/// Dim, for what can be passed over.
+/// Dim, for what can be skipped.
 pub const FAINT: Style = Style::new().dimmed();
 /// For what was added or is fine.
 pub const GOOD: Style = AnsiColor::Green.on_default();
@@ -144,12 +144,12 @@ impl Shell {
         self.options.json
     }
 
-    /// Whether nothing is said but answers and errors.
+    /// Whether only answers and errors are printed.
     pub fn is_quiet(&self) -> bool {
         self.options.verbosity == Verbosity::Quiet
     }
 
-    /// Prints text of the answer, as it is (it may hold styles).
+    /// Prints text of the answer unchanged (it may contain styles).
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl Shell {
         self.progress.done();
         let mut out = threads::lock(&self.out);
         if out.current_choice() == anstream::ColorChoice::Never && text::is_plain(text) {
-            // Nothing has to be taken out, so that it can be written as a whole.
+            // No style must be removed, so it can be written as a whole.
             let mut out = out.as_inner().lock();
             out.write_all(text.as_bytes())?;
             return out.flush();
@@ -197,7 +197,7 @@ impl Shell {
         self.line(&serde_json::to_string_pretty(&document)?)
     }
 
-    /// Says on stderr what was done.
+    /// Prints on stderr what was done.
     pub fn status(&self, text: &str) {
         if self.options.verbosity >= Verbosity::Normal && !self.options.json {
             self.to_stderr(&format!("{}\n", self.short(text)));
@@ -216,7 +216,7 @@ impl Shell {
         self.to_stderr(&text);
     }
 
-    /// Ends the run: nothing is drawn any more, and `-v` says how long it took.
+    /// Ends the run: stops drawing, and with `-v` prints how long it took.
     pub fn end(&self) {
         self.progress.end();
         self.end_stage(None);
@@ -224,7 +224,7 @@ impl Shell {
         self.detail(&|| format!("took {}{requests}", seconds(self.begun)));
     }
 
-    /// Says how long the last stage took, if this is another one.
+    /// Prints how long the last stage took, if this is another one.
     fn end_stage(&self, next: Option<Stage>) {
         if self.options.verbosity < Verbosity::Verbose {
             return;
@@ -254,7 +254,7 @@ impl Shell {
         } else {
             anstream::ColorChoice::Never
         };
-        // There is nowhere left to say that stderr is closed.
+        // There is no way to report that stderr is closed.
         let _ = AutoStream::new(io::stderr(), choice).write_all(text.as_bytes());
     }
 }
@@ -341,7 +341,7 @@ impl Drop for Shell {
     }
 }
 
-/// `1.25 s` since a moment.
+/// The time since a moment, as `1.25 s`.
 fn seconds(since: Instant) -> String {
     format!("{:.2} s", since.elapsed().as_secs_f64())
 }

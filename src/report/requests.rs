@@ -1,4 +1,4 @@
-//! What `-v` says of requests: a line for each when it has ended, and how much that was in all. With more, also headers.
+//! What `-v` prints about requests: a line for each finished one, and the totals. With `-vv`, also headers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ struct Log {
     bytes: u64,
 }
 
-/// A request that was sent.
+/// A sent request.
 struct Open {
     sent: Instant,
     text: String,
@@ -35,7 +35,7 @@ struct Open {
 }
 
 impl Requests {
-    /// `with_headers`: whether headers are told, too.
+    /// `with_headers`: whether headers are printed, too.
     pub(super) fn new(with_headers: bool) -> Self {
         Self { log: Mutex::default(), with_headers }
     }
@@ -99,7 +99,7 @@ impl Requests {
         }
     }
 
-    /// How many requests ended, and what came; nothing if there were none.
+    /// The number of finished requests, and their bytes; `None` if there were none.
     pub(super) fn summary(&self) -> Option<String> {
         let log = lock(&self.log);
         (log.ended > 0)

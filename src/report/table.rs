@@ -25,7 +25,7 @@ impl Table {
         self.rows.push(safe.collect());
     }
 
-    /// The same without the columns in which no row says anything.
+    /// The table without empty columns.
     #[must_use]
     pub fn without_empty_columns(self) -> Self {
         let says = |column: &usize| {
@@ -60,7 +60,7 @@ impl Table {
         for row in std::iter::once(&heading).chain(&self.rows) {
             for (column, (style, cell)) in row.iter().enumerate() {
                 let is_last = column + 1 == row.len();
-                // Nothing needs no style, which would hide the spaces before it from the trimming below.
+                // An empty text gets no style, which would hide the spaces before it from the trimming below.
                 if !cell.is_empty() {
                     text.push_str(&format!("{style}{cell}{style:#}"));
                 }

@@ -22,7 +22,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a text is one that a stream without styles shows as it is.
+/// Whether a stream without styles shows a text unchanged.
 pub(super) fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| (byte >= b' ' && byte != 0x7f) || byte == b'\n' || byte == b'\t';
     text.bytes().all(is_plain)

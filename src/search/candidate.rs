@@ -1,4 +1,4 @@
-//! Looks at a place: is there a package, and will it do?
+//! Checks a place: whether there is a package, and whether it satisfies the request.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::{formats, fs};
 /// A place, and what was found there.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The place; under `majors: many` its folder may be that of an older major.
+    /// The place; with `majors: many` its folder may be that of an older major.
     pub place: Place,
     /// What was found there.
     pub state: State,
@@ -21,11 +21,11 @@ pub struct Candidate {
 /// What was found at a place.
 #[derive(Debug, Clone)]
 pub enum State {
-    /// A package that will do.
+    /// A package that satisfies the request.
     Hit(Hit),
     /// No package.
     Miss,
-    /// A package that will not do.
+    /// A package that does not satisfy the request.
     PassedOver(Reason),
 }
 
@@ -36,12 +36,12 @@ pub struct Hit {
     pub version: Option<Version>,
     /// The elements that it exports.
     pub exports: Vec<String>,
-    /// Why a package of the workspace, which wins all the same, is not what was asked for.
+    /// Why a package of the workspace, which wins anyway, does not satisfy the request.
     pub objection: Option<Reason>,
 }
 
 impl Candidate {
-    /// The package, if it will do.
+    /// The package, if it satisfies the request.
     pub fn hit(&self) -> Option<&Hit> {
         match &self.state {
             State::Hit(hit) => Some(hit),
@@ -67,8 +67,8 @@ impl fmt::Display for State {
 }
 
 impl SearchPath {
-    /// The package at one of the first two places that is none of the workspace's, though no package of the workspace
-    /// is at the other.
+    /// The package at one of the first two places that does not belong to the workspace, if no package of the
+    /// workspace is at the other.
     pub fn left_out(&self, id: &PackageId) -> Option<Candidate> {
         if self.left_out.is_empty() {
             return None;
@@ -132,8 +132,8 @@ impl SearchPath {
         }
     }
 
-    /// The first pack of another major that will do, newest major first; else what `first` was, or
-    /// why the newest of the others will not do.
+    /// The first pack of another major that satisfies the request, newest major first; else `first`, or why
+    /// the newest of the others does not.
     fn look_at_majors(&self, wanted: &Wanted, first: Candidate) -> Candidate {
         let number = first.place.number;
         let mut best = first;

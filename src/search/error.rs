@@ -1,4 +1,4 @@
-//! Searches that found nothing: where was looked, and what may have been meant.
+//! Searches without a result: the places that were searched, and what may have been meant.
 
 use std::path::PathBuf;
 
@@ -7,27 +7,27 @@ use crate::manifest::source::{nearest, printable};
 use crate::manifest::{ManifestError, misspelt};
 use crate::reference::{PackageId, VersionSpec};
 
-/// A search that did not find what was asked for.
+/// A search without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// No place has the package.
     #[error("there is no package `{id}{}` in the workspace or among the packs", version(.spec))]
     NotFound {
-        /// What was asked for.
+        /// The requested package or version.
         id: PackageId,
-        /// In which version.
+        /// The requested version.
         spec: VersionSpec,
-        /// Every place that was looked at, and packs of shorter names that would not do.
+        /// Every place that was searched, and unsuitable packs with shorter names.
         looked_at: Vec<Candidate>,
     },
     /// A package of a shorter name is there, but it does not export the rest.
     #[error("there is no package `{id}`, and {element}")]
     NoExport {
-        /// What was asked for.
+        /// The requested package or version.
         id: PackageId,
-        /// What the package of a shorter name lacks.
+        /// The missing export of the package with a shorter name.
         element: Box<MissingElement>,
-        /// Every place where the whole name was looked for.
+        /// Every place where the whole name was searched.
         looked_at: Vec<Candidate>,
     },
     /// A manifest in the workspace is wrong.
@@ -35,7 +35,7 @@ pub enum SearchError {
     Manifest(#[from] ManifestError),
 }
 
-/// An element that a package was asked for and does not export.
+/// A requested element that a package does not export.
 #[derive(Debug, thiserror::Error)]
 #[error("`{package}` in `{}` exports no `{element}`", .folder.display())]
 pub struct MissingElement {
@@ -69,7 +69,7 @@ impl SearchError {
         Self::NoExport { id: wanted.id.clone(), element, looked_at }
     }
 
-    /// Every place that was looked at, with what was there.
+    /// Every place that was searched, with what was there.
     pub fn looked_at(&self) -> &[Candidate] {
         match self {
             Self::NotFound { looked_at, .. } | Self::NoExport { looked_at, .. } => looked_at,
@@ -77,7 +77,7 @@ impl SearchError {
         }
     }
 
-    /// What may help: the places that were looked at, wrongly spelt manifests, similar exports.
+    /// Hints: the places that were searched, misspelt manifests, similar exports.
     pub fn hints(&self) -> Vec<String> {
         let mut hints = self.hints_besides_places();
         if !self.looked_at().is_empty() {
@@ -88,7 +88,7 @@ impl SearchError {
         hints
     }
 
-    /// What may help where the places are told already.
+    /// Hints, if the places were already reported.
     pub fn hints_besides_places(&self) -> Vec<String> {
         let mut hints = Vec::new();
         if let Self::NoExport { element, .. } = self {

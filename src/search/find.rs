@@ -7,40 +7,40 @@ use super::candidate::look_at_work;
 use super::{Candidate, Hit, Place, Reason, SearchError, SearchPath, State, Wanted};
 use crate::reference::{Name, PackageId};
 
-/// A package that was found, and what there is to say about it.
+/// A package that was found, and what to report about it.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The package: not what was asked for if that was an element, or was replaced.
+    /// The package; differs from the request if that was an element, or was replaced.
     pub id: PackageId,
     /// Where it is.
     pub place: Place,
-    /// What is there.
+    /// The path.
     pub hit: Hit,
-    /// The exported element that was asked for, `VM` of `aws/ec2/VM`.
+    /// The requested exported element, `VM` of `aws/ec2/VM`.
     pub element: Option<String>,
-    /// Packs on the way that would not do.
+    /// Unsuitable packs on the way.
     pub passed_over: Vec<Candidate>,
     /// What the user should know.
     pub notes: Vec<Note>,
 }
 
-/// Something that the user should know about what was found.
+/// A warning about what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// A package of the workspace won though it is not what was asked for.
+    /// A package of the workspace won although it does not satisfy the request.
     Unsatisfied {
         /// The package.
         id: PackageId,
         /// Its folder.
         folder: PathBuf,
-        /// Why it is not what was asked for.
+        /// Why it does not satisfy the request.
         reason: Reason,
     },
-    /// Another package stands in for what was asked for.
+    /// Another package replaces the requested one.
     Replaced {
-        /// What was asked for.
+        /// The requested package or version.
         id: PackageId,
-        /// What stands in for it.
+        /// Its replacement.
         by: PackageId,
     },
 }
@@ -57,7 +57,7 @@ impl fmt::Display for Note {
     }
 }
 
-/// What looking for one package led to.
+/// The result of searching one package.
 enum Outcome {
     Found(Box<Found>),
     Missing(Vec<Candidate>),
@@ -66,8 +66,7 @@ enum Outcome {
 impl SearchPath {
     /// Finds a package, or the package that exports an element.
     ///
-    /// The package is the longest prefix of the name that is a hit; what is left must be one of its
-    /// exports.
+    /// The package is the longest prefix of the name that is a hit; the rest must be one of its exports.
     ///
     /// # Errors
     ///
@@ -91,11 +90,11 @@ impl SearchPath {
         Err(SearchError::not_found(wanted, looked_at))
     }
 
-    /// Finds exactly the package that is named, and no element of another.
+    /// Finds exactly the named package, and no element of another.
     ///
     /// # Errors
     ///
-    /// When it is nowhere, or a manifest in the workspace is wrong.
+    /// When it is not found, or a manifest in the workspace is wrong.
     pub fn find_package(&self, wanted: &Wanted) -> Result<Found, SearchError> {
         match self.look_for(wanted)? {
             Outcome::Found(found) => Ok(*found),
@@ -119,7 +118,7 @@ impl SearchPath {
         Ok(Some(Found { id, place, hit, element: None, passed_over: Vec::new(), notes }))
     }
 
-    /// Looks for a package, and for what replaced it where it is not there itself.
+    /// Searches a package, and its replacement if it is not there itself.
     fn look_for(&self, wanted: &Wanted) -> Result<Outcome, SearchError> {
         let mut wanted = wanted.clone();
         let mut notes = Vec::new();
@@ -139,7 +138,7 @@ impl SearchPath {
                 let found = Found { id, place, hit, element: None, passed_over, notes };
                 return Ok(Outcome::Found(Box::new(found)));
             }
-            // A package that replaces what replaced it leads nowhere.
+            // Packages that replace each other lead to nothing.
             let by = self.replaced.get(&wanted.id).filter(|by| !seen.contains(by));
             let Some(by) = by.cloned() else { return Ok(Outcome::Missing(looked_at)) };
             seen.push(wanted.id.clone());
@@ -149,13 +148,13 @@ impl SearchPath {
     }
 }
 
-/// What there is to say about a package of the workspace that is not what was asked for.
+/// Reports a package of the workspace that does not satisfy the request.
 fn unsatisfied(id: &PackageId, place: &Place, hit: &Hit) -> Option<Note> {
     let reason = hit.objection.clone()?;
     Some(Note::Unsatisfied { id: id.clone(), folder: place.folder.clone(), reason })
 }
 
-/// The element of `found` whose name is what the wanted one has after `package`.
+/// The element of `found` with the rest of the wanted name after `package`.
 fn element(
     wanted: &Wanted,
     package: &Name,

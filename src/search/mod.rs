@@ -32,7 +32,7 @@ use crate::fs;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::LeftOut;
 
-/// Where to search, and what is known beforehand.
+/// Where to search, and what is known in advance.
 #[derive(Debug, Clone)]
 pub struct SearchPath {
     workspace: PathBuf,
@@ -47,19 +47,19 @@ pub struct SearchPath {
     left_out: Arc<LeftOut>,
 }
 
-/// What is searched for.
+/// A request.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// The package, or an element of one.
     pub id: PackageId,
-    /// Which of its versions will do.
+    /// The versions that satisfy the request.
     pub spec: VersionSpec,
     /// Whether prereleases that nobody named are accepted too.
     pub prereleases: bool,
 }
 
 impl Wanted {
-    /// What a reference asks for.
+    /// The request of a reference.
     pub fn new(reference: &Reference, defaults: &Defaults) -> Self {
         Self { id: reference.id(defaults), spec: reference.spec(), prereleases: false }
     }
@@ -96,15 +96,15 @@ impl SearchPath {
         &self.packs
     }
 
-    /// Says where the store's trees are: a pack of the workspace may be a link there, and nowhere else.
+    /// Sets where the store's trees are: a pack of the workspace may be a link there, and nowhere else.
     #[must_use]
     pub fn with_store(mut self, trees: PathBuf) -> Self {
         self.trees = Some(trees);
         self
     }
 
-    /// The symbolic link on the way to a pack of the workspace, if there is one that mu has not made itself. A checkout may
-    /// bring such a link, and nothing below `.mu` is reached through it.
+    /// The symbolic link in the path of a pack of the workspace, if there is one that mu has not made itself.
+    /// A checkout may bring such a link, and nothing below `.mu` is reached through it.
     pub fn link_on_the_way(&self, pack: &Path) -> Option<PathBuf> {
         let [packs, ..] = &self.packs;
         let inside = pack.strip_prefix(packs).ok()?;
@@ -128,23 +128,22 @@ impl SearchPath {
         self
     }
 
-    /// Says which folders of the workspace hold none of its packages.
+    /// Sets which folders of the workspace contain none of its packages.
     #[must_use]
     pub fn with_left_out(mut self, left_out: Arc<LeftOut>) -> Self {
         self.left_out = left_out;
         self
     }
 
-    /// Says what is known of packs, by their folders: a version, commit or tag that was installed
-    /// is not always the one that the manifest in it tells.
+    /// Sets what is known of packs, by their folders: the installed version, commit or tag is not always the
+    /// one in the manifest.
     #[must_use]
     pub fn with_installed(mut self, installed: BTreeMap<PathBuf, Installed>) -> Self {
         self.installed = installed;
         self
     }
 
-    /// Says which packages were replaced by which: their packs are no hits, and lead to the
-    /// replacement.
+    /// Sets which packages were replaced by which: their packs are not hits, and lead to the replacement.
     #[must_use]
     pub fn with_replaced(mut self, replaced: BTreeMap<PackageId, PackageId>) -> Self {
         self.replaced = replaced;

@@ -1,4 +1,4 @@
-//! The eight places of a package, as folders. Whether anything is there is asked in `candidate`.
+//! The eight places of a package, as folders. `candidate` checks whether anything is there.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::reference::{Base, Name, PackageId};
 /// One of the eight places where a package may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// 1 to 8, of which the lowest wins; [`Place::ELSEWHERE`] for a folder that is none of the eight.
+    /// 1 to 8, of which the lowest wins; [`Place::ELSEWHERE`] for any other folder.
     pub number: u8,
     /// The folder.
     pub folder: PathBuf,
@@ -19,7 +19,7 @@ impl Place {
     /// The number of a folder of the workspace that a reference names itself.
     pub const ELSEWHERE: u8 = 0;
 
-    /// Whether it is in the workspace itself, where a package is at work and not installed.
+    /// Whether it is in the workspace itself, where packages are developed, not installed.
     pub fn is_workspace(&self) -> bool {
         self.number <= 2
     }
@@ -76,7 +76,7 @@ impl SearchPath {
     }
 }
 
-/// The packs that came with the runtime: `lib/packs`, else `bin/packs` where only that is there.
+/// The packs of the runtime: `lib/packs`, else `bin/packs` if only that exists.
 pub(super) fn runtime_packs(mu_root: &Path) -> PathBuf {
     let usual = mu_root.join("lib").join("packs");
     let other = mu_root.join("bin").join("packs");

@@ -1,4 +1,4 @@
-//! Whether a folder's package is one of the versions that were asked for.
+//! Whether a folder's package is one of the requested versions.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use crate::manifest::source::printable;
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::workspace::Why;
 
-/// What is known of an installed pack beyond its manifest.
+/// What is known of an installed pack in addition to its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
-    /// The version that was chosen; it counts before the manifest's.
+    /// The version that was chosen; it takes precedence over the manifest's.
     pub version: Option<Version>,
     /// The commit that it came from.
     pub commit: Option<String>,
@@ -19,31 +19,31 @@ pub struct Installed {
     pub reference: Option<String>,
 }
 
-/// Why a folder with a manifest is not what was asked for.
+/// Why a folder with a manifest does not satisfy a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// It is another version.
     Version {
         /// The one that is there.
         found: Version,
-        /// What was asked for.
+        /// The requested package or version.
         wanted: VersionSpec,
     },
-    /// Its manifest says no version.
+    /// Its manifest has no version.
     NoVersion {
-        /// What was asked for.
+        /// The requested package or version.
         wanted: VersionSpec,
     },
     /// It came from another commit, tag or branch.
     Revision {
         /// The one that it came from.
         found: String,
-        /// What was asked for.
+        /// The requested package or version.
         wanted: VersionSpec,
     },
-    /// Nobody knows from which commit, tag or branch it came.
+    /// Its commit, tag or branch is unknown.
     UnknownRevision {
-        /// What was asked for.
+        /// The requested package or version.
         wanted: VersionSpec,
     },
     /// Another package took its place.
@@ -95,9 +95,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why the package with this version, and with what is known of its installation, will not do.
+/// Why the package with this version, and with what is known of its installation, does not satisfy the
+/// request.
 ///
-/// Where no version in particular was asked for, whatever is there will.
+/// If no particular version was requested, any version does.
 pub(super) fn objection(
     wanted: &Wanted,
     version: Option<&Version>,

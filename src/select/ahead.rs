@@ -1,9 +1,8 @@
-//! Requests what the search is likely to need, a whole level of the graph at a time. Without this, a search
-//! waits for one package after another. It follows the choices that would be made if nothing conflicted, so a
-//! cold index is read in about as many waits as the graph is deep. It decides nothing.
+//! Requests what the search is likely to need, a whole level of the graph at a time.
 //!
-//! Without it a search waits for one package after another. It follows the choices that would be made if nothing
-//! conflicted, so a cold index is read in about as many waits as the graph is deep. It decides nothing.
+//! Without this, a search waits for one package after another. It follows the choices that would be made if
+//! nothing conflicted, so a cold index is read in about as many waits as the graph is deep. It decides
+//! nothing.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,7 +1,6 @@
-//! Turns a refutation into a conflict: the smallest set of facts, and the details of each. Solves again with
-//! fewer requirements, so it may read what the search did not reach.
+//! Turns a refutation into a conflict: the smallest set of facts, and the details of each.
 //!
-//! Solves again with less asked, so it may read what the search did not come to.
+//! Solves again with fewer requirements, so it may read what the search did not reach.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! Counts the cost of searching, in steps that are the same on every machine, so that a search can be
-//! stopped. A step is a version that is chosen for a trial. The more a search has learned from conflicts, the
-//! more it looks at before each choice, so a choice then counts for more. This follows the real time of
-//! searches, short ones and endless ones alike, within a small factor. Stopping is not done here.
+//! stopped.
 //!
-//! A step is a version that is chosen, to be tried. The more a search has learned from conflicts, the more it looks at
-//! before each choice, so a choice counts for more then. That follows the time that searches take, those that end at once
-//! and those that never would, within a small factor. Stopping is not done here.
+//! A step is a version that is chosen for a trial. The more a search has learned from conflicts, the more it
+//! looks at before each choice, so a choice then counts for more. This follows the real time of searches,
+//! short ones and endless ones alike, within a small factor. Stopping is not done here.
 
 use crate::select::node::Node;
 

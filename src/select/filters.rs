@@ -1,9 +1,8 @@
-//! Which versions can be candidates at all, and why the others cannot. The rules are the same for every
-//! strategy. Reasons are computed again when a message needs them, so the common case costs nothing. What a
-//! single requirement narrows (ranges, channels) is not here but in `candidates`.
+//! Which versions can be candidates at all, and why the others cannot.
 //!
-//! The same for every strategy. Reasons are worked out anew when a message needs them, so the common case pays
-//! nothing for them. What a single requirement narrows (ranges, channels) is not here but in `candidates`.
+//! The rules are the same for every strategy. Reasons are computed again when a message needs them, so the
+//! common case costs nothing. What a single requirement narrows (ranges, channels) is not here but in
+//! `candidates`.
 
 use std::collections::BTreeMap;
 
@@ -73,10 +72,9 @@ impl<'a> Filters<'a> {
         Self { settings }
     }
 
-    /// Why a version of `id` is not a candidate; `None` if it is one. A locked version may be yanked or too
-    /// new: an existing build must not break for that.
+    /// Why a version of `id` is not a candidate; `None` if it is one.
     ///
-    /// What is locked is not held against being yanked or young: nobody's build should break for that.
+    /// A locked version may be yanked or too new: an existing build must not break for that.
     pub(super) fn rejection(&self, id: &PackageId, looks: &Looks<'_>) -> Option<Rejection> {
         if self.excludes(id, looks.version.as_ref()) {
             return Some(Rejection::Excluded);
@@ -112,7 +110,6 @@ impl<'a> Filters<'a> {
             (Some(_), None) => false,
         })
     }
-<<<<<<< HEAD
 }
 
 /// Everything that keeps a version with these details from being used with a mu of version `own` in this runtime.
@@ -131,34 +128,6 @@ pub fn incompatibilities<'a>(
         !own.is_none_or(accepts)
     });
     let unmet = details.constraints.iter().filter_map(|(fact, wanted)| {
-=======
-
-    /// Why a version with these details cannot be used here.
-    fn incompatibility(&self, details: &Details) -> Option<Rejection> {
-        if let Some(reason) = &details.broken {
-            return Some(Rejection::Broken(reason.clone()));
-        }
-        if let Some(api_version) = &details.api_version
-            && !API_VERSIONS.contains(&api_version.as_str())
-        {
-            return Some(Rejection::ApiVersion(api_version.clone()));
-        }
-        if let (Some(wanted), Some(own)) = (&details.mu_version, &self.settings.mu_version)
-            && !VersionSpec::parse(wanted).is_ok_and(|spec| spec.accepts(own, true))
-        {
-            return Some(Rejection::MuVersion(wanted.clone()));
-        }
-        unmet_constraint(&details.constraints, &self.settings.runtime)
-    }
-}
-
-/// The first constraint that a known fact does not meet. Unknown facts meet every constraint.
-fn unmet_constraint(
-    constraints: &BTreeMap<String, String>,
-    runtime: &BTreeMap<String, String>,
-) -> Option<Rejection> {
-    constraints.iter().find_map(|(fact, wanted)| {
->>>>>>> 966e356 (select, ops: write comments in plain English)
         let actual = runtime.get(fact)?;
         (!meets(wanted, actual)).then(|| Rejection::Runtime {
             fact: fact.clone(),

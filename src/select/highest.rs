@@ -1,11 +1,8 @@
-//! The default strategy: the newest versions that fit together, found by a complete search. Its state is the
-//! lock: a locked version stays as long as it fits, so no move changes a manifest. Without a lock, direct
-//! dependencies are raised after the search (`raise`), because the search first decides whatever conflicts
-//! most, direct or not.
+//! The default strategy: the newest versions that fit together, found by a complete search.
 //!
-//! Its state is the lock: what the lock holds stays as long as it fits, so no move changes a manifest. Where
-//! there is no lock, direct dependencies are raised after the search (`raise`), since the search decides
-//! first whatever conflicts most, required by name or not.
+//! Its state is the lock: a locked version stays as long as it fits, so no move changes a manifest. Without a
+//! lock, direct dependencies are raised after the search (`raise`), because the search first decides whatever
+//! conflicts most, direct or not.
 
 use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};

@@ -1,16 +1,11 @@
 //! Chooses versions: turns requirements, a lock and rules into one selection, or into the smallest conflict.
+//!
 //! Does no I/O: it sees a [`crate::index::Universe`]. One trait, [`Strategy`], is the interface of every
 //! engine: what it chooses, how a move changes the requirements, and what helps if it fails. Engines share
 //! the graph (`world`), the candidates of a package as a sorted array in which a requirement is a set of
 //! positions (`candidates`, `positions`), and the rules that exclude candidates (`filters`). A failure is
 //! data ([`Conflict`]); `explain` puts it into words, and `ways_out` finds what helps, by trying. The answer
 //! depends only on the request and the universe, not on the order of requirements.
-//!
-//! Does no I/O: it sees a [`crate::index::Universe`]. One trait, [`Strategy`], stands before every engine: what it chooses,
-//! what a move makes of the requirements, and what helps where it fails. Engines share the graph (`world`), the candidates
-//! of a package as a sorted array in which a requirement is a set of positions (`candidates`, `positions`), and the rules
-//! that take candidates out (`filters`). A failure is data ([`Conflict`]); `explain` words it, and `ways_out` finds what
-//! helps, by trying. The answer depends on the request and the universe alone, in whatever order requirements are written.
 
 mod ahead;
 mod candidates;

@@ -1,7 +1,6 @@
 //! Why a package is not at a newer version: which requirement, rule or dependency prevents each one.
-//! Requirements and rules are looked up; only versions that neither prevents are tried.
 //!
-//! Requirements and rules are looked up; only for versions that neither speaks against is it tried what would happen.
+//! Requirements and rules are looked up; only versions that neither prevents are tried.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,7 @@
-//! Sets of positions in a package's sorted candidates: the only thing that the solver knows about versions. A
-//! position has no meaning by itself; `candidates` turns requirements into sets, and sets into words. Sets
-//! are kept canonical (sorted, no two intervals touch), so equal sets are equal values.
+//! Sets of positions in a package's sorted candidates: the only thing that the solver knows about versions.
 //!
-//! A position says nothing by itself; `candidates` turns requirements into sets, and back into words.
-//! Sets are kept canonical (sorted, no two intervals touch), so equal sets are equal values.
+//! A position has no meaning by itself; `candidates` turns requirements into sets, and sets into words. Sets
+//! are kept canonical (sorted, no two intervals touch), so equal sets are equal values.
 
 use std::cmp::Ordering;
 use std::fmt;

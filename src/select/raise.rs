@@ -1,12 +1,9 @@
-//! Raises direct dependencies if that lowers no other one. The search first decides what conflicts most,
-//! which is fast and gives new versions, but may hold a direct dependency back for an indirect one. One more
-//! search, for an answer that is better in one direct dependency and worse in none, finds such cases;
-//! dependencies that obviously cannot be raised are left out of it.
+//! Raises direct dependencies if that lowers no other one.
 //!
-//! The search decides first what conflicts most, which is fast and gives new versions, but may hold a direct
-//! dependency back for the sake of a package that nobody required. One more search, for an answer that is
-//! better in one direct dependency and worse in none, finds that out; what obviously cannot be raised is left
-//! out of it.
+//! The search first decides what conflicts most, which is fast and gives new versions, but may hold a direct
+//! dependency back for an indirect one. One more search, for an answer that is better in one direct
+//! dependency and worse in none, finds such cases; dependencies that obviously cannot be raised are left out
+//! of it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -102,12 +99,10 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
     }
 }
 
-/// The candidates that might be chosen. Follows what was read in both directions until nothing changes: what
-/// all candidates of a needed package need is needed too, and a candidate that needs something without
-/// candidates cannot be chosen.
+/// The candidates that might be chosen.
 ///
-/// Follows what was read in both directions until nothing changes: what all candidates of a needed package need is needed
-/// too, and a candidate that needs something of which nothing is left cannot be chosen.
+/// Follows what was read in both directions until nothing changes: what all candidates of a needed package
+/// need is needed too, and a candidate that needs something without candidates cannot be chosen.
 struct Possible<'w> {
     edges: FxHashMap<Node, BTreeMap<Position, &'w [Edge]>>,
     dependents: FxHashMap<Node, Vec<(Node, Position, &'w PositionSet)>>,

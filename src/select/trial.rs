@@ -1,7 +1,7 @@
 //! Tries whether other requirements could be met: one world, searched again and again, in a bounded number of
-//! steps. Later trials use what earlier ones read, so they read little that is new.
+//! steps.
 //!
-//! What one trial looked up serves the next, so trials read little that the first search did not.
+//! Later trials use what earlier ones read, so they read little that is new.
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};

@@ -1,9 +1,7 @@
-//! Which versions an installed one can be upgraded to, if a package's versions say what they can follow. A
-//! version can follow another if it replaces or skips it, or its range of skipped versions contains it. Steps
-//! only use versions that could themselves be installed.
+//! Which versions an installed one can be upgraded to, if a package's versions say what they can follow.
 //!
-//! A version can follow another if it replaces or skips it, or its range of skipped versions holds it. Steps go only over
-//! versions that could themselves be installed.
+//! A version can follow another if it replaces or skips it, or its range of skipped versions contains it.
+//! Steps only use versions that could themselves be installed.
 
 use std::collections::VecDeque;
 

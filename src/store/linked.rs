@@ -1,7 +1,7 @@
-//! Which packs folders hold links to whole trees of the store, so that pruning leaves those trees alone.
+//! Which packs folders contain links to whole trees of the store, so that pruning keeps those trees.
 //!
-//! A hard link counts in its file; a symbolic link does not. So each packs folder that has such links is noted
-//! here, as a link to it whose name is a hash of its path.
+//! A hard link is counted in its file; a symbolic link is not. So each packs folder with such links is
+//! recorded here, as a link to it whose name is a hash of its path.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,11 +14,11 @@ use super::Store;
 use crate::fs::{self, AtPath as _, FileError};
 
 impl Store {
-    /// Notes that packs in the folder `packs` may be links to trees.
+    /// Records that packs in the folder `packs` may be links to trees.
     ///
     /// # Errors
     ///
-    /// When the note cannot be made.
+    /// When the record cannot be written.
     pub fn note_linked(&self, packs: &Path) -> Result<(), FileError> {
         let hash = Sha256::digest(packs.as_os_str().as_encoded_bytes());
         let name = FileDigest::from_bytes(hash.into()).to_string();
@@ -29,17 +29,17 @@ impl Store {
         fs::create_folder(&self.folder().join(LINKED))?;
         fs::remove_file(&note)?;
         match fs::symlink_folder(packs, &note) {
-            // Another run was a moment faster.
+            // Another run was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             result => result,
         }
     }
 
-    /// The trees that packs are links to; forgets packs folders that are gone.
+    /// The trees that packs are links to; forgets packs folders that no longer exist.
     ///
     /// # Errors
     ///
-    /// When a packs folder is there and cannot be read: then nobody knows what it holds.
+    /// When a packs folder exists and cannot be read, so that its content is unknown.
     pub fn linked(&self) -> Result<Vec<Digest>, FileError> {
         let mut linked = HashSet::new();
         for note in fs::entries_if_there(&self.folder().join(LINKED))? {

@@ -1,7 +1,8 @@
 //! The list of a stored tree: what linking needs, so that no folder is walked.
 //!
-//! After a line with the format's version, one with what the package calls itself, and one with the size of every entry
-//! come the very lines that the content digest is over ([`Tree::lines`]). So a list is checked by hashing it as it lies.
+//! After a line with the format's version, one with the package's own name and version, and one with the size
+//! of every entry come exactly the lines of the content digest ([`Tree::lines`]). So a list is checked by
+//! hashing it directly.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,8 @@ use mu_provider::{Digest, Entry, Tree};
 
 const HEADER: &str = "mu-tree 3";
 
-/// The text of a tree's list, and the tree's digest. `called` is what the package calls itself; it has no line feed.
+/// The text of a tree's list, and the tree's digest. `called` is the package's own name and version, without
+/// a line feed.
 pub(super) fn print(tree: &Tree, called: &str) -> (String, Digest) {
     // Few sizes have more than seven digits.
     let lines: usize = tree.entries().iter().map(|entry| Tree::LINE + entry.path.len() + 8).sum();
@@ -28,7 +30,8 @@ pub(super) fn print(tree: &Tree, called: &str) -> (String, Digest) {
     (text, digest)
 }
 
-/// The tree of the list of the tree with this digest, and what its package calls itself; `None` if the text is not that.
+/// The tree in the list of the tree with this digest, and its package's own name and version; `None` if the
+/// text is not that list.
 pub(super) fn parse<'text>(text: &'text str, digest: &Digest) -> Option<(Tree, &'text str)> {
     let (called, rest) = text.strip_prefix(HEADER)?.strip_prefix('\n')?.split_once('\n')?;
     let (sizes, lines) = rest.split_once('\n')?;

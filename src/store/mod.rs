@@ -1,7 +1,7 @@
 //! The content-addressed store: every tree that was ever fetched, once, under its digest.
 //!
-//! A tree gets here only after it was hashed and compared. What is installed is linked from here by
-//! [`crate::packs`]; the store knows nothing of workspaces or locks.
+//! A tree gets here only after it was hashed and compared. [`crate::packs`] links installed packs from here;
+//! the store knows nothing of workspaces or locks.
 //!
 //! ```text
 //! store/lock             shared by every run that uses the store, exclusive for `mu cache prune`
@@ -36,15 +36,15 @@ const TREES: &str = "trees";
 /// Why a tree is not in the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The provider failed, or what it fetched was refused.
+    /// The provider failed, or the fetched content was refused.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// What came is not what the lock or the index says.
+    /// The content is not what the lock or the index says.
     #[error("the content is not what was expected: expected {expected}, got {actual}")]
     Mismatch {
         /// The digest in the lock or the index.
         expected: Digest,
-        /// The digest of what came.
+        /// The digest of the content.
         actual: Digest,
     },
     /// A tree in the store was changed after it was checked.
@@ -67,11 +67,11 @@ pub struct Stored {
     pub folder: PathBuf,
     /// Its files.
     pub tree: Arc<Tree>,
-    /// What the package calls itself: its name and version with a space between them, where its manifest says so plainly;
-    /// else nothing. So that whoever uses the tree as a package need not read its manifest again.
+    /// The package's own name and version, separated by a space, if its manifest has them in plain form; else
+    /// empty. So users of the tree need not read its manifest again.
     pub called: Arc<str>,
-    /// When it was checked; a file that changed later is not trusted. Nothing where this run has written its files, so
-    /// that they need no second look.
+    /// When it was checked; a file that changed later is not trusted. `None` if this run has written its
+    /// files, which then need no second check.
     pub checked: Option<SystemTime>,
 }
 
@@ -80,17 +80,17 @@ pub struct Stored {
 pub struct Store {
     folder: PathBuf,
     staging: OnceLock<Staging>,
-    /// Held while that is made.
+    /// Held while that is created.
     making: Mutex<()>,
-    /// The folder of all trees, once it was there.
+    /// The folder of all trees, once it exists.
     trees: OnceLock<Folder>,
     limits: Limits,
-    /// What this run has added, so that nothing is read again that was just written.
+    /// What this run has added, so that nothing that was just written is read again.
     added: Mutex<HashMap<Digest, Stored>>,
 }
 
 impl Store {
-    /// The store in the cache folder `cache`; makes nothing yet.
+    /// The store in the cache folder `cache`; creates nothing yet.
     pub fn new(cache: &Path) -> Self {
         Self {
             folder: cache.join(STORE),
@@ -107,11 +107,11 @@ impl Store {
         &self.folder
     }
 
-    /// Keeps others from pruning while the returned lock lives (or, exclusively, from using).
+    /// Keeps others from pruning while the returned lock lives (or, if exclusive, from using the store).
     ///
     /// # Errors
     ///
-    /// When the lock file cannot be made.
+    /// When the lock file cannot be created.
     pub fn lock(&self, sharing: Sharing, waiting: &mut dyn FnMut()) -> Result<Lock, FileError> {
         Lock::acquire(&self.folder.join("lock"), sharing, waiting)
     }
@@ -121,7 +121,7 @@ impl Store {
         self.trees().is_none()
     }
 
-    /// Whether a tree with this digest is there.
+    /// Whether it contains a tree with this digest.
     pub fn contains(&self, digest: &Digest) -> bool {
         let list = [&*hex(digest), "/", LIST].concat();
         self.trees().is_some_and(|trees| trees.size_and_time(&list).is_some())
@@ -167,7 +167,7 @@ impl Store {
                 called: called.into(),
                 checked: Some(checked),
             })),
-            // A list that was damaged is as good as none: the tree is fetched again.
+            // A damaged list counts as missing: the tree is fetched again.
             None => {
                 self.remove(digest)?;
                 Ok(None)
@@ -175,7 +175,7 @@ impl Store {
         }
     }
 
-    /// Forgets what this run remembers of a tree that it has added; who asks again reads it from the disk.
+    /// Forgets what this run remembers of a tree that it has added; the next use reads it from disk.
     pub fn forget(&self, digest: &Digest) {
         self.added().remove(digest);
     }
@@ -184,7 +184,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When `fill` fails, the digest differs, or the disk refuses; nothing is kept then.
+    /// When `fill` fails, the digest differs, or a file operation fails; nothing is kept then.
     pub fn add(
         &self,
         expected: Option<&Digest>,
@@ -193,7 +193,8 @@ impl Store {
         self.add_called(expected, |tree| fill(tree).map(|()| String::new()))
     }
 
-    /// Adds a tree as [`Store::add`] does; `fill` also tells what the package calls itself, as in [`Stored::called`].
+    /// Adds a tree as [`Store::add`] does; `fill` also returns the package's own name and version, as in
+    /// [`Stored::called`].
     ///
     /// # Errors
     ///
@@ -206,13 +207,13 @@ impl Store {
         let staged = self.staging()?.folder()?;
         match self.add_from(&staged, expected, fill) {
             Ok((stored, true)) => Ok(stored),
-            // Its files were there already.
+            // Its files already existed.
             Ok((stored, false)) => {
                 fs::remove_folder(&staged.path())?;
                 Ok(stored)
             }
             Err(error) => {
-                // The error counts; the next run removes what this cannot.
+                // The first error counts; the next run removes what this one cannot.
                 let _ = fs::remove_folder(&staged.path());
                 Err(error)
             }
@@ -223,7 +224,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When `fill` fails, or the disk refuses.
+    /// When `fill` fails, or a file operation fails.
     pub fn inspect(
         &self,
         fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
@@ -235,7 +236,7 @@ impl Store {
         Ok(result?)
     }
 
-    /// Also says whether `staged` has become the tree.
+    /// Also returns whether `staged` has become the tree.
     fn add_from(
         &self,
         staged: &Staged<'_>,
@@ -259,7 +260,7 @@ impl Store {
             // It was damaged, or half of it was removed.
             self.remove(&digest)?;
             if !self.move_new(staged, &digest)? {
-                // Another run was quicker.
+                // Another run was faster.
                 let present = self.find(&digest)?;
                 let path = self.folder_of(&digest);
                 return Ok((present.ok_or(StoreError::Corrupt { path })?, false));
@@ -272,12 +273,12 @@ impl Store {
         Ok((stored, true))
     }
 
-    /// Moves what is staged to where a tree has its place; `false` if there is one.
+    /// Moves what is staged to the place of a tree; `false` if there is one already.
     fn move_new(&self, staged: &Staged<'_>, digest: &Digest) -> Result<bool, FileError> {
         let missing = || Err(ErrorKind::NotFound.into());
         let moved = self.trees().map_or_else(missing, |trees| staged.move_to(trees, &hex(digest)));
         let moved = moved.or_else(|error| match error.kind() {
-            // There is no folder of trees yet, or it was removed since it was opened.
+            // There is no folder of trees yet, or it was removed after it was opened.
             ErrorKind::NotFound => {
                 fs::create_folder(&self.folder.join(TREES))?;
                 fs::rename(&staged.path(), &self.folder_of(digest))
@@ -298,13 +299,13 @@ impl Store {
         }
     }
 
-    /// The folder of all trees, if it is there.
+    /// The folder of all trees, if it exists.
     fn trees(&self) -> Option<&Folder> {
         Folder::open_once(&self.trees, || self.folder.join(TREES))
     }
 
-    /// Drops a tree. It is moved out of the way as a whole first, so that neither the store nor a pack that is a link to
-    /// it ever has half of it.
+    /// Drops a tree. It is first moved out of the way as a whole, so that neither the store nor a pack that
+    /// is a link to it ever has half of it.
     ///
     /// # Errors
     ///
@@ -335,9 +336,9 @@ impl Store {
         Ok(digests)
     }
 
-    /// Removes trees that have no list: those whose removal broke off.
+    /// Removes trees without a list: those whose removal was interrupted.
     ///
-    /// The caller holds the store's lock alone.
+    /// The caller holds the store's lock exclusively.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use mu_provider::Folder;
 
 use crate::fs::{AtPath as _, FileError, RunFolder};
 
-/// What a tree's folder holds: the files, and the list of them.
+/// The content of a tree's folder: the files, and the list of them.
 pub(super) const FILES: &str = "files";
 pub(super) const LIST: &str = "list";
 
@@ -28,14 +28,14 @@ pub(super) struct Staged<'run> {
 }
 
 impl Staging {
-    /// Makes a folder for this run below `parent`, and removes those of runs that died.
+    /// Creates a folder for this run below `parent`, and removes those of runs that died.
     pub(super) fn new(parent: &Path) -> Result<Self, FileError> {
         let run = RunFolder::new(parent)?;
         let held = Folder::open(run.path()).at("open", run.path())?;
         Ok(Self { held, _run: run, next: AtomicU32::new(0) })
     }
 
-    /// Makes a folder in it for one tree.
+    /// Creates a folder in it for one tree.
     pub(super) fn folder(&self) -> Result<Staged<'_>, FileError> {
         let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
         let staged = Staged { run: &self.held, name };
@@ -56,14 +56,14 @@ impl Staged<'_> {
         self.run.rename(&self.name, folder, name)
     }
 
-    /// Makes the folder for the tree's files.
+    /// Creates the folder for the tree's files.
     pub(super) fn files(&self) -> Result<Folder, FileError> {
         let path = [&self.name, "/", FILES].concat();
         let made = self.run.make_folder(&path).and_then(|()| self.run.open_folder(&path));
         made.map_err(|error| self.error("make the folder", FILES, error))
     }
 
-    /// Writes the tree's list. Its time is the one from which on the tree counts as checked.
+    /// Writes the tree's list. The tree counts as checked from its time on.
     pub(super) fn write_list(&self, list: &str) -> Result<(), FileError> {
         let path = [&self.name, "/", LIST].concat();
         let written = self.run.write_file(&path, false, list.as_bytes());

@@ -1,6 +1,6 @@
 //! How new is too new: an age such as `3 days`, or a date.
 //!
-//! An age is measured from a moment that the caller knows; this file has no clock.
+//! The caller gives the current time; this file has no clock.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use jiff::{Span, SpanRelativeTo, Timestamp};
 
 use crate::manifest::source::Problem;
 
-/// The line between what was published early enough and what was not.
+/// The latest allowed time of publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cutoff {
-    /// So many seconds ago.
+    /// This many seconds ago.
     Age(i64),
     /// At a moment, in seconds since 1970.
     Moment(i64),
@@ -58,7 +58,7 @@ impl Cutoff {
         Ok(Self::Age(duration.as_secs()))
     }
 
-    /// The moment, in seconds since 1970, when it is now `now`.
+    /// The time, in seconds since 1970, if it is now `now`.
     pub fn moment(self, now: i64) -> i64 {
         match self {
             Self::Age(seconds) => now.saturating_sub(seconds),

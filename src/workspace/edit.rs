@@ -1,7 +1,6 @@
-//! Changes to the registries in `.mu/workspace.yaml` or `~/.mu/config.yaml`, in a person's own layout.
+//! Edits of the registries in `.mu/workspace.yaml` or `~/.mu/config.yaml` that keep the user's layout.
 //!
-//! Works on text; reading and writing the file is for the caller. A file that is not there yet is
-//! an empty text.
+//! Works on text; the caller reads and writes the file. A file that does not exist yet is an empty text.
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ use crate::manifest::source::{Document, Problem, SourceError};
 
 const KEY: &str = "registries";
 
-/// What is to be written of a registry.
+/// The parts of a registry to write.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewRegistry {
     /// The provider's name.
@@ -25,7 +24,7 @@ pub struct NewRegistry {
     pub insecure: bool,
     /// Whether tags such as `v1` and `1.28` count as versions.
     pub lenient: bool,
-    /// Whether names stay whole there, with the segments that the prefix has.
+    /// Whether names stay whole there, including the segments of the prefix.
     pub no_strip: bool,
 }
 
@@ -53,7 +52,7 @@ impl NewRegistry {
         ]
     }
 
-    /// The URL alone where nothing else is said.
+    /// Only the URL, if nothing else is set.
     fn value(&self) -> New {
         let pairs = self.pairs().into_iter().filter_map(|(key, value)| Some((key, value?)));
         let mut pairs: Vec<_> = pairs.collect();
@@ -88,7 +87,7 @@ pub struct Set {
 ///
 /// # Errors
 ///
-/// When the settings or the new registry are wrong, or the text cannot be changed safely.
+/// When the settings or the new registry are not valid, or the text cannot be changed safely.
 pub fn set_registry(
     path: &Path,
     text: &str,
@@ -156,7 +155,7 @@ pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<S
 ///
 /// # Errors
 ///
-/// When there is no such setting, the value is none for it, or the text cannot be changed safely.
+/// When there is no such setting, the value is not valid for it, or the text cannot be changed safely.
 pub fn set_key(path: &Path, text: &str, key: &str, value: &str) -> Result<String, EditError> {
     let changed = match key.split_once('.') {
         Some((map, key)) => {
@@ -177,12 +176,12 @@ pub fn set_key(path: &Path, text: &str, key: &str, value: &str) -> Result<String
         None => layout::set(path, text, key, value)?,
     };
     let changed = changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })?;
-    // Whatever is wrong with the new value is found by reading it.
+    // Reading the new text finds whatever is wrong with the value.
     registries(path, &changed)?;
     Ok(changed)
 }
 
-/// Writes another registry over one; of one in its long form, only the keys that differ.
+/// Replaces a registry; if it is in the long form, only the keys that differ.
 fn replace<'d>(
     patch: &mut Patch<'d>,
     collection: Collection<'d>,
@@ -212,7 +211,7 @@ fn replace<'d>(
     Ok(())
 }
 
-/// The registries that the file itself says, in its order.
+/// The registries of the file itself, in its order.
 fn registries(path: &Path, text: &str) -> Result<Vec<Registry>, SourceError> {
     let is_config = path.file_name().is_some_and(|name| name == CONFIG_FILE);
     let kind = if is_config { Kind::Config } else { Kind::Workspace };

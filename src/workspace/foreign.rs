@@ -1,11 +1,11 @@
-//! What a checkout may have brought along, and what another user may have made, where a workspace is: looked at before
-//! anything is read or written there.
+//! Files of a workspace that a checkout or another user may have made: checked before anything is read or
+//! written there.
 //!
-//! A checkout is anybody's work. Nothing below `.mu` is reached through a symbolic link, because whoever made the link
-//! would decide what is written, replaced and removed; and what mu reads there is a regular file, so that no pipe or
-//! device makes it wait. A folder of another user is a workspace only where the settings of this user say so: whoever owns
-//! it decides which registries are asked and what is used instead of what. Packs have a look of their own, at each
-//! folder on the way to them, when they are read or changed.
+//! Anyone may have made a checkout. Nothing below `.mu` is reached through a symbolic link, because the
+//! link's author would decide what is written, replaced and removed; and what mu reads there is a regular
+//! file, so that no pipe or device makes it wait. A folder of another user is a workspace only if the
+//! settings of this user say so: its owner decides which registries are contacted and what is used instead of
+//! what. Packs have their own check, at each folder in their path, when they are read or changed.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use super::root::{LOCK_FILE, MU_FOLDER, WORKSPACE_FILE};
 use crate::fs;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 
-/// Why a folder is not taken as a workspace.
+/// Why a folder is refused as a workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
     /// Something is a symbolic link that must not be one.
@@ -25,15 +25,15 @@ pub enum ForeignError {
         /// The link.
         path: PathBuf,
     },
-    /// Something is a pipe, a device, or a folder where a file belongs.
+    /// Something is a pipe, a device, or a folder instead of a file.
     #[error("`{}` is not a {wanted}", path.display())]
     Kind {
-        /// What is there.
+        /// The path.
         path: PathBuf,
         /// What belongs there.
         wanted: &'static str,
     },
-    /// The workspace, or what makes the folder one, is another user's.
+    /// The workspace, or a file that makes the folder one, belongs to another user.
     #[error("`{}` belongs to another user, who could make mu run with settings of their choice", path.display())]
     Owner {
         /// The workspace's root.
@@ -43,7 +43,7 @@ pub enum ForeignError {
     },
 }
 
-/// What mu reads or writes by its name in a workspace's root, and whether it is a folder.
+/// What mu reads or writes by name in a workspace's root, and whether it is a folder.
 const KNOWN: [(&str, bool); 12] = [
     (".mu", true),
     (".mu/manifest.schema.json", false),
@@ -59,7 +59,7 @@ const KNOWN: [(&str, bool); 12] = [
     ("Mu.lock", false),
 ];
 
-/// Refuses a root in which a known file or folder is a link, or something else than it should be.
+/// Refuses a root in which a known file or folder is a link, or of the wrong kind.
 ///
 /// # Errors
 ///
@@ -80,8 +80,8 @@ pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
     Ok(())
 }
 
-/// Refuses a root that belongs to none of `users`, or where something that makes it a workspace does. The superuser's is
-/// everybody's.
+/// Refuses a root that belongs to none of `users`, or in which something that makes it a workspace does.
+/// Files of the superuser are always accepted.
 ///
 /// # Errors
 ///
@@ -108,7 +108,7 @@ pub(super) fn refuse_other_owners(root: &Path, users: &[u32]) -> Result<(), Fore
     Ok(())
 }
 
-/// Where files have no owner that is told by a number, all are this user's.
+/// On systems without numeric owners, all files count as this user's.
 ///
 /// # Errors
 ///
@@ -118,8 +118,8 @@ pub(super) fn refuse_other_owners(_root: &Path, _users: &[u32]) -> Result<(), Fo
     Ok(())
 }
 
-/// Whether everybody may put files into `folder`, as into the folder for temporary files: what is below it is not one
-/// person's work.
+/// Whether anyone can put files into `folder`, as into the folder for temporary files: what is below it may
+/// have any author.
 #[cfg(unix)]
 pub(super) fn is_shared(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -183,7 +183,7 @@ mod tests {
         let root = workspace();
         let owner = fs::metadata(root.path()).expect("is there").uid();
         refuse_other_owners(root.path(), &[owner]).expect("is one's own");
-        // The superuser's files are fine for everybody, so their owner is looked at where it is another user.
+        // The superuser's files are accepted for everyone, so the owner is compared if it is another user.
         if owner != 0 {
             refuse_other_owners(root.path(), &[owner + 1]).expect_err("is another's");
             return;

@@ -1,7 +1,7 @@
 //! The folders of a workspace that are not searched for its packages, and why.
 //!
-//! Collected on the walk that finds the packages, so that a package there can be told apart from none. The disk is not
-//! looked at again.
+//! Collected on the walk that finds the packages, so that an ignored package can be told from a missing one.
+//! The disk is not read again.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
 
-/// Folders that may hold packages which are none of the workspace's.
+/// Folders that may contain packages which do not belong to the workspace.
 #[derive(Debug, Clone, Default)]
 pub struct LeftOut {
     alone: HashMap<PathBuf, Why>,
@@ -30,22 +30,22 @@ pub enum Why {
     Link(PathBuf),
     /// The workspace is a whole disk.
     Disk,
-    /// Everybody may put files into this folder.
+    /// Anyone can put files into this folder.
     Shared(PathBuf),
 }
 
 impl LeftOut {
-    /// Notes a folder, but nothing of what is below it.
+    /// Records a folder, but not what is below it.
     pub(super) fn note(&mut self, folder: &Path, why: Why) {
         self.alone.insert(folder.to_owned(), why);
     }
 
-    /// Notes a folder and all below it.
+    /// Records a folder and everything below it.
     pub(super) fn note_all(&mut self, folder: &Path, why: Why) {
         self.with_all_below.insert(folder.to_owned(), why);
     }
 
-    /// Notes that the package in this folder is one of the workspace's all the same.
+    /// Records that the package in this folder belongs to the workspace anyway.
     pub(super) fn take(&mut self, folder: &Path) {
         self.taken.insert(folder.to_owned());
     }
@@ -55,8 +55,8 @@ impl LeftOut {
         self.alone.is_empty() && self.with_all_below.is_empty()
     }
 
-    /// Why a package in `folder` is none of the workspace's; `None` if it was searched, or is in no folder that was
-    /// there.
+    /// Why a package in `folder` does not belong to the workspace; `None` if the folder was searched, or did
+    /// not exist.
     pub fn why(&self, folder: &Path) -> Option<&Why> {
         if self.taken.contains(folder) {
             return None;

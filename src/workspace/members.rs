@@ -17,7 +17,7 @@ use crate::manifest::{
     Globs, JSON_NAME, ManifestError, Warning, YAML_NAME, globs, manifest_name, misspelt_name,
 };
 
-/// Folders of other tools, in which no packages of the workspace are.
+/// Folders of other tools, which are not searched for packages.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
 /// `members`: patterns of the folders that are searched, and the line of each.
@@ -162,13 +162,13 @@ impl Found {
     }
 }
 
-/// What the walk does at an entry.
+/// What the walk does with an entry.
 enum Look {
-    /// It may be a manifest, or have one in it.
+    /// It may be a manifest, or contain one.
     Search,
-    /// No reference leads there.
+    /// No reference points there.
     PassBy,
-    /// A reference could lead there, but packages in it are none of the workspace's.
+    /// A reference could point there, but packages in it do not belong to the workspace.
     LeaveOut(Why),
 }
 
@@ -199,7 +199,7 @@ fn look_at(entry: &DirEntry, root: &Path, mu_home: &Path, globs: &Globs) -> Look
     if is_workspace { Look::LeaveOut(Why::OwnWorkspace(path())) } else { Look::Search }
 }
 
-/// The folder relative to the root, with slashes; `None` for names that are no text.
+/// The folder relative to the root, with slashes; `None` for names that are not UTF-8.
 fn place(root: &Path, folder: &Path) -> Option<String> {
     let relative = folder.strip_prefix(root).ok()?;
     let segments: Option<Vec<&str>> =
@@ -207,7 +207,7 @@ fn place(root: &Path, folder: &Path) -> Option<String> {
     Some(segments?.join("/"))
 }
 
-/// Why what is named like a manifest is not read.
+/// Why an entry named like a manifest is not read.
 fn objection(entry: &DirEntry, root: &Path) -> Option<&'static str> {
     let path = entry.path();
     if !entry.path_is_symlink() {

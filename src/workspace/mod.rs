@@ -1,6 +1,6 @@
-//! Workspaces: where one begins, what its settings say, and which packages are its own.
+//! Workspaces: where one starts, what its settings say, and which packages are its own.
 //!
-//! Everything is read once, in [`Workspace::open`]. Nothing here asks a registry or looks at packs.
+//! Everything is read once, in [`Workspace::open`]. Nothing here contacts a registry or reads packs.
 
 mod cutoff;
 pub mod edit;
@@ -42,7 +42,7 @@ use crate::reference::{Defaults, PackageId, Version};
 pub struct Workspace {
     /// The root folder.
     pub root: PathBuf,
-    /// What the workspace and the home folder set.
+    /// The settings of the workspace and the home folder.
     pub settings: Settings,
     /// The part of names that the workspace's folders leave out.
     pub namespace: Option<Namespace>,
@@ -50,7 +50,7 @@ pub struct Workspace {
     pub members: Vec<Member>,
     /// The folders that were not searched for members.
     pub left_out: Arc<LeftOut>,
-    /// What is probably not meant.
+    /// Warnings about what is probably not intended.
     pub warnings: Vec<Warning>,
 }
 
@@ -61,11 +61,11 @@ pub struct Member {
     pub folder: PathBuf,
     /// Its folder relative to the root, with slashes; empty for the root itself.
     pub place: String,
-    /// What its manifest says.
+    /// The content of its manifest.
     pub manifest: Manifest,
     /// Its manifest's file.
     pub manifest_path: PathBuf,
-    /// Which package it is.
+    /// Its id.
     pub id: PackageId,
 }
 
@@ -87,7 +87,7 @@ pub enum WorkspaceError {
     /// A manifest or a file of settings cannot be read.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// The folder is not taken as a workspace.
+    /// The folder is refused as a workspace.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
     /// Two folders hold the same package.
@@ -109,8 +109,8 @@ impl From<SourceError> for WorkspaceError {
 }
 
 impl Workspace {
-    /// Refuses a root that a stranger has prepared: where a file or folder that mu knows by its name is a symbolic link, or
-    /// is another user's than one of `users`, unless the settings in `mu_home` trust that root.
+    /// Refuses a root that another user prepared: if a file or folder that mu knows by name is a symbolic
+    /// link, or belongs to none of `users`, unless the settings in `mu_home` trust that root.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens the workspace at `root` without looking for its members.
+    /// Opens the workspace at `root` without searching its members.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl Workspace {
         Ok(Self::read_settings(root, mu_home)?.0)
     }
 
-    /// What there is to say about the first file that was probably meant to be a manifest.
+    /// Reports the first file that was probably meant to be a manifest.
     pub fn misspelt(&self) -> Option<&Warning> {
         self.warnings.iter().find(|warning| {
             let path = warning.path();
@@ -219,7 +219,7 @@ impl Workspace {
             self.add_member(place, path, aliases)?;
         }
         for (place, folder) in nested {
-            // A repository that was cloned to where references lead is meant to be found there.
+            // A repository that was cloned to where references point is meant to be found there.
             if let Some(path) = self.manifest_at_its_place(&place, &folder) {
                 self.add_member(place, path, aliases)?;
                 left_out.take(&folder);
@@ -230,12 +230,12 @@ impl Workspace {
         Ok(())
     }
 
-    /// The manifest in a folder, if references to the package that it names lead there.
+    /// The manifest in a folder, if references to the package that it names point there.
     fn manifest_at_its_place(&self, place: &str, folder: &Path) -> Option<PathBuf> {
         let id = Manifest::load_head(folder).ok()??.name?.id(&self.defaults());
         let is_there = place == in_base(&id) || place == self.unprefixed(&id);
         let path = is_there.then(|| Manifest::locate(folder).ok().flatten()).flatten();
-        // An edit would be written to where a link leads.
+        // An edit would change the target of a link.
         path.filter(|path| !path.is_symlink())
     }
 
@@ -260,7 +260,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Drops members that no reference can lead to, because the search path finds the same package in the
+    /// Drops members that no reference can point to, because the search path finds the same package in the
     /// folder with its base first.
     fn drop_hidden(&mut self) {
         let with_base = |member: &Member| member.place == in_base(&member.id);
@@ -317,7 +317,7 @@ fn in_base(id: &PackageId) -> String {
     format!("{}/{}", id.base().folder_name(), id.name_str())
 }
 
-/// What is left out where nothing below `root` is searched.
+/// What is left out if nothing below `root` is searched.
 fn not_searched(root: &Path) -> LeftOut {
     let mut left_out = LeftOut::default();
     let why = if foreign::is_shared(root) {
@@ -332,8 +332,8 @@ fn not_searched(root: &Path) -> LeftOut {
     left_out
 }
 
-/// Whether the folders below `root` are searched: not those of a whole disk or home folder that
-/// happens to be where mu was started, nor those of a folder into which everybody puts files.
+/// Whether the folders below `root` are searched: not those of a whole disk or home folder in which mu
+/// happened to be started, nor those of a folder into which anyone can put files.
 fn is_searched(root: &Path, mu_home: &Path) -> bool {
     let mu_folder = root.join(MU_FOLDER);
     if foreign::is_shared(root) {
@@ -348,7 +348,7 @@ fn read_layer(path: &Path, kind: Kind, folder: &Path) -> Result<Option<Layer>, W
     Ok(Some(read::layer(&Document::read(path, &text)?, kind, folder)?))
 }
 
-/// Refuses a package of the workspace that says that this mu cannot use it.
+/// Refuses a package of the workspace whose manifest excludes this mu.
 fn refuse_other_mu(manifest: &Manifest, path: &Path, text: &str) -> Result<(), SourceError> {
     const OWN: &str = env!("CARGO_PKG_VERSION");
     let Some(wanted) = &manifest.mu_version else { return Ok(()) };
@@ -364,8 +364,8 @@ fn refuse_other_mu(manifest: &Manifest, path: &Path, text: &str) -> Result<(), S
     Err(error.help("install a mu that fits, or change `muVersion`"))
 }
 
-/// Finds packages that are listed twice once the workspace's base is put in; a manifest alone
-/// could not know.
+/// Finds packages that are listed twice once the workspace's base is filled in; a manifest alone could not
+/// know.
 fn refuse_repeated_dependency(
     requirements: &[Requirement],
     defaults: &Defaults,
@@ -385,7 +385,7 @@ fn refuse_repeated_dependency(
     Ok(())
 }
 
-/// What is written on a line, counted from 1.
+/// The text of a line, counted from 1.
 fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
     let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
     let content = text[start..].lines().next().unwrap_or_default();

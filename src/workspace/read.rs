@@ -12,12 +12,12 @@ use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Base, Defaults, Reference, VersionSpec};
 
-/// The keys that a workspace's file alone has, and those of both files.
+/// The keys of a workspace's file only, and those of both files.
 const KEYS: (&[&str], &[&str]) = schema::File::KEYS.split_at(2);
-/// The key that the user's file alone has: no workspace says of itself that it is trusted.
+/// The key of the user's file only: no workspace can declare itself trusted.
 const TRUSTED_WORKSPACES: &str = "workspaces";
 
-/// What one file says; ids are not yet complete, because the base may come from the other.
+/// The content of one file; ids are not yet complete, because the base may come from the other.
 #[derive(Debug, Default)]
 pub(super) struct Layer {
     pub(super) namespace: Option<Namespace>,
@@ -81,8 +81,8 @@ pub(super) fn layer(
 }
 
 impl Layer {
-    /// Whether the workspace at `root` is trusted, whoever owns it: it is named, or a folder around it with `/*`, or all
-    /// are with `*`.
+    /// Whether the workspace at `root` is trusted, whoever owns it: by its own path, by a folder above it
+    /// with `/*`, or by `*`.
     pub(super) fn trusts(&self, root: &Path) -> bool {
         self.trusted_workspaces.iter().any(|pattern| match pattern.strip_suffix('*') {
             Some("") => true,
@@ -91,7 +91,7 @@ impl Layer {
         })
     }
 
-    /// The settings that this layer and the one below it make up.
+    /// The settings of this layer and the one below it.
     pub(super) fn over(self, below: Self) -> Settings {
         let base = self.base.or(below.base).unwrap_or_default();
         let defaults = Defaults { base: base.clone(), namespace: None };
@@ -129,7 +129,7 @@ impl Layer {
     }
 }
 
-/// The longest prefix first; of one prefix, the workspace's registry only.
+/// The longest prefix first; for equal prefixes, only the workspace's registry.
 fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Registry> {
     for registry in below {
         if above.iter().all(|other| other.prefix != registry.prefix) {
@@ -208,14 +208,14 @@ fn overrides(
     entries(table, "overrides", |(key, value)| {
         let package = key.parse(unversioned)?;
         let text = value.word()?;
-        // As in a map of dependencies: what names no place is a version of the package itself.
+        // As in a map of dependencies: a value without a place is a version of the package itself.
         if is_version_alone(text.as_str()) {
             let version = text.parse(VersionSpec::parse)?;
             return Ok((package.clone(), package.with_version(Some(version))));
         }
         let reference = text.parse(Reference::parse)?;
         let relative = reference.local().filter(|folder| !folder.starts_with('/'));
-        // What is relative to the home folder must not become relative to the workspace.
+        // A path relative to the home folder must not become relative to the workspace.
         let reference = match relative.filter(|_| kind == Kind::Config) {
             Some(relative) => {
                 let path = folder.join(relative);

@@ -1,6 +1,6 @@
 //! Registries: which place and provider serve the packages below a prefix.
 //!
-//! Data only. Which provider an unnamed one is, and how to ask it, is for the index to find out.
+//! Data only. The index finds the provider of a registry without one, and sends requests.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use super::schema::{RegistryTable, Versions};
 use crate::manifest::source::{Problem, SourceError, Text, Value};
 use crate::reference::{Base, Name, PackageId};
 
-/// Where the packages below a prefix are, and how to ask for them.
+/// Where the packages below a prefix are, and how to request them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registry {
-    /// What the ids of its packages begin with: a base, or a base and leading segments of names, and a slash.
+    /// The start of its packages' ids: a base, or a base and leading segments of names, and a slash.
     pub prefix: String,
-    /// The provider's name; found out if none was given.
+    /// The provider's name; detected if none was given.
     pub provider: Option<String>,
-    /// Where it is, with a slash at the end; where the prefix says if none was given.
+    /// Where it is, with a slash at the end; taken from the prefix if none was given.
     pub url: Option<SafeUrl>,
     /// Whether that is written as a folder relative to the file's workspace.
     pub is_relative: bool,
@@ -27,14 +27,15 @@ pub struct Registry {
     pub insecure: bool,
     /// Whether tags such as `v1` and `1.28` count as versions.
     pub lenient: bool,
-    /// Whether names there leave out the segments that the prefix has.
+    /// Whether names there leave out the segments of the prefix.
     pub strip: bool,
-    /// The file that says so.
+    /// The file that sets it.
     pub defined_in: PathBuf,
 }
 
 impl Registry {
-    /// A registry at this place, of which nothing else is said. `place` is a URL, or a folder relative to `folder`.
+    /// A registry at this place, without further settings. `place` is a URL, or a folder relative to
+    /// `folder`.
     ///
     /// # Errors
     ///
@@ -58,8 +59,8 @@ impl Registry {
         }
     }
 
-    /// What a package is called there: what follows the prefix in its id, or its whole name; empty for the package that a
-    /// prefix which is left out names itself. `None` for a package that is not below the prefix.
+    /// The name of a package there: what follows the prefix in its id, or its whole name; empty for a package
+    /// whose id is the prefix itself. `None` for a package that is not below the prefix.
     pub fn rest_of<'i>(&self, id: &'i PackageId) -> Option<&'i str> {
         let text = id.as_str();
         let rest = text
@@ -68,12 +69,12 @@ impl Registry {
         Some(if self.strip { rest } else { id.name_str() })
     }
 
-    /// What the ids of its packages have before the names that they have there.
+    /// The part of its packages' ids before their names there.
     pub fn before_names(&self) -> &str {
         if self.strip { &self.prefix } else { self.base() }
     }
 
-    /// The segments of names that are left out there, with a slash at the end; empty if none are.
+    /// The segments of names that are left out there, with a slash at the end; empty if there are none.
     pub fn left_out(&self) -> &str {
         if self.strip { self.prefix.strip_prefix(self.base()).unwrap_or_default() } else { "" }
     }
@@ -88,7 +89,7 @@ impl Registry {
 ///
 /// # Errors
 ///
-/// When it is no base, and no base with the beginning of names.
+/// When it is neither a base, nor a base with the start of names.
 pub fn prefix(text: &str) -> Result<String, Problem> {
     if let Some((scheme, rest)) = text.split_once("://") {
         let end = scheme.len() + "://".len();

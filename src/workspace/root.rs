@@ -1,6 +1,6 @@
-//! Where the workspace begins.
+//! Where the workspace starts.
 //!
-//! Looks at a few names in each folder on the way up; lists nothing, reads nothing.
+//! Checks a few names in each folder on the way up; lists nothing, reads nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
     marked.or(packaged).unwrap_or(start).to_owned()
 }
 
-/// The folder that holds the outermost `.mu` folder that `start` is in.
+/// The folder that contains the outermost `.mu` folder around `start`.
 fn outside(start: &Path) -> &Path {
     let is_mu = |folder: &&Path| folder.file_name().is_some_and(|name| name == MU_FOLDER);
     start.ancestors().filter(is_mu).last().and_then(Path::parent).unwrap_or(start)

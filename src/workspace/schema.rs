@@ -1,6 +1,6 @@
-//! The one declaration of the settings' keys: those that the reader knows, and the JSON schema for editors.
+//! The one declaration of the settings' keys: for the reader, and for the JSON schema for editors.
 //!
-//! The types have the shape of the file. What the values mean is for the reader to say.
+//! The types have the shape of the file. The reader knows what the values mean.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,13 @@ use serde_json::Value;
 use super::settings::{Link, Majors, Resolution};
 use crate::manifest::{choice, keys};
 
-/// The JSON schema of `.mu/workspace.yaml`; `~/.mu/config.yaml` has the same keys but `namespace` and `members`.
+/// The JSON schema of `.mu/workspace.yaml`; `~/.mu/config.yaml` has the same keys except `namespace` and
+/// `members`.
 pub fn schema() -> Value {
     schemars::schema_for!(File).to_value()
 }
 
-/// Text, or a number or truth value that is taken as it is written.
+/// Text, or a number or boolean that is used as it is written.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Word {
@@ -28,20 +29,20 @@ keys! {
     /// The settings of a workspace.
     #[schemars(rename = "Workspace")]
     pub(super) struct File {
-        // The first two are of a workspace's file alone.
+        // The first two are only for a workspace's file.
         /// A name, or base and name, that the workspace's own folders leave out.
         "namespace" namespace: Option<String>,
-        /// Globs of folders searched for packages; `!` before one takes away.
+        /// Globs of folders searched for packages; `!` before one excludes.
         "members" members: Option<Vec<String>>,
         /// The base of references without one, such as `hub.mu.com/`.
         "base" base: Option<String>,
         /// How versions are chosen.
         "resolution" resolution: Option<Resolution>,
-        /// Where a base (or a base and the beginning of names) really is, and which provider serves it.
+        /// Where a base (or a base and the start of names) really is, and which provider serves it.
         "registries" registries: Option<BTreeMap<String, Registry>>,
         /// Facts that packages' constraints are checked against.
         "runtime" runtime: Option<BTreeMap<String, Word>>,
-        /// What is used instead of a package, everywhere: a reference, or another version of it.
+        /// What to use instead of a package, everywhere: a reference, or another version of it.
         "overrides" overrides: Option<BTreeMap<String, Word>>,
         /// Versions never to pick.
         "exclude" exclude: Option<Vec<String>>,
@@ -49,11 +50,11 @@ keys! {
         "majors" majors: Option<Majors>,
         /// How old a version must be to be picked, such as `3 days`.
         "minimumReleaseAge" minimum_release_age: Option<Word>,
-        /// Which packages may take the place of which, old to new.
+        /// Which packages may replace which, old to new.
         "allowReplaces" allow_replaces: Option<BTreeMap<String, String>>,
         /// How packs come out of the store.
         "link" link: Option<Link>,
-        /// What is trusted to do more than lie there.
+        /// What is trusted to do more than being installed.
         "trust" trust: Option<Trust>,
     }
 }
@@ -76,7 +77,8 @@ keys! {
         "insecure" insecure: Option<bool>,
         /// Whether tags such as `v1` and `1.28` count as versions.
         "versions" versions: Option<Versions>,
-        /// Whether names there leave out what the key covers, as they do by default; `false`: they stay whole.
+        /// Whether names there leave out the segments of the key, which is the default; `false`: they stay
+        /// whole.
         "strip" strip: Option<bool>,
     }
 }
@@ -85,8 +87,8 @@ keys! {
     pub(super) struct Trust {
         /// Patterns of packages whose `build` may be run, such as `hub.mu.com/acmecorp/*`.
         "build" build: Option<Vec<String>>,
-        /// In `~/.mu/config.yaml` alone: folders whose workspaces are used though they belong to another user, such as
-        /// `/srv/shared/web`, or `/srv/*` for all that are below.
+        /// In `~/.mu/config.yaml` only: folders whose workspaces are used although they belong to another
+        /// user, such as `/srv/shared/web`, or `/srv/*` for all below.
         "workspaces" workspaces: Option<Vec<String>>,
     }
 }

@@ -1,6 +1,6 @@
 //! The settings of a workspace, as the rest of mu sees them.
 //!
-//! Plain data with the questions that others ask of it; `read.rs` fills it from the two files.
+//! Plain data with queries; `read.rs` fills it from the two files.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::manifest::Globs;
 use crate::manifest::choice;
 use crate::reference::{Base, Defaults, Name, PackageId, Reference, VersionSpec};
 
-/// What `.mu/workspace.yaml` says, and where it is silent `~/.mu/config.yaml`, and then the defaults.
+/// The settings of `.mu/workspace.yaml`, else of `~/.mu/config.yaml`, else the defaults.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings {
     /// The base of references without one.
@@ -20,7 +20,7 @@ pub struct Settings {
     pub registries: Vec<Registry>,
     /// Facts that packages' constraints are checked against.
     pub runtime: BTreeMap<String, String>,
-    /// What is used instead of a package, everywhere. Relative folders are relative to the root.
+    /// What to use instead of a package, everywhere. Relative folders are relative to the root.
     pub overrides: BTreeMap<PackageId, Reference>,
     /// Versions never to pick.
     pub exclude: Vec<Exclusion>,
@@ -28,21 +28,21 @@ pub struct Settings {
     pub majors: Majors,
     /// How old a version must be to be picked.
     pub minimum_release_age: Option<Cutoff>,
-    /// Which packages may take the place of which (old to new), whoever owns them.
+    /// Which packages may replace which (old to new), whoever owns them.
     pub allow_replaces: BTreeMap<PackageId, PackageId>,
     /// How packs come out of the store.
     pub link: Link,
-    /// What is trusted to do more than lie there.
+    /// What is trusted to do more than being installed.
     pub trust: Trust,
 }
 
 impl Settings {
-    /// The registry that serves a package, if one is set for it: the one with the longest prefix.
+    /// The registry that serves a package, if one is configured: the one with the longest prefix.
     pub fn registry(&self, id: &PackageId) -> Option<&Registry> {
         self.registries.iter().find(|registry| registry.rest_of(id).is_some())
     }
 
-    /// Puts a registry in the place of the one with its prefix, or beside the others.
+    /// Replaces the registry with the same prefix, or adds it.
     pub fn put_registry(&mut self, registry: Registry) {
         self.registries.retain(|other| other.prefix != registry.prefix);
         let longer = |other: &Registry| other.prefix.len() > registry.prefix.len();
@@ -107,7 +107,7 @@ pub struct Exclusion {
     pub versions: Option<VersionSpec>,
 }
 
-/// What is trusted to do more than lie there.
+/// What is trusted to do more than being installed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust {
     /// Patterns of packages whose `build` may be run.
@@ -124,7 +124,7 @@ impl Trust {
 /// The part of names that the workspace's own folders leave out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Namespace {
-    /// The only base it is about, if one was written.
+    /// The only base that it applies to, if one was written.
     pub base: Option<Base>,
     /// The leading segments.
     pub name: Name,

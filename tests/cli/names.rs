@@ -164,7 +164,7 @@ fn a_folder_whose_package_has_another_name_is_that_package() {
     sandbox.mu(&["get"]).ok().says(&[told]);
     sandbox.mu(&["status"]).ok().says(&[told, "up to date"]);
     assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api"]);
-    sandbox.mu(&["which", "api"]).ok().says(&["whose package is called `acme/api`"]);
+    sandbox.mu(&["which", "api"]).ok().says(&["whose package is named `acme/api`"]);
     sandbox.mu(&["why", "acme/api"]).ok().says(&["web", "acme/db"]);
     // A folder that takes the place of another package is that package, and this is said, too.
     sandbox.write("aws/ec2/Mu.yaml", "name: me/ec2\nversion: 1.0.0\n");

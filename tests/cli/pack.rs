@@ -115,7 +115,7 @@ fn files_and_ignore_files_choose() {
     assert_eq!(listed(&sandbox), ["Mu.yaml", "README.md", "src/c/d.txt"]);
     sandbox.write("Mu.yaml", &format!("{manifest}files: [source]\nreadme: HELLO.md\n"));
     let run = sandbox.mu(&["pack", "--list"]).ok();
-    run.says(&["`source` in `files` matches nothing", "names `HELLO.md` as its readme"]);
+    run.says(&["`source` in `files` matches nothing", "names the readme `HELLO.md`"]);
     assert!(!sandbox.has("work/web-0.1.1.tgz"));
 }
 
@@ -125,7 +125,7 @@ fn secrets_stay_here_unless_they_are_forced_out() {
     for path in [".env", "deploy/id_rsa", "tls/server.pem", "home/.aws/credentials", ".npmrc"] {
         sandbox.write(path, "hunter2");
         let run = sandbox.mu(&["pack"]).fails();
-        run.says(&[&format!("looks like a secret would be packed: `{path}`"), "--force"]);
+        run.says(&[&format!("would contain what looks like a secret: `{path}`"), "--force"]);
         let error = sandbox.mu(&["pack", "--json"]).fails_with("untrusted");
         assert_eq!(error["details"]["files"], json!([path]));
         assert!(!sandbox.has("work/web-0.1.0.tgz"));

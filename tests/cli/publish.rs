@@ -273,7 +273,7 @@ fn a_package_moves_to_what_its_author_names() {
     for (wrong, expected) in [
         ("acme/site", "cannot have moved to itself"),
         ("acme/pages#1.0.0", "not a version"),
-        ("../pages", "on this machine alone"),
+        ("../pages", "only on this machine"),
         ("a b", "expected"),
         ("", "expected"),
     ] {

@@ -195,7 +195,10 @@ fn unpin_takes_back_what_pin_wrote() {
     sandbox.write("Mu.yaml", manifest);
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["pin"]).ok();
-    sandbox.mu(&["unpin"]).ok().says(&["kept these pins", "`mu unpin acme/utils` makes ranges"]);
+    sandbox
+        .mu(&["unpin"])
+        .ok()
+        .says(&["kept these pins", "`mu unpin acme/utils` turns them into ranges"]);
     assert_eq!(sandbox.read("Mu.yaml"), manifest);
     sandbox.mu(&["unpin", "acme/utils"]).ok();
     assert!(sandbox.read("Mu.yaml").contains("acme/utils#^2.0.0   # pinned by hand"));

@@ -1,10 +1,10 @@
-//! What is known of a line of a listing without reading it.
+//! What is known of a line of a listing without parsing it.
 
 use std::fmt;
 
 use super::lines::Line;
 
-/// What is known of a line without reading it.
+/// What is known of a line without parsing it.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::index) struct Head {
     /// The version.
@@ -21,7 +21,7 @@ pub(in crate::index) struct Head {
     pub(in crate::index) line: Line,
 }
 
-/// A version as a head has it.
+/// A version in the form of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::index) enum Label {
     /// Three numbers, and nothing else.

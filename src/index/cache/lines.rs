@@ -1,4 +1,4 @@
-//! The lines of a listing: some in memory, the others in the cache file until somebody wants them.
+//! The lines of a listing: some in memory, the others in the cache file until they are needed.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::fs;
 
-/// Where a line is: near lines are read with the heads, far ones when somebody wants them.
+/// Where a line is: near lines are read with the heads, far ones when they are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::index) struct Line {
     pub(super) start: u32,
@@ -28,7 +28,7 @@ pub(in crate::index) struct Lines {
 pub(super) enum Far {
     /// In memory: they were fetched in this run.
     Bytes(Arc<Vec<u8>>),
-    /// In the cache file: from an offset on, so many bytes.
+    /// In the cache file: the offset, and the number of bytes.
     File(Arc<File>, u64, u32),
 }
 
@@ -49,7 +49,7 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// When the cache file cannot be read any more.
+    /// When the cache file can no longer be read.
     pub(in crate::index) fn read(&self, line: Line) -> io::Result<Cow<'_, [u8]>> {
         let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let bytes = match &self.far {

@@ -1,11 +1,10 @@
-//! The index cache: what registries answered, one file a registry, ready to use as it lies.
+//! The index cache: the answers of registries, one file for each, used without conversion.
 //!
-//! Opening it reads what selection needs, and nothing else: of each version its number, and what it depends on as
-//! references. Finding a package in it is one look into a table, and whole lines stay on the disk until someone asks for
-//! them. Changes are appended, so that one new package does not rewrite the rest; a file that is mostly superseded records
-//! is written anew.
-//!
-//! Everything here can be deleted at any time. What the bytes of a line mean is not known here.
+//! Opening it reads only what selection needs: the number of each version, and its dependencies as
+//! references. Finding a package in it is one table lookup, and whole lines stay on disk until they are
+//! needed. Changes are appended, so that a new package does not rewrite the rest; a file of mostly superseded
+//! records is rewritten. Everything here can be deleted at any time. This module does not know what the bytes
+//! of a line mean.
 
 mod head;
 mod layout;
@@ -57,7 +56,7 @@ struct Change {
 enum Said {
     /// This.
     Record(Written),
-    /// Asked again, and nothing had changed: the times, and what to send the next time.
+    /// A new request found no change: the times, and the validator for the next request.
     Unchanged(Vec<u8>),
 }
 
@@ -66,7 +65,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// When the file is there and cannot be read. A damaged one counts as empty.
+    /// When the file exists and cannot be read. A damaged one counts as empty.
     pub(super) fn open(folder: &Path, provider: &str, root: &SafeUrl) -> Result<Self, FileError> {
         let path = folder.join("index").join(file_name(provider, root));
         let file = fs::open_if_there(&path)?;
@@ -86,25 +85,25 @@ impl Cache {
         })
     }
 
-    /// Whether nothing is remembered of this registry.
+    /// Whether nothing is cached of this registry.
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// The names of all packages that something is remembered of.
+    /// The names of all cached packages.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.records.keys().map(|name| &**name)
     }
 
-    /// When `name` was last asked about, in seconds since 1970, and for how many seconds that is fresh.
+    /// When `name` was last requested, in seconds since 1970, and for how many seconds that is fresh.
     pub(super) fn times(&self, name: &str) -> Option<(i64, u32)> {
         let latest = self.records.get(name)?;
-        // Both kinds of records begin with them.
+        // Both kinds of records start with them.
         let frame = self.frames.get(latest.checked.unwrap_or(latest.whole))?;
         layout::times(self.bytes.get(frame.near.clone())?)
     }
 
-    /// What to send to ask whether anything changed about `name`.
+    /// The validator to send with a request about `name`.
     pub(super) fn validator(&self, name: &str) -> Option<String> {
         let latest = self.records.get(name)?;
         let near = |frame: usize| self.bytes.get(self.frames.get(frame)?.near.clone());
@@ -114,7 +113,7 @@ impl Cache {
         }
     }
 
-    /// What was last said about the package `name`.
+    /// The last answer about the package `name`.
     pub(super) fn find(&self, name: &str) -> Option<Record> {
         let latest = self.records.get(name)?;
         let frame = self.frames.get(latest.whole)?;
@@ -128,13 +127,13 @@ impl Cache {
         Some(record)
     }
 
-    /// Remembers what was said about `name`; written by [`Cache::save`].
+    /// Stores the answer about `name`; written by [`Cache::save`].
     pub(super) fn put(&self, name: &str, learned: Learned) -> Record {
         self.change(name, Said::Record(learned.written));
         learned.record
     }
 
-    /// Remembers that nothing changed about `name`, and when that was asked.
+    /// Stores that nothing changed about `name`, and when that was requested.
     pub(super) fn touch(&self, name: &str, record: &Record) {
         self.change(name, Said::Unchanged(layout::encode_unchanged(record)));
     }
@@ -143,7 +142,7 @@ impl Cache {
         threads::lock(&self.changed).push(Change { name: name.to_owned(), said });
     }
 
-    /// Writes what was remembered.
+    /// Writes what was stored.
     ///
     /// # Errors
     ///
@@ -155,7 +154,7 @@ impl Cache {
         }
         let lock_path = self.path.with_extension("lock");
         let _lock = Lock::acquire(&lock_path, Sharing::Exclusive, &mut || {})?;
-        // Another process may have written since this one read.
+        // Another process may have written after this one read.
         let present = fs::open_if_there(&self.path)?;
         let near = match &present {
             Some(file) => Near::read(file).at("read", &self.path)?,
@@ -189,7 +188,7 @@ impl Change {
     }
 }
 
-/// Writes a segment behind the first `after` bytes.
+/// Writes a segment after the first `after` bytes.
 fn append(file: File, after: u64, segment: &Segment<'_>) -> io::Result<()> {
     file.set_len(after)?;
     let mut writer = BufWriter::with_capacity(256 << 10, file);
@@ -198,7 +197,7 @@ fn append(file: File, after: u64, segment: &Segment<'_>) -> io::Result<()> {
     writer.flush()
 }
 
-/// Whether less than half of the bytes would still say something, or reading the file takes many steps.
+/// Whether less than half of the bytes would still be in use, or reading the file takes many steps.
 fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
     if present.segments >= MOST_SEGMENTS {
         return true;
@@ -219,7 +218,7 @@ fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
     present.end > 64 << 10 && sizes.values().sum::<u64>() * 2 < whole
 }
 
-/// Takes over what is in a file and still says something.
+/// Copies the parts of a file that are still in use.
 fn keep<'parts>(
     segment: &mut Segment<'parts>,
     file: &File,

@@ -1,4 +1,4 @@
-//! What a registry said about one package, as it comes out of the cache.
+//! A registry's answer about one package, as read from the cache.
 
 use mu_provider::Location;
 
@@ -6,18 +6,18 @@ use super::head::Head;
 use super::layout::{Table, Written};
 use super::lines::Lines;
 
-/// What a registry said about one package.
+/// A registry's answer about one package.
 #[derive(Debug, Clone)]
 pub(in crate::index) struct Record {
-    /// When it was asked, in seconds since 1970.
+    /// When it was requested, in seconds since 1970.
     pub(in crate::index) checked: i64,
-    /// For how many seconds it need not be asked again.
+    /// For how many seconds it is fresh.
     pub(in crate::index) max_age: u32,
-    /// What to send to ask whether anything changed.
+    /// The validator for the next request.
     pub(in crate::index) validator: Option<String>,
     /// The package's releases; `None` if it has no such package.
     pub(in crate::index) listing: Option<Listing>,
-    /// Where it was looked for, if it has no such package.
+    /// The places that were searched, if it has no such package.
     pub(in crate::index) tried: Vec<String>,
 }
 
@@ -26,13 +26,13 @@ pub(in crate::index) struct Record {
 pub(in crate::index) struct Listing {
     /// Where the package really is.
     pub(in crate::index) location: Location,
-    /// What is known of each line: ascending by version, and last those that are no version.
+    /// What is known of each line: ascending by version, followed by those that are not versions.
     pub(in crate::index) table: Table,
-    /// What the table's lines are in.
+    /// The lines of the table.
     pub(in crate::index) lines: Lines,
 }
 
-/// What a registry said just now: as it is written into the cache, and as it comes out of that.
+/// A new answer of a registry: in the form for the cache, and in the form that is read from it.
 #[derive(Debug)]
 pub(in crate::index) struct Learned {
     pub(in crate::index) record: Record,
@@ -43,7 +43,8 @@ pub(in crate::index) struct Learned {
 #[derive(Debug, Clone)]
 pub(in crate::index) struct Fetched {
     pub(in crate::index) head: Head,
-    /// The references that it depends on; `None` if it depends on anything else, or only the manifest can tell.
+    /// The references that it depends on; `None` if it depends on anything else, or only the manifest can
+    /// tell.
     pub(in crate::index) needs: Option<Vec<String>>,
 }
 

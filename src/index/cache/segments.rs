@@ -1,8 +1,8 @@
-//! The file of a cache: segments, each of which is what one run learned. First come the near parts of its records, then
-//! all far parts, so that whoever opens the file reads near parts alone.
+//! The file of a cache: segments, each with what one run learned.
 //!
-//! A segment that was cut off by a kill, or that makes no sense, ends the file for its readers and is overwritten by the
-//! next writer. Nothing here knows what a record says.
+//! First come the near parts of its records, then all far parts, so that opening the file reads only near
+//! parts. Readers stop at a segment that was cut off by a kill or is not valid, and the next writer
+//! overwrites it. This module does not know what a record means.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,17 +14,17 @@ use rustc_hash::FxHashMap;
 /// Changes with every change of the layout; a file with another one is ignored and replaced.
 pub(super) const MAGIC: &[u8; 8] = b"muindex5";
 
-/// A record, whole.
+/// A whole record.
 pub(super) const WHOLE: u8 = 0;
-/// That a record is as it was: newer times, and what to send the next time.
+/// An unchanged record: newer times, and the next validator.
 pub(super) const CHECKED: u8 = 1;
 
-/// More segments than this are written anew, as one.
+/// More segments than this are rewritten as one.
 pub(super) const MOST_SEGMENTS: usize = 64;
 
-/// How long the near and the far part of a segment are.
+/// The lengths of the near and the far part of a segment.
 const SEGMENT_HEAD: usize = 8;
-/// The length of the rest, the kind, the length of the name, and where the far part begins and how long it is.
+/// The length of the rest, the kind, the length of the name, and the start and length of the far part.
 const FRAME_HEAD: usize = 4 + 1 + 4 + 4 + 4;
 
 /// The near parts of a file.
@@ -34,7 +34,7 @@ pub(super) struct Near {
     pub(super) frames: Vec<Frame>,
     /// How many segments there are.
     pub(super) segments: usize,
-    /// Where the next one belongs.
+    /// The place of the next one.
     pub(super) end: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Frame {
 }
 
 impl Near {
-    /// Reads the near parts of a file; nothing of one that is no cache of this layout.
+    /// Reads the near parts of a file; nothing if it is not a cache of this layout.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Near {
         Ok(near)
     }
 
-    /// Finds the frames of a segment; `None` if they make no sense.
+    /// Finds the frames of a segment; `None` if they are not valid.
     fn read_frames(&mut self, start: usize, far: &Range<u64>) -> Option<()> {
         let mut at = start;
         while at < self.bytes.len() {
@@ -136,14 +136,14 @@ impl Near {
         std::str::from_utf8(name).unwrap_or_default()
     }
 
-    /// A frame, and what its near part holds.
+    /// A frame, and the content of its near part.
     pub(super) fn part(&self, index: usize) -> Option<(&Frame, &[u8])> {
         let frame = self.frames.get(index)?;
         Some((frame, self.bytes.get(frame.near.clone())?))
     }
 
-    /// The frames that say something still: of each name the last whole record, and the last that says that nothing
-    /// changed since.
+    /// The frames that are still in use: for each name, the last whole record and the last later record that
+    /// says that nothing changed.
     pub(super) fn latest(&self) -> FxHashMap<&str, Latest> {
         let mut latest: FxHashMap<&str, Latest> = FxHashMap::default();
         latest.reserve(self.frames.len());
@@ -166,7 +166,7 @@ pub(super) struct Latest {
     pub(super) checked: Option<usize>,
 }
 
-/// The number that `bytes` begin with, which is taken from them.
+/// Takes the number at the start of `bytes`.
 fn number_at(bytes: &mut &[u8]) -> Option<u32> {
     let (number, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
@@ -178,13 +178,13 @@ fn lengths(head: [u8; SEGMENT_HEAD]) -> [u64; 2] {
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])].map(u64::from)
 }
 
-/// A segment on its way into a file.
+/// A segment to be written.
 #[derive(Debug, Default)]
 pub(super) struct Segment<'parts> {
     parts: Vec<Part<'parts>>,
 }
 
-/// A record on its way into a file.
+/// A record to be written.
 #[derive(Debug)]
 pub(super) struct Part<'parts> {
     pub(super) kind: u8,
@@ -194,7 +194,7 @@ pub(super) struct Part<'parts> {
 }
 
 impl<'parts> Segment<'parts> {
-    /// Puts a record at the end.
+    /// Appends a record.
     pub(super) fn push(&mut self, part: Part<'parts>) {
         self.parts.push(part);
     }

@@ -1,4 +1,4 @@
-//! What the manifests of a package say, where its lines do not say it.
+//! Data of a package's manifests that its lines lack.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::manifest::{Manifest, Outline};
 use crate::reference::Version;
 use mu_provider::threads::lock;
 
-/// What the manifest of a release says, as far as selection needs it.
+/// The data of a release's manifest that selection needs.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) version: Option<Version>,
@@ -26,7 +26,7 @@ pub(super) struct Seen {
 }
 
 impl Package {
-    /// The manifest of a release, if its place can show it without being fetched whole.
+    /// The manifest of a release, if its place can show it without a fetch of the whole package.
     pub(in crate::index) fn manifest(
         &self,
         around: &dyn Surroundings,
@@ -64,8 +64,8 @@ impl Package {
         }
     }
 
-    /// What the manifest of a release says, as far as selection needs it. Of one that another mu may have to read, that
-    /// is all that is said.
+    /// The data of a release's manifest that selection needs. If another mu is needed to read it, only that
+    /// is returned.
     pub(super) fn seen(
         &self,
         around: &dyn Surroundings,
@@ -102,7 +102,7 @@ impl Package {
         }))
     }
 
-    /// What the manifest of a version says of it, if it was read, and says what the listing does not.
+    /// The data of a version's manifest, if it was read and has more than the listing.
     pub(in crate::index) fn declared(
         &self,
         around: &dyn Surroundings,
@@ -121,7 +121,7 @@ impl Package {
         lock(&self.declared).extend(details.map(|details| (position, details)));
     }
 
-    /// What a manifest says of its package, as far as it counts for those who use it.
+    /// The data of a manifest that matters to users of the package.
     fn details(&self, manifest: &Manifest) -> Details {
         let defaults = wire::inherited(self.id());
         Details {

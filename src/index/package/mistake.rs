@@ -1,4 +1,4 @@
-//! Dependencies that nobody can have, at their place in the manifest or the index line that they are from.
+//! Impossible dependencies, with their place in the manifest or the index line that contains them.
 
 use std::path::Path;
 
@@ -12,19 +12,19 @@ use crate::manifest::error_at_dependency;
 use crate::manifest::source::SourceError;
 use crate::reference::ReferenceError;
 
-/// The version that a dependency is of.
+/// The version that has the dependency.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About<'r> {
     /// The version, or the commit, for messages.
     pub(super) version: &'r str,
-    /// What its place says of it.
+    /// The data from its place.
     pub(super) release: &'r Release,
     /// Where its line is, if it has one.
     pub(super) line: Option<Position>,
 }
 
 impl Package {
-    /// The error of a dependency on a folder that only its author has.
+    /// The error of a dependency on a folder that only the author has.
     pub(super) fn no_folder(
         &self,
         around: &dyn Surroundings,

@@ -1,4 +1,4 @@
-//! One package as a run knows it: its releases, and what was found out about them.
+//! One package as a run knows it: its releases, and what was looked up about them.
 
 mod confirm;
 mod manifest;
@@ -28,7 +28,7 @@ use crate::index::wire;
 use crate::reference::{PackageId, Version};
 use mu_provider::threads::lock;
 
-/// A package and what was found out about it in this run.
+/// A package and what was looked up about it in this run.
 #[derive(Debug)]
 pub(super) struct Package {
     releases: Arc<Releases>,
@@ -36,17 +36,17 @@ pub(super) struct Package {
     /// `None` if there is no such package.
     lines: Option<Lines>,
     table: Table,
-    /// Whether nobody was asked, because the commits that are asked for are on this machine.
+    /// Whether no request was sent, because the required commits are on this machine.
     is_recalled: bool,
     /// Whether its versions are packs of this machine.
     is_pack: bool,
     requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
-    /// What manifests say besides, of the versions whose manifests were read and say something.
+    /// Additional data from the manifests that were read.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
     /// Lines that were read.
     read: Mutex<Vec<(Position, Arc<Release>)>>,
-    /// How many packages of this run were asked for before it, and itself.
+    /// Its number in the order in which packages were requested in this run.
     order: usize,
 }
 
@@ -60,7 +60,7 @@ impl Package {
                 (releases, Some(listing.lines), listing.table)
             }
         };
-        // A folder has one version, and it is whoever wrote it who knows how old that is.
+        // A folder has one version, and only its author knows how old it is.
         let releases = if route.provider.is_folder() { releases.ageless() } else { releases };
         Self {
             releases: Arc::new(releases),
@@ -77,7 +77,7 @@ impl Package {
         }
     }
 
-    /// The package as far as it is known without asking anybody.
+    /// The package as far as it is known without a request.
     pub(super) fn recalled(id: &PackageId, route: Route, record: Record) -> Self {
         Self { is_recalled: true, ..Self::new(id, route, record) }
     }
@@ -104,7 +104,7 @@ impl Package {
         self.is_recalled
     }
 
-    /// Whether what its versions require can be told without asking anybody.
+    /// Whether the requirements of its versions are known without a request.
     pub(super) fn is_complete(&self) -> bool {
         self.route.provider.lines_are_complete()
     }
@@ -142,7 +142,7 @@ impl Package {
         self.releases.id()
     }
 
-    /// The folder of a package that is one on this machine.
+    /// The folder of a package that is a local folder.
     fn folder(&self) -> Option<PathBuf> {
         self.route
             .provider
@@ -175,7 +175,7 @@ impl Package {
         Ok((Arc::clone(&self.route), release))
     }
 
-    /// Whether somebody asked for a line before.
+    /// Whether a line was read before.
     pub(super) fn has_read(&self, position: Position) -> bool {
         self.known_line(position).is_some()
     }
@@ -203,7 +203,7 @@ impl Package {
         wire::release(lines, line)
     }
 
-    /// The version at `position`, for messages; empty for a tag or branch that is none.
+    /// The version at `position`, for messages; empty for a tag or branch that is not a version.
     fn label(&self, position: Position) -> String {
         if position < self.releases.len() {
             self.releases.version(position).to_string()
@@ -213,7 +213,7 @@ impl Package {
     }
 }
 
-/// The releases that a listing is.
+/// Turns a listing into releases.
 fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
     let dated = route.location.dated;
     if listing.table.is_plain() && !route.provider.is_repository() {
@@ -223,7 +223,7 @@ fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
     of(id.clone(), wire::entries(id, listing, dated))
 }
 
-/// The releases that a table of plain versions is.
+/// Turns a table of plain versions into releases.
 fn plain(id: &PackageId, Listing { table, lines, .. }: &mut Listing, dated: bool) -> Releases {
     let numbers = std::mem::take(&mut table.numbers);
     let dates = if dated { 0..table.len() } else { 0..0 };
@@ -235,7 +235,7 @@ fn plain(id: &PackageId, Listing { table, lines, .. }: &mut Listing, dated: bool
     Releases::plain(id.clone(), numbers, published, details.collect(), table.is_told)
 }
 
-/// The version of a folder whose manifest says none.
+/// The version of a folder whose manifest has none.
 fn zero() -> Version {
     semver::Version::new(0, 0, 0).into()
 }

@@ -1,6 +1,7 @@
-//! When a package was asked for, and what leads on from it: for whoever tells why it was asked for at all.
+//! The order in which packages were requested, and what they require: for explaining why a package was
+//! requested.
 //!
-//! Asks nobody.
+//! Sends no request.
 
 use super::Package;
 use crate::index::run::Surroundings;
@@ -8,18 +9,18 @@ use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
 impl Package {
-    /// The same as the package that was asked for after `order` - 1 others.
+    /// The package that was requested after `order` - 1 others.
     pub(in crate::index) fn at_turn(self, order: usize) -> Self {
         Self { order, ..self }
     }
 
-    /// How many packages of this run were asked for before it, and itself.
+    /// Its number in the order in which packages were requested in this run.
     pub(in crate::index) fn order(&self) -> usize {
         self.order
     }
 
-    /// The packages that its versions require, as far as that can be told without asking anybody. Of versions whose lines
-    /// tell it no more than `left` are looked into, and taken from that.
+    /// The packages that its versions require, as far as known without a request. If only their lines tell,
+    /// at most `left` versions are parsed, and subtracted from it.
     pub(in crate::index) fn known_requirements(
         &self,
         around: &dyn Surroundings,

@@ -16,7 +16,7 @@ use crate::index::wire;
 use crate::reference::{Defaults, PackageId, VersionSpec};
 use mu_provider::threads::lock;
 
-/// What one of them requires, once that was found out.
+/// What one of them requires, once that was looked up.
 pub(super) type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
 
 impl Package {
@@ -28,7 +28,7 @@ impl Package {
     ) -> Requirements {
         match candidate {
             Candidate::Release(position) => match self.plain(around, position) {
-                // Told as fast as it could be remembered.
+                // Computing it is as fast as caching it.
                 Some(plain) => Ok(plain),
                 None => {
                     let of_line = || self.of_line(around, position).map_err(Arc::new);
@@ -52,7 +52,7 @@ impl Package {
         }
     }
 
-    /// What a version requires, by its line or its manifest.
+    /// What a version requires, from its line or its manifest.
     fn of_line(
         &self,
         around: &dyn Surroundings,
@@ -72,12 +72,13 @@ impl Package {
         self.settle(around, about, &dependencies)
     }
 
-    /// Where it is noted what a version requires; whoever asks second waits for the first.
+    /// The slot for the requirements of a version; a second thread waits for the first.
     fn slot(&self, position: Position) -> Arc<OnceLock<Requirements>> {
         Arc::clone(lock(&self.requirements).entry(position).or_default())
     }
 
-    /// What a version requires, if that is told without its line, and leads nowhere but where ids lead.
+    /// What a version requires, if that is known without its line, and its references mean nothing but their
+    /// ids.
     pub(super) fn plain(
         &self,
         around: &dyn Surroundings,
@@ -93,8 +94,9 @@ impl Package {
         around.run().plain.requirements(&base, &references, &around.run().commits)
     }
 
-    /// What this package's dependencies leave out: a package that is used instead of another means what that one would,
-    /// and one in a folder what the name in its manifest says, since nothing else could come from a folder.
+    /// What this package's dependencies leave out: an override fills in what the original package would, and
+    /// a package in a folder what the name in its manifest says, because nothing else could come from a
+    /// folder.
     fn defaults(
         &self,
         around: &dyn Surroundings,
@@ -129,7 +131,7 @@ impl Package {
                 let Some(beside) = self.beside(around, folder, commit) else {
                     return Err(self.no_folder(around, about, dependency, folder));
                 };
-                // A version that was written has to be that of the commit too.
+                // A written version must also be that of the commit.
                 if declared.reference.version().is_some() {
                     declared.requirement.id = beside.id.clone();
                     requirements.push(Arc::new(declared.requirement));
@@ -167,8 +169,8 @@ impl Package {
         Ok(Arc::from(requirements))
     }
 
-    /// What a local folder in the manifest of a commit asks for: the package there, of the same commit; `None` if it
-    /// is not in the repository.
+    /// What a local folder in the manifest of a commit means: the package there, of the same commit; `None`
+    /// if it is not in the repository.
     fn beside(&self, around: &dyn Surroundings, folder: &str, commit: &str) -> Option<Requirement> {
         let own = self.route.location.folder.as_deref().unwrap_or_default();
         let spec = VersionSpec::parse(commit).ok()?;

@@ -1,4 +1,4 @@
-//! What commits, tags and branches of a package turn out to be.
+//! Resolves commits, tags and branches of a package.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use crate::index::wire;
 use crate::reference::VersionSpec;
 use mu_provider::threads::lock;
 
-/// A revision without a version tag that was looked into.
+/// A revision without a version tag that was looked up.
 #[derive(Debug)]
 pub(super) struct Looked {
     pub(super) untagged: Untagged,
@@ -117,7 +117,7 @@ impl Package {
         Ok(None)
     }
 
-    /// Turns a release that was found by name into what selection knows.
+    /// Turns a release that was found by name into a form for selection.
     pub(super) fn look_at(
         &self,
         around: &dyn Surroundings,

@@ -1,4 +1,4 @@
-//! What is at a base that no setting speaks of: a hub, Git repositories, or charts.
+//! Finds what is at a base that no setting mentions: a hub, Git repositories, or charts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::{Kind, Route, RouteError, Routes};
 use mu_provider::threads::lock;
 
 impl Routes {
-    /// Finds out what is at a base, once a run; `None` if that takes asking, which may not be.
+    /// Finds what is at a base, once a run; `None` if that needs a request that is not allowed.
     pub(super) fn base(
         &self,
         base: &str,
@@ -47,8 +47,8 @@ impl Routes {
             if !is_git && self.is_helm(&location)? {
                 Kind::Helm(root)
             } else if !is_git {
-                // Treated as a hub without that package, which is what a bare reference means first;
-                // not remembered, since the next package may be a repository.
+                // Treated as a hub without that package, which is what a bare reference means first; not
+                // cached, because the next package may be a repository.
                 return Ok(Some(Kind::Hub(root)));
             } else {
                 Kind::Git(root)
@@ -61,7 +61,7 @@ impl Routes {
     /// Whether a package would be in a chart repository.
     fn is_helm(&self, location: &Location) -> Result<bool, RouteError> {
         let route = self.route("helm", location.root.clone(), location.path.clone());
-        // A program may be built without.
+        // A program may be built without this provider.
         let Ok(Route { provider, location }) = route else { return Ok(false) };
         Ok(provider.probe(&location)?)
     }

@@ -1,4 +1,4 @@
-//! What references say of where packages are, beyond their ids.
+//! What references say about the places of packages, in addition to their ids.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use crate::reference::{PackageId, Protocol, Reference};
 use mu_provider::threads::lock;
 
-/// What references said of packages.
+/// What references say about packages.
 #[derive(Debug, Default)]
 pub(super) struct Hints(Mutex<HashMap<PackageId, Hint>>);
 
-/// What a reference says of where a package is, beyond its id.
+/// What a reference says about the place of a package, in addition to its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Hint {
     pub(super) protocol: Option<Protocol>,
@@ -22,12 +22,12 @@ pub(super) struct Hint {
 }
 
 impl Hints {
-    /// What was said of a package.
+    /// What is known about a package.
     pub(super) fn of(&self, id: &PackageId) -> Option<Hint> {
         lock(&self.0).get(id).cloned()
     }
 
-    /// Remembers where `reference` says that its package is; `from` is what a local folder is relative to.
+    /// Records the place of a package that `reference` gives; local folders are relative to `from`.
     pub(super) fn note(&self, id: &PackageId, reference: &Reference, from: &Path) {
         let marked = reference.path() != reference.name().as_str();
         let hint = Hint {
@@ -41,13 +41,13 @@ impl Hints {
         }
         let mut hints = lock(&self.0);
         let known = hints.entry(id.clone()).or_default();
-        // The reference that says most wins, whatever order they come in.
+        // The reference that says the most wins, in whatever order they come.
         if rank(&hint) > rank(known) {
             *known = hint;
         }
     }
 
-    /// What must be written to come to `id` again, where its id alone does not lead there.
+    /// The reference that leads to `id` again, if its id alone does not.
     pub(super) fn written(&self, id: &PackageId) -> Option<String> {
         let hint = self.of(id)?;
         if let Some(folder) = &hint.folder {
@@ -56,7 +56,7 @@ impl Hints {
         let user = hint.user.map(|user| format!("{user}@")).unwrap_or_default();
         let path = hint.path.unwrap_or_else(|| id.name_str().to_owned());
         let protocol = match hint.protocol {
-            // Where a repository of this machine is says all.
+            // The place of a local repository is complete.
             Some(protocol @ (Protocol::GitFile | Protocol::HelmFile)) => {
                 return Some(format!("{protocol}:///{path}"));
             }
@@ -66,7 +66,7 @@ impl Hints {
         Some(format!("{protocol}{user}{}{path}", id.base()))
     }
 
-    /// Takes over what is said of `from` for `id`, as far as that is in the same place.
+    /// Uses what is known about `from` for `id`, if that is in the same place.
     pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
         let mut hints = lock(&self.0);
         let Some(known) = hints.get(from).filter(|_| id.base() == from.base()) else { return };
@@ -98,7 +98,7 @@ fn marked_alike(name: &str, path: &str) -> Option<String> {
     None
 }
 
-/// How much a hint says.
+/// The amount of information in a hint.
 fn rank(hint: &Hint) -> (bool, bool, bool, String) {
     (
         hint.folder.is_some(),
@@ -106,7 +106,7 @@ fn rank(hint: &Hint) -> (bool, bool, bool, String) {
             .as_ref()
             .is_some_and(|protocol| !matches!(protocol, Protocol::Https | Protocol::Http)),
         hint.path.is_some(),
-        // Any order will do among equals, as long as it is always the same.
+        // Any order works among equals, as long as it is always the same.
         format!("{:?}{:?}{:?}{:?}", hint.protocol, hint.user, hint.path, hint.folder),
     )
 }

@@ -1,9 +1,8 @@
 //! Which provider serves a package, and where it really is.
 //!
-//! In this order: a folder, the place of Git repositories in the registries of the settings, an explicit scheme
-//! (`git+https://`, `ssh://`, `oci://`), all other registries, well-known Git hosts, then asking: for a hub at the base,
-//! and for a Git repository.
-//! What a base turned out to be is asked once a run.
+//! In this order: a folder, the place of Git repositories in the registries of the settings, an explicit
+//! scheme (`git+https://`, `ssh://`, `oci://`), all other registries, well-known Git hosts, then probing: for
+//! a hub at the base, and for a Git repository. Each base is probed once a run.
 
 mod base;
 mod hint;
@@ -35,7 +34,7 @@ impl Providers {
     ///
     /// # Errors
     ///
-    /// When this program has none; the error names those it has.
+    /// When this program does not have it; the error names those that it has.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Provider>, RouteError> {
         self.0.get(name).map(Arc::clone).ok_or_else(|| RouteError::NoProvider {
             name: name.to_owned(),
@@ -53,23 +52,23 @@ pub enum RouteError {
     NoProvider {
         /// The name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: String,
         /// Which settings name it, in words.
         set_in: String,
     },
-    /// The place is no URL.
+    /// The place is not a URL.
     #[error("`{text}` is not a URL that packages can come from")]
     Url {
         /// The text.
         text: String,
     },
-    /// The place could not be asked.
+    /// The place could not be reached.
     #[error(transparent)]
     Provider(#[from] ProviderError),
 }
 
-/// A provider, and where the package is in its terms.
+/// A provider, and the place of the package for it.
 #[derive(Debug, Clone)]
 pub struct Route {
     /// The provider.
@@ -78,7 +77,7 @@ pub struct Route {
     pub location: Location,
 }
 
-/// Finds routes, and remembers what bases turned out to be.
+/// Finds routes, and remembers the results of probing bases.
 #[derive(Debug)]
 pub(super) struct Routes {
     providers: Providers,
@@ -86,12 +85,12 @@ pub(super) struct Routes {
     allow_insecure: bool,
     dated: bool,
     hints: Hints,
-    /// Bases that some reference says to be served over plain http.
+    /// Bases that some reference reaches over plain http.
     plain: Mutex<HashSet<String>>,
     bases: Mutex<HashMap<String, Arc<Mutex<Option<Kind>>>>>,
 }
 
-/// What is at a base that no setting speaks of.
+/// What is at a base that no setting mentions.
 #[derive(Debug, Clone)]
 enum Kind {
     Hub(SafeUrl),
@@ -127,7 +126,7 @@ impl Routes {
         &self.providers
     }
 
-    /// Remembers where `reference` says that its package is; `from` is what a local folder is relative to.
+    /// Records the place of a package that `reference` gives; local folders are relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
         if reference.protocol() == Some(&Protocol::Http) {
             lock(&self.plain).insert(id.base().as_str().to_owned());
@@ -135,26 +134,26 @@ impl Routes {
         self.hints.note(id, reference, from);
     }
 
-    /// What must be written to come to `id` again, where its id alone does not lead there.
+    /// The reference that leads to `id` again, if its id alone does not.
     pub(super) fn written(&self, id: &PackageId) -> Option<String> {
         self.hints.written(id)
     }
 
-    /// Whether a reference said more of where `id` is than its id does.
+    /// Whether a reference said more about the place of `id` than its id does.
     pub(super) fn has_hint(&self, id: &PackageId) -> bool {
         self.hints.of(id).is_some()
     }
 
-    /// Remembers that `id` is where `from` is: a dependency without a base is reached as the package that
-    /// declares it was, and comes out of the same repository if it is in it.
+    /// Records that `id` is where `from` is: a dependency without a base is reached in the same way as the
+    /// package that declares it, and comes from the same repository if it is in it.
     pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
         self.hints.inherit(id, from);
     }
 
     /// The route to a package.
     ///
-    /// `known` says which provider's answers about a root are in the cache, so that a base that was
-    /// asked in an earlier run need not be asked what it is.
+    /// `known` says which provider has cached answers about a root, so that a base that was probed in an
+    /// earlier run is not probed again.
     pub(super) fn find(
         &self,
         id: &PackageId,
@@ -165,7 +164,7 @@ impl Routes {
         Ok(route.expect("there is a route once everybody may be asked"))
     }
 
-    /// The route to a package, if it is known without asking anybody.
+    /// The route to a package, if it is known without a request.
     pub(super) fn known(
         &self,
         id: &PackageId,
@@ -174,8 +173,8 @@ impl Routes {
         self.look_up(id, known, None).ok().flatten()
     }
 
-    /// The route to a package as far as it can be told without asking; a base that nobody knows is taken
-    /// for a hub, which is what a bare reference means first.
+    /// The route to a package as far as known without a request; an unknown base counts as a hub, which is
+    /// what a bare reference means first.
     pub(super) fn presumed(
         &self,
         id: &PackageId,
@@ -187,7 +186,7 @@ impl Routes {
         })
     }
 
-    /// The route to a package; `None` if somebody must be asked, and there is no `progress` to tell.
+    /// The route to a package; `None` if that needs a request, and there is no `progress` to report to.
     fn look_up(
         &self,
         id: &PackageId,
@@ -238,7 +237,7 @@ impl Routes {
         Ok(Route { provider, location })
     }
 
-    /// A scheme that leaves no question.
+    /// A scheme that is unambiguous.
     fn explicit(
         &self,
         id: &PackageId,
@@ -299,7 +298,7 @@ impl Routes {
     }
 }
 
-/// The folder inside of a place, whatever its name holds.
+/// The folder inside a place, whatever its name contains.
 fn inside(root: &SafeUrl, folder: &str) -> Result<SafeUrl, RouteError> {
     let mut url = root.as_folder().as_url().clone();
     let wrong = || RouteError::Url { text: format!("{root}{folder}") };

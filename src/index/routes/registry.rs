@@ -1,4 +1,4 @@
-//! The registries of the settings: which of them serves a package, and where it is in that.
+//! The registries of the settings: which of them serves a package, and where the package is in it.
 
 use mu_provider::SafeUrl;
 
@@ -6,12 +6,12 @@ use super::{GIT_HOSTS, Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
 use crate::workspace::Registry;
 
-/// A place where packages can be looked for by words.
+/// A place where packages can be searched by words.
 #[derive(Debug)]
 pub struct Searchable {
-    /// What the ids of its packages begin with.
+    /// The start of its packages' ids.
     pub prefix: String,
-    /// What they have before the names that they have there.
+    /// The part of the ids before the names there.
     pub before_names: String,
     /// Where it is.
     pub route: Result<Route, RouteError>,
@@ -28,7 +28,7 @@ impl Routes {
             return Ok(None);
         };
         let (provider, root) = self.place(registry)?;
-        // What the prefix names is replaced by the URL; `.git` marks survive in the rest.
+        // The prefix is replaced by the URL; `.git` marks survive in the rest.
         let skipped = id.name_str().len() - rest.len();
         let served_by = self.providers.get(provider);
         let is_repository =
@@ -47,7 +47,7 @@ impl Routes {
         }
     }
 
-    /// Which provider serves a registry of the settings, and where it is.
+    /// The provider of a registry of the settings, and its place.
     fn place<'r>(&self, registry: &'r Registry) -> Result<(&'r str, SafeUrl), RouteError> {
         let root = match &registry.url {
             Some(url) => url.clone(),
@@ -68,7 +68,7 @@ impl Routes {
             (None, _) if said.is_some() => said.unwrap_or_default(),
             (None, _) => match registry.url.as_ref().map(SafeUrl::scheme) {
                 None | Some("http" | "https" | "file") => "hub",
-                // As the protocol of a reference, a scheme that is no provider's is told as such.
+                // Like the protocol of a reference, a scheme without a provider is reported as such.
                 Some(scheme) => scheme,
             },
         };
@@ -140,7 +140,7 @@ impl Routes {
         }
     }
 
-    /// The registry with the longest prefix of `id`, and what is left of the id.
+    /// The registry with the longest prefix of `id`, and the rest of the id.
     pub(in crate::index) fn registry<'id>(
         &self,
         id: &'id PackageId,
@@ -149,7 +149,7 @@ impl Routes {
     }
 }
 
-/// The host and port that the ids of a registry's packages begin with.
+/// The host and port at the start of the ids of a registry's packages.
 fn host_of(prefix: &str) -> &str {
     prefix.split_once('/').map_or(prefix, |(host, _)| host)
 }

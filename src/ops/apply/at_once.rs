@@ -1,7 +1,6 @@
-//! How many threads fetch packages: few if the processors are the limit, many if the network is. The caller
-//! defines the work and shares it out.
+//! How many threads fetch packages: few if the processors are the limit, many if the network is.
 //!
-//! What the work is, and how it is shared out, is the caller's.
+//! The caller defines the work and shares it out.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -11,10 +10,10 @@ use std::time::Duration;
 /// that time, they are not waiting for the network; more threads would only make each one slower.
 const COUNTED: Duration = Duration::from_millis(10);
 
-/// Does `work` in `few` threads, and in up to `most` if that takes long. `done` counts what was done. If
-/// packages arrive quickly, more threads than processors would only get in each other's way.
+/// Does `work` in `few` threads, and in up to `most` if that takes long.
 ///
-/// Where packages come quickly, more threads than processors would only be in each other's way.
+/// `done` counts what was done. If packages arrive quickly, more threads than processors would only get in
+/// each other's way.
 pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(dyn Fn() + Sync)) {
     if most <= 1 {
         return work();

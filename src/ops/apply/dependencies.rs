@@ -1,7 +1,6 @@
-//! Changes the required versions in the workspace's manifests, entry by entry. The caller decides on the new
-//! version; the layout of an entry is kept.
+//! Changes the required versions in the workspace's manifests, entry by entry.
 //!
-//! What the new version is, the caller decides; how an entry is laid out stays as it was.
+//! The caller decides on the new version; the layout of an entry is kept.
 
 use std::collections::BTreeSet;
 

@@ -115,10 +115,10 @@ fn is_short(session: &Session, member: &Member, reference: &Reference, id: &Pack
     reference.base().is_none() && written_id(session, member, reference) != *id
 }
 
-/// The exports of the newest release that a reference accepts. Only the manifest in the package lists them;
-/// the package that is fetched for this is installed right after.
+/// The exports of the newest release that a reference accepts.
 ///
-/// Only the manifest in the package says so; what is fetched for that is installed right after.
+/// Only the manifest in the package lists them; the package that is fetched for this is installed right
+/// after.
 fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, CommandError> {
     let exported = |head: Option<Head>| head.map(|head| head.exports).unwrap_or_default();
     let id = package.id(&session.defaults());

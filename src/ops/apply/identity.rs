@@ -1,11 +1,9 @@
-//! Whether the content of a hub's archive is the chosen package and version. If an index line of this run
-//! chose it, it must agree with that line in everything that selection used. If a lock chose it, the lock
-//! pins the content; then name and version are compared. Repositories and folders were read themselves when
-//! they were chosen, and may have any name; for a locked commit, the version is compared.
+//! Whether the content of a hub's archive is the chosen package and version.
 //!
-//! What was chosen by an index line in this run has to agree with that line in all that selection used. What was chosen
-//! by a lock has its content pinned by the lock; there, name and version are compared. Repositories and folders were
-//! read themselves when they were chosen, and their names are theirs; of a lock's commit the version is compared.
+//! If an index line of this run chose it, it must agree with that line in everything that selection used. If
+//! a lock chose it, the lock pins the content; then name and version are compared. Repositories and folders
+//! were read themselves when they were chosen, and may have any name; for a locked commit, the version is
+//! compared.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,12 +1,9 @@
-//! Which files of a folder are left out, according to `.gitignore` and `.muignore`. The rules of a folder
-//! apply to what is in it. Rules of deeper folders take precedence over those of outer ones, and in one
-//! folder `.muignore` over `.gitignore`, so that `!dist` brings back what Git should not have. Only files of
-//! the repository are read, never a user's own Git settings: what is packed must not depend on the machine.
+//! Which files of a folder are left out, according to `.gitignore` and `.muignore`.
 //!
-//! Rules of one folder are for what is in it. Those of deeper folders count before those of outer ones,
-//! and in one folder `.muignore` before `.gitignore`, so that `!dist` brings back what Git should not
-//! have. Only files of the repository are read, never a person's own settings of Git: what is packed
-//! must not depend on whose machine it is.
+//! The rules of a folder apply to what is in it. Rules of deeper folders take precedence over those of outer
+//! ones, and in one folder `.muignore` over `.gitignore`, so that `!dist` brings back what Git should not
+//! have. Only files of the repository are read, never a user's own Git settings: what is packed must not
+//! depend on the machine.
 
 use std::path::{Path, PathBuf};
 

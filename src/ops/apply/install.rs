@@ -1,6 +1,5 @@
 //! Brings lock and packs in line with the requirements: the one transaction behind `get`, `add`, `remove`,
-//! `update`, `pin` and `unpin`. Plan, fetch into the store, verify, stage beside the target, rename, then
-//! write lock and manifests.
+//! `update`, `pin` and `unpin`.
 //!
 //! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
 

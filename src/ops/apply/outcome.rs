@@ -180,7 +180,6 @@ impl Outcome {
         self
     }
 
-<<<<<<< HEAD
     /// Tells changes from what is supposed to be installed, where that is not what was locked.
     pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Version>) {
         for (id, version) in installed {
@@ -199,10 +198,7 @@ impl Outcome {
         self.changes.sort();
     }
 
-    /// Whether a package was asked for by a root.
-=======
     /// Whether a root requires a package.
->>>>>>> 966e356 (select, ops: write comments in plain English)
     pub fn is_direct(&self, package: &LockedPackage) -> bool {
         let is_asked = |id: &PackageId, requested: &[Requested]| {
             !self.indirect.contains(id)

@@ -1,12 +1,9 @@
-//! Writes the requirements after a move into the manifests, and into what `mu get` was given. A workspace has
-//! one selection, so its manifests are one list. A direct requirement stays on its line. An indirect one goes
-//! into the manifest whose dependencies lead to its package: where it already is, else into the first one,
-//! ordinary dependencies before dev ones. If only `mu get REF` leads to it, it goes into the lock.
+//! Writes the requirements after a move into the manifests, and into what `mu get` was given.
 //!
-//! A workspace has one selection, so its manifests are one list. An own requirement stays in its line. A requirement that
-//! is only there because others need it stands in the manifest whose dependencies lead to its package: where it stands
-//! already, else in the first, ordinary dependencies before those of development; what only `mu get REF` leads to
-//! stands beside that, in the lock.
+//! A workspace has one selection, so its manifests are one list. A direct requirement stays on its line. An
+//! indirect one goes into the manifest whose dependencies lead to its package: where it already is, else into
+//! the first one, ordinary dependencies before dev ones. If only `mu get REF` leads to it, it goes into the
+//! lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 

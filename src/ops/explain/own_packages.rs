@@ -1,9 +1,8 @@
 //! Packages of the workspace that are not where references to them point, or that are found under another
-//! name than their own: what to say about them, and the way out. Packages are found by their path, so that a
-//! folder can take the place of any package. If that gives an unexpected result, the user learns why.
+//! name than their own: what to say about them, and the way out.
 //!
-//! Packages are found by their place, so that a folder can take the place of any package. Whoever has a package and does not
-//! get it, or gets it for something else, is told.
+//! Packages are found by their path, so that a folder can take the place of any package. If that gives an
+//! unexpected result, the user learns why.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,7 +1,6 @@
-//! The graph of what is installed: the workspace's packages, and their dependencies in the lock. Built from
-//! manifests and lock alone; no registry is contacted.
+//! The graph of what is installed: the workspace's packages, and their dependencies in the lock.
 //!
-//! Made of manifests and lock alone; no registry is asked.
+//! Built from manifests and lock alone; no registry is contacted.
 
 pub mod tree;
 pub mod why;

@@ -1,7 +1,7 @@
-//! `why`: what requires a package, and what prevents newer versions. The lock answers the first part; for the
-//! second, registries are asked. Without them the first part still holds.
+//! `why`: what requires a package, and what prevents newer versions.
 //!
-//! The lock answers the first half; for the second, registries are asked. Without them the first half still holds.
+//! The lock answers the first part; for the second, registries are asked. Without them the first part still
+//! holds.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};

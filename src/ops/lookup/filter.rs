@@ -1,7 +1,6 @@
-//! Filters for the versions that questions to registries show: `--app-version`, `--version` and so on. They
-//! only show and hide. Selection decides what may be installed.
+//! Filters for the versions that questions to registries show: `--app-version`, `--version` and so on.
 //!
-//! Only shows and hides. What may be installed is for selection to say.
+//! They only show and hide. Selection decides what may be installed.
 
 use crate::index::releases::{Details, Position, Releases};
 use crate::manifest::API_VERSION;

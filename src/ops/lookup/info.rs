@@ -1,7 +1,6 @@
-//! `info`: what a newcomer wants to know about a package, from its registry and its newest version. Fetches
-//! no package: for a package of a hub, only the index is read.
+//! `info`: what a newcomer wants to know about a package, from its registry and its newest version.
 //!
-//! Fetches no package: of a hub's package, what the index says is what is known.
+//! Fetches no package: for a package of a hub, only the index is read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,13 +31,9 @@ pub struct Info {
     pub source: Source,
     /// The version that everything else describes: the newest of the requested ones.
     pub version: ListedVersion,
-<<<<<<< HEAD
     /// The newest version that can be used here, where that one cannot.
     pub newest_usable: Option<String>,
-    /// What its author says of it.
-=======
     /// Its author's description of it.
->>>>>>> 966e356 (select, ops: write comments in plain English)
     pub about: About,
     /// How many versions there are.
     pub total: usize,
@@ -81,12 +76,7 @@ pub struct About {
     pub constraints: BTreeMap<String, String>,
 }
 
-<<<<<<< HEAD
-/// Tells what is known of the package that `text` names, and of the newest version that it accepts. Whether that can be used
-/// depends on facts of the runtime (`NAME=VALUE`), those of the settings and, over these, `runtime`.
-=======
 /// Returns what is known of the package that `text` names, and of the newest version that it accepts.
->>>>>>> 966e356 (select, ops: write comments in plain English)
 ///
 /// # Errors
 ///

@@ -61,11 +61,7 @@ pub struct ListedVersion {
     pub api_version: Option<String>,
     /// The range of mu versions that can use it.
     pub mu_version: Option<String>,
-<<<<<<< HEAD
     /// Whether it can be used here: by this mu (or that of `--mu-version`), and in the runtime, as far as that is known.
-=======
-    /// Whether this mu can use it, according to its own data.
->>>>>>> 966e356 (select, ops: write comments in plain English)
     pub usable: bool,
     /// Why it cannot be used here, if it cannot: `needs kubernetes >=1.25, but it is 1.24`.
     pub reasons: Vec<String>,
@@ -185,13 +181,8 @@ impl Listing<'_> {
         Ok(shown)
     }
 
-<<<<<<< HEAD
-    /// What is known of a version: from the index, or from its manifest where the index knows nothing.
-    pub(super) fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
-=======
     /// What is known of a version: from the index, or from its manifest if the index has nothing.
-    fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
->>>>>>> 966e356 (select, ops: write comments in plain English)
+    pub(super) fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
         if let Some(details) = self.releases.details(position) {
             return Ok(Some(details.clone()));
         }
@@ -248,23 +239,7 @@ impl Listing<'_> {
     }
 }
 
-<<<<<<< HEAD
-/// What a manifest says that an index line would, as far as it is shown.
-=======
-/// Whether this mu can use a version with this data.
-pub(super) fn is_usable(details: &Details) -> bool {
-    let own = Version::parse(env!("CARGO_PKG_VERSION"));
-    let fits = |wanted: &str| {
-        let wanted = VersionSpec::parse(wanted);
-        wanted.is_ok_and(|wanted| own.as_ref().is_ok_and(|own| wanted.accepts(own, true)))
-    };
-    let reads = |format: &str| format == API_VERSION;
-    details.mu_version.as_deref().is_none_or(fits)
-        && details.api_version.as_deref().is_none_or(reads)
-}
-
 /// The part of a manifest that an index line would have and that is shown.
->>>>>>> 966e356 (select, ops: write comments in plain English)
 pub(super) fn of_manifest(manifest: &Manifest) -> Details {
     let constraints = manifest.constraints.iter();
     Details {

@@ -1,9 +1,7 @@
-//! `publish`: packs packages and puts them where others find them. `check.rs` looks for what would be wrong
-//! for others, `target.rs` knows the places, `server.rs` talks to hubs with a server. `mu-hub` decides what
-//! is written where, and in which order.
+//! `publish`: packs packages and puts them where others find them.
 //!
-//! `check.rs` looks for what would be wrong for others, `target.rs` knows the places, `server.rs` speaks
-//! to those that write themselves. What is written where, and in which order, is `mu-hub`'s.
+//! `check.rs` looks for what would be wrong for others, `target.rs` knows the places, `server.rs` talks to
+//! hubs with a server. `mu-hub` decides what is written where, and in which order.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
-//! The client of a hub's server for changes: `PUT` for versions, `PATCH` for what may change. The client of
-//! `mu-provider` handles tokens, redirects and plain http, so the rules for reading apply to writing too.
+//! The client of a hub's server for changes: `PUT` for versions, `PATCH` for what may change.
 //!
-//! Tokens, redirects and plain http are the client's of `mu-provider`, so the rules for reading hold for
+//! The client of `mu-provider` handles tokens, redirects and plain http, so the rules for reading apply to
 //! writing too.
 
 use mu_hub::Published;

@@ -71,13 +71,9 @@ pub struct Requirements {
     pub exclude: Vec<Exclusion>,
     /// Facts of the runtime.
     pub runtime: BTreeMap<String, String>,
-<<<<<<< HEAD
     /// The version of mu that is supposed; `None` is this one's.
     pub mu_version: Option<Version>,
-    /// What is installed, where that is not what is locked: upgrades go from there.
-=======
     /// What is installed, if that differs from the lock: upgrades start there.
->>>>>>> 966e356 (select, ops: write comments in plain English)
     pub installed: BTreeMap<PackageId, Version>,
     /// The strategy that chooses.
     pub resolution: Resolution,
@@ -132,7 +128,7 @@ impl Requirements {
     }
 
     /// Drops the requirements of a package, except those that name its folder; returns whether there were
-    /// any. References in [`Self::extra`] that cannot be read stay.
+    /// any.
     ///
     /// References in [`Self::extra`] that cannot be read stay.
     pub fn drop_package(&mut self, session: &Session, id: &PackageId) -> bool {

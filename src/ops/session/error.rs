@@ -1,7 +1,6 @@
-//! The error of every operation: a code that programs can rely on, the error itself, and hints. The error
-//! types of all modules are converted here. [`crate::report`] prints it.
+//! The error of every operation: a code that programs can rely on, the error itself, and hints.
 //!
-//! Modules have their own error types; they meet here. Printing is [`crate::report`]'s.
+//! The error types of all modules are converted here. [`crate::report`] prints it.
 
 use std::error::Error;
 use std::fmt;

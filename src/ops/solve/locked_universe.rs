@@ -1,9 +1,8 @@
 //! The universe as the lock knows it: for every locked package the one locked version, and for all others
-//! what the index has. A selection that succeeds here keeps every locked version, and sends no request about
-//! any of them. A failure proves nothing; the caller then asks the index about everything.
+//! what the index has.
 //!
-//! A selection that succeeds here keeps every locked version, and asks no registry about any of them.
-//! One that fails says nothing; the caller then asks the index about everything.
+//! A selection that succeeds here keeps every locked version, and sends no request about any of them. A
+//! failure proves nothing; the caller then asks the index about everything.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Looks up what names of one segment mean in the workspace's own manifests, if the workspace and the lock do
-//! not know: the registry says whether the package's own namespace has such a package. A registry that cannot
-//! be reached is an error, because it proves nothing.
+//! not know: the registry says whether the package's own namespace has such a package.
 //!
-//! A registry that cannot be reached is an error: it says nothing of what there is.
+//! A registry that cannot be reached is an error, because it proves nothing.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,7 @@
-//! How moves change requirements, with the strategy in effect. A strategy that follows the lock does not
-//! change requirements, nor does any strategy if nothing may change: then all of these return nothing, and
-//! send no request.
+//! How moves change requirements, with the strategy in effect.
 //!
-//! A strategy that follows the lock leaves requirements as they are, and so does every strategy where nothing may change:
-//! then all of these answer with nothing, and ask nobody.
+//! A strategy that follows the lock does not change requirements, nor does any strategy if nothing may
+//! change: then all of these return nothing, and send no request.
 
 use std::sync::Arc;
 

@@ -1,10 +1,8 @@
-//! Whether a package may take the place of another one: its own manifest is not enough. The owner of the old
-//! package has agreed if the new one is in the same namespace, or if the old index says that it has moved;
-//! the user agrees by a setting, by an earlier `Mu.lock`, or by an answer now. Packages of the workspace need
-//! no consent.
+//! Whether a package may take the place of another one: its own manifest is not enough.
 //!
-//! Who owns the old package has agreed by having the new one too, or by saying that it has moved; who uses it, by a setting,
-//! by what `Mu.lock` holds from another time, or by an answer now. Nothing is asked about packages of the workspace.
+//! The owner of the old package has agreed if the new one is in the same namespace, or if the old index says
+//! that it has moved; the user agrees by a setting, by an earlier `Mu.lock`, or by an answer now. Packages of
+//! the workspace need no consent.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +12,8 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::PackageId;
 
-<<<<<<< HEAD
 /// Makes sure that somebody agreed to everything that would be replaced, and was not before; `before` is the lock that knows
 /// what was agreed to. In a dry run, says how to agree to what nobody has agreed to, and gives that.
-=======
-/// Makes sure that everything that is newly replaced has consent.
->>>>>>> 966e356 (select, ops: write comments in plain English)
 ///
 /// # Errors
 ///

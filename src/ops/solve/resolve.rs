@@ -1,8 +1,6 @@
-//! From requirements to a lock: unchanged if it still fits, else with as few changes as possible. Nothing is
-//! fetched or written here; new entries have a digest only if an index gave it.
+//! From requirements to a lock: unchanged if it still fits, else with as few changes as possible.
 //!
-//! Nothing is fetched or written here; a lock's new entries know their digest only where an index
-//! told it.
+//! Nothing is fetched or written here; new entries have a digest only if an index gave it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -66,7 +66,6 @@ fn answer(
         }
         requirements.suppose(session, &by, begun.as_ref().unwrap_or(&dependency));
     }
-<<<<<<< HEAD
     // References that stand alone are answered as if nothing were installed but what is supposed to be.
     let mut base = supposed.clone();
     if !request.references.is_empty() {
@@ -74,10 +73,6 @@ fn answer(
         let packages = supposed.packages.iter().filter(|package| is_supposed(&package.id));
         base = Arc::new(Lockfile { packages: packages.cloned().collect(), ..Lockfile::default() });
     }
-=======
-    // References without the workspace are answered as if nothing were installed.
-    let base = if request.references.is_empty() { supposed.clone() } else { Default::default() };
->>>>>>> 966e356 (select, ops: write comments in plain English)
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
     let unagreed = replacement_consent::check(session, &previous, &resolved, true)?;
     let left_out = other_places::left_out(session, &resolved.lock);

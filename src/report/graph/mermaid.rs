@@ -23,7 +23,7 @@ pub fn mermaid(graph: &Graph) -> String {
     text
 }
 
-/// Text between quotes: what means something there is written by its number.
+/// Text between quotes: special characters are written by their number.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,6 +1,6 @@
 //! The dependency graph as text for other programs, or as a picture.
 //!
-//! The same graph gives the same bytes. What is in the graph is [`crate::ops::graph`]'s to say.
+//! The same graph gives the same bytes. [`crate::ops::graph`] builds the graph.
 
 mod dot;
 mod mermaid;
@@ -15,14 +15,14 @@ pub use self::dot::dot;
 pub use self::mermaid::mermaid;
 pub use self::svg::{MOST_PIECES, svg};
 
-/// One line between two nodes: all that the one asks of the other.
+/// One line between two nodes: everything that one requires of the other.
 struct Line {
     from: Node,
     to: Node,
     label: String,
 }
 
-/// The edges of a graph, those between the same two nodes as one, in the order of their nodes.
+/// The edges of a graph, merged for each pair of nodes, in the order of their nodes.
 fn lines(graph: &Graph) -> Vec<Line> {
     let mut labels: BTreeMap<(Node, Node), Vec<String>> = BTreeMap::new();
     for (from, vertex) in graph.vertices.iter().enumerate() {

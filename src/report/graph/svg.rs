@@ -1,20 +1,20 @@
-//! The graph as a picture that stands for itself: readable in light and dark, and to screen readers.
+//! The graph as a stand-alone picture: readable in light and dark mode, and by screen readers.
 //!
-//! How it is drawn is [`mu_picture`]'s.
+//! [`mu_picture`] draws it.
 
 use mu_picture::{Edge, Node, Picture, Style};
 
 use crate::ops::graph::Graph;
 use crate::report::graph::{lines, texts};
 
-/// A picture of more boxes, labels and bends than this is some megabytes, and nobody can read it.
+/// The most boxes, labels and bends of a picture: a larger one has some megabytes, and nobody can read it.
 pub const MOST_PIECES: usize = 50_000;
 
 /// The graph as SVG.
 ///
 /// # Errors
 ///
-/// How many boxes, labels and bends it would have, if they are more than [`MOST_PIECES`].
+/// The number of boxes, labels and bends, if it is more than [`MOST_PIECES`].
 pub fn svg(graph: &Graph) -> Result<String, usize> {
     let node = |vertex| {
         let (name, version) = texts(vertex);

@@ -8,26 +8,26 @@ use super::state::{State, Work};
 use crate::report::text::{printable, size};
 use crate::report::{FAINT, GOOD, HELP};
 
-/// A piece of work has a line of its own when it is so old.
+/// A piece of work of this age has its own line.
 const LONG: Duration = Duration::from_secs(1);
 
-/// How many pieces of work have one.
+/// The most pieces of work with their own line.
 const MOST: usize = 3;
 
-/// How wide a bar is, and how wide a terminal has to be for one.
+/// The width of a bar, and the smallest width of a terminal that shows one.
 const BAR: usize = 24;
 const WIDE: usize = 72;
 
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// What is drawn on.
+/// The terminal.
 pub(super) struct Screen {
     /// In characters.
     width: usize,
     has_styles: bool,
 }
 
-/// A line in the making: what fits in width, and the styles around it.
+/// A line under construction: the text that fits, and its styles.
 struct Line {
     room: usize,
     has_styles: bool,
@@ -35,7 +35,7 @@ struct Line {
 }
 
 impl Line {
-    /// Adds text, as far as there is room.
+    /// Adds as much text as fits.
     fn add(&mut self, style: Style, text: &str) {
         let length = text.chars().count();
         let text = if length <= self.room { text.to_owned() } else { cut(text, self.room) };
@@ -48,11 +48,11 @@ impl Line {
 }
 
 impl Screen {
-    /// The terminal that stderr is.
+    /// The terminal on stderr.
     pub(super) fn of_stderr(has_styles: bool) -> Self {
         let size = terminal_size::terminal_size_of(std::io::stderr());
         let width = size.map_or(80, |(width, _)| usize::from(width.0));
-        // A line that fills the last column too wraps on some terminals.
+        // A line that also fills the last column wraps on some terminals.
         Self { width: if width < 2 { 80 } else { width - 1 }, has_styles }
     }
 
@@ -60,7 +60,7 @@ impl Screen {
         Line { room: self.width, has_styles: self.has_styles, text: String::new() }
     }
 
-    /// The lines to draw; none if nothing is going on.
+    /// The lines to draw; none if nothing is in progress.
     pub(super) fn lines(&self, state: &mut State, now: Instant) -> Vec<String> {
         let Some(first) = self.first(state, now) else { return Vec::new() };
         let mut lines = vec![first];
@@ -152,7 +152,7 @@ fn clock(time: Duration) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
-/// A text without its middle, if it is longer than so many characters: names differ at their ends.
+/// A text without its middle, if it is longer than this many characters: names differ at their ends.
 fn cut(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {

@@ -1,8 +1,9 @@
-//! Progress on stderr: a line that lives while something is done, and one more for each piece of work that takes long.
+//! Progress on stderr: a live line while something is done, and one more for each piece of work that takes
+//! long.
 //!
-//! A thread draws, so that the line also moves while nothing does; it starts with the first thing that may take long. Where
-//! stderr is no terminal, it only says which server keeps a run waiting. After Ctrl-C nothing is left standing.
-//! `state.rs` knows what is going on, `frame.rs` how that looks.
+//! A thread draws, so that the line also moves while nothing happens; it starts with the first thing that may
+//! take long. If stderr is not a terminal, it only says which server a run is waiting for. After Ctrl-C
+//! nothing is left on the screen. `state.rs` knows what is in progress, `frame.rs` how that looks.
 
 mod frame;
 mod state;
@@ -22,7 +23,7 @@ use crate::ops::Stage;
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What is over in a moment is not worth a flicker.
+/// Short work should not make the screen flicker.
 const FIRST: Duration = Duration::from_millis(150);
 
 /// The progress of one run.
@@ -46,13 +47,14 @@ struct Drawing {
     lines: usize,
     /// Whether the thread runs.
     is_running: bool,
-    /// Whether somebody else writes to the terminal.
+    /// Whether something else writes to the terminal.
     is_held: bool,
     is_over: bool,
 }
 
 impl ProgressLine {
-    /// `is_said`: whether anything is said on the way; `is_drawn`: whether the line may be drawn, if stderr is a terminal.
+    /// `is_said`: whether anything is printed meanwhile; `is_drawn`: whether the line may be drawn, if stderr
+    /// is a terminal.
     pub(super) fn new(is_said: bool, is_drawn: bool, has_styles: bool) -> Self {
         let shared = is_said.then(|| {
             Arc::new(Shared {
@@ -66,7 +68,7 @@ impl ProgressLine {
         Self { shared }
     }
 
-    /// Whether texts that soon are history are part of the line that lives.
+    /// Whether transient texts are part of the live line.
     pub(super) fn is_drawn(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.is_terminal)
     }
@@ -76,22 +78,22 @@ impl ProgressLine {
         self.change(|state, now| state.step(stage, done, total, now));
     }
 
-    /// A piece of work begins.
+    /// Starts a piece of work.
     pub(super) fn begins(&self, what: &str) {
         self.change(|state, now| state.begins(what, now));
     }
 
-    /// What a piece of work consists of now.
+    /// Sets the current step of a piece of work.
     pub(super) fn doing(&self, what: &str, now: &str) {
         self.change(|state, _| state.doing(what, now));
     }
 
-    /// So many bytes of a piece of work are there.
+    /// Sets how many bytes of a piece of work have arrived.
     pub(super) fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
         self.change(|state, now| state.bytes(what, done, total, now));
     }
 
-    /// A piece of work is done.
+    /// Ends a piece of work.
     pub(super) fn ends(&self, what: &str) {
         self.change(|state, _| state.ends(what));
     }
@@ -108,7 +110,7 @@ impl ProgressLine {
         }
     }
 
-    /// Something is waited for, until anything goes on.
+    /// The run waits for something, until anything happens.
     pub(super) fn waiting(&self, text: &str) {
         self.change(|state, now| state.waiting(text, now));
     }
@@ -124,14 +126,14 @@ impl ProgressLine {
         }
     }
 
-    /// Takes everything off the screen, for other text to be printed.
+    /// Clears the lines, so that other text can be printed.
     pub(super) fn clear(&self) {
         if let Some(shared) = &self.shared {
             shared.clear(&mut lock(&shared.drawing));
         }
     }
 
-    /// Takes everything off the screen, because what was done is done.
+    /// Clears the lines, because the work is done.
     pub(super) fn done(&self) {
         if let Some(shared) = &self.shared {
             let mut drawing = lock(&shared.drawing);
@@ -140,7 +142,7 @@ impl ProgressLine {
         }
     }
 
-    /// Draws nothing as long as the answer is there: somebody else has the terminal.
+    /// Draws nothing while the returned value lives: something else has the terminal.
     pub(super) fn hold(&self) -> Held<'_> {
         self.set_held(true);
         Held(self)
@@ -175,7 +177,7 @@ impl Drop for Held<'_> {
 }
 
 impl Shared {
-    /// Starts the thread that draws. Where there are no threads left, nothing is drawn.
+    /// Starts the thread that draws. If no thread can be started, nothing is drawn.
     fn start(self: &Arc<Self>) {
         let shared = Arc::clone(self);
         let _ = std::thread::Builder::new().name("mu-progress".to_owned()).spawn(move || {
@@ -227,13 +229,13 @@ impl Shared {
         }
     }
 
-    /// Ends the process as Ctrl-C does, with nothing left on the screen that looks as if it went on.
+    /// Ends the process as Ctrl-C does, with no stale progress left on the screen.
     #[cfg(unix)]
     fn interrupt(&self, mut drawing: MutexGuard<'_, Drawing>) {
         self.clear(&mut drawing);
         write("interrupted\n");
-        // Shells tell by the signal that it was the user who ended it, and end their loops; they show 130. The lock is held,
-        // so nothing else is drawn meanwhile.
+        // Shells recognize by the signal that the user ended it, and end their loops; they show 130. The lock
+        // is held, so nothing else is drawn meanwhile.
         let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGINT);
     }
 
@@ -257,7 +259,7 @@ impl Shared {
     fn watch_for_interrupts(&self) {}
 }
 
-/// What takes the last `lines` lines off a terminal.
+/// The escape that clears the last `lines` lines of a terminal.
 fn erased(lines: usize) -> String {
     match lines {
         0 => String::new(),
@@ -267,6 +269,6 @@ fn erased(lines: usize) -> String {
 }
 
 fn write(text: &str) {
-    // There is nowhere left to say that stderr is closed.
+    // There is no way to report that stderr is closed.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

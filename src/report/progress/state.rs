@@ -1,4 +1,4 @@
-//! What is going on: the stage, the pieces of work, the requests on their way, and what came of them so far.
+//! What is in progress: the stage, the pieces of work, the open requests, and their results so far.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -7,34 +7,34 @@ use mu_provider::http::RequestEvent;
 
 use crate::ops::Stage;
 
-/// A server that says nothing for so long is named.
+/// A server that sends nothing for this long is named.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// Speed is measured over so long.
+/// The time over which speed is measured.
 const WINDOW: Duration = Duration::from_secs(3);
 
-/// What is going on.
+/// What is in progress.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// When the first thing happened.
     started: Option<Instant>,
     pub(super) stage: Option<Counted>,
-    /// What is done at the moment, the oldest first.
+    /// The current pieces of work, the oldest first.
     pub(super) work: Vec<Work>,
     requests: BTreeMap<u64, Request>,
     /// The bytes of all answers, and those of all work.
     received: u64,
     worked: u64,
-    /// How much had come when.
+    /// How many bytes had arrived at which time.
     samples: VecDeque<(Instant, u64)>,
-    /// What is waited for, and since when.
+    /// What the run waits for, and since when.
     pub(super) note: Option<(String, Instant)>,
-    /// The servers that were named where there is no terminal.
+    /// The servers that were named without a terminal.
     named: BTreeSet<String>,
     has_repeated: bool,
 }
 
-/// A stage, and how far it is.
+/// A stage, and its progress.
 #[derive(Debug)]
 pub(super) struct Counted {
     pub(super) stage: Stage,
@@ -47,7 +47,7 @@ pub(super) struct Counted {
 #[derive(Debug)]
 pub(super) struct Work {
     what: String,
-    /// What it is called at the moment.
+    /// Its current name.
     pub(super) shown: String,
     pub(super) since: Instant,
     pub(super) done: u64,
@@ -57,7 +57,7 @@ pub(super) struct Work {
 #[derive(Debug)]
 struct Request {
     host: String,
-    /// When its server last said something.
+    /// When its server last sent something.
     heard: Instant,
 }
 
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// The youngest of that name: each package is asked for once, and ends what it began.
+    /// The youngest with that name: each package is requested once, and ends its own work.
     fn find(&mut self, what: &str) -> Option<&mut Work> {
         self.work.iter_mut().rev().find(|work| work.what == what)
     }
@@ -148,20 +148,20 @@ impl State {
         self.note = Some((text.to_owned(), now));
     }
 
-    /// What was going on is over.
+    /// Clears everything in progress.
     pub(super) fn done(&mut self) {
         (self.stage, self.note) = (None, None);
         self.work.clear();
     }
 
-    /// How long anything has been going on.
+    /// How long anything has been in progress.
     pub(super) fn age(&self, now: Instant) -> Duration {
         self.started.map_or(Duration::ZERO, |started| now.saturating_duration_since(started))
     }
 
-    /// How many bytes came so far.
+    /// How many bytes have arrived so far.
     pub(super) fn came(&self) -> u64 {
-        // What comes by http is counted twice, what comes otherwise as work alone.
+        // Bytes over http are counted twice, others only as work.
         self.received.max(self.worked)
     }
 
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// Bytes a second, of late; nothing if none came.
+    /// The recent speed in bytes a second; `None` if nothing arrived.
     pub(super) fn speed(&mut self, now: Instant) -> Option<u64> {
         self.sample(now);
         let (since, before) = *self.samples.front()?;

@@ -1,8 +1,6 @@
-//! The candidates of one package, and which of them a requirement accepts. Positions below the number of
-//! releases are those releases, ascending. After them come revisions without a version tag, which exist only
-//! because something names them: a commit, a tag, a branch, the lock.
+//! The candidates of one package, and which of them a requirement accepts.
 //!
-//! Positions below the number of releases are those releases, ascending. Behind them come revisions without a
+//! Positions below the number of releases are those releases, ascending. After them come revisions without a
 //! version tag, which exist only because something names them: a commit, a tag, a branch, the lock.
 
 mod named;
@@ -415,8 +413,7 @@ impl Candidates {
         Ok(set)
     }
 
-    /// Whether a spec about versions accepts the revision at `position`. Only something that names the
-    /// revision makes it a candidate, so a prerelease version is no obstacle.
+    /// Whether a spec about versions accepts the revision at `position`.
     ///
     /// Only something that names the revision makes it a candidate, so a prerelease version is no obstacle.
     fn reaches(&self, spec: &VersionSpec, position: Position) -> bool {

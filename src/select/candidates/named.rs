@@ -1,7 +1,7 @@
-//! Requirements that name a candidate: a commit, a tag, a branch, the tip. Named revisions are created here.
-//! What the lock holds for a name also counts as named by it, so that a branch stays where it was locked.
+//! Requirements that name a candidate: a commit, a tag, a branch, the tip.
 //!
-//! What the lock holds for a name counts as named by it too, so that a branch stays where it was locked.
+//! Named revisions are created here. What the lock holds for a name also counts as named by it, so that a
+//! branch stays where it was locked.
 
 use pubgrub::VersionSet;
 

@@ -1,9 +1,8 @@
 //! The build list: everything that is reachable from the roots, each package at the highest of the minimum
-//! versions on the way. The requirements of a visited version count even if a higher version is chosen, as in
-//! Go. So the list does not depend on anything that was published later.
+//! versions on the way.
 //!
-//! What visited versions require counts even where a higher version is chosen, as in Go: so the list depends on nothing
-//! that was published later.
+//! The requirements of a visited version count even if a higher version is chosen, as in Go. So the list does
+//! not depend on anything that was published later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -177,9 +176,9 @@ impl BuildList {
     }
 }
 
-/// The lowest candidate that a requirement accepts; none if there is no such candidate.
+/// The lowest candidate that a requirement accepts; `None` if there is none.
 ///
-/// A yanked version will do only if the requirement's lower bound is exactly it.
+/// A yanked version is used only if the requirement's lower bound is exactly it.
 pub(in crate::select) fn lowest(
     world: &mut World<'_>,
     requirement: &Requirement,

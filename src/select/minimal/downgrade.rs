@@ -1,8 +1,4 @@
-//! Downgrades: lowers or drops what does not fit with the lower version, and nothing else. Go's algorithm: a
-//! version that needs a version above the limit is excluded, and so is everything that needs it; each package
-//! of the build list goes to its next lower version that is not excluded, or is dropped. Unlike in Go,
-//! versions that would bring a new package are excluded too. Because requirements here have upper bounds,
-//! versions with a broken bound are also excluded, one after the other, until everything fits.
+//! Downgrades: lowers or drops what does not fit with the lower version, and nothing else.
 //!
 //! Go's algorithm: a version that needs a version above what is allowed is excluded, and so is whatever needs it; each
 //! package of the build list goes to its next lower version that is not excluded, or is dropped. A lower version may bring a
@@ -201,10 +197,9 @@ impl<'l> Downgrade<'l> {
         is_same_line.then_some(lower)
     }
 
-    /// Excludes a version that causes this flaw; returns whether there was one to exclude. A package with an
-    /// unmet requirement goes, unless it must stay; then the package that it requires goes.
+    /// Excludes a version that causes this flaw; returns whether there was one to exclude.
     ///
-    /// Who requires something that is not there goes, unless it must stay: then it is what it asks about.
+    /// A package with an unmet requirement goes, unless it must stay; then the package that it requires goes.
     fn drop_for_flaw(&mut self, world: &World<'_>, built: &BuildList, flaw: Flaw) -> bool {
         let (by, requirement, of) = match flaw {
             Flaw::Unmet(by, requirement) => (by, requirement, None),

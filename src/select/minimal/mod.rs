@@ -1,11 +1,9 @@
 //! Minimal version selection, after Russ Cox: every requirement means its lowest match, and each package gets
-//! the highest of the matches that are reachable from the roots. Needs no search and no lock: the same
-//! requirements give the same versions, whatever is published later. Upper bounds choose nothing; they are
-//! checked at the end. Requirements are the only state, so a move is a change of requirements (`moves`).
+//! the highest of the matches that are reachable from the roots.
 //!
-//! Needs no search and no lock: the same requirements give the same versions whatever is published later. Upper bounds
-//! choose nothing; they are checked at the end. Since requirements are all there is, a move is a change of requirements
-//! (`moves`).
+//! Needs no search and no lock: the same requirements give the same versions, whatever is published later.
+//! Upper bounds choose nothing; they are checked at the end. Requirements are the only state, so a move is a
+//! change of requirements (`moves`).
 
 mod apart;
 pub(super) mod build;

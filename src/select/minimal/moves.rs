@@ -204,11 +204,10 @@ fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
 }
 
 /// A build list with the newest version of a line above `current` whose needs break no bound, and with
-/// nothing lower than before; `wanted` then contains it. A provider that is only listed gives way to another
-/// one, but never to a lower version of itself: the next run would raise that again.
+/// nothing lower than before; `wanted` then contains it.
 ///
-/// A provider that is only listed gives way to another one, but never to a lower version of itself: the next run would
-/// raise that again.
+/// A provider that is only listed gives way to another one, but never to a lower version of itself: the next
+/// run would raise that again.
 fn higher(
     world: &mut World<'_>,
     list: &BuildList,

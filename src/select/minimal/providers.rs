@@ -1,9 +1,8 @@
 //! Providers of capabilities in a build list: adds the fewest that are needed, in the order in which
-//! providers are listed. A capability names no version, so it has no minimum version. The first provider with
-//! which everything holds together is taken, at its lowest version that provides the capability.
+//! providers are listed.
 //!
-//! A capability says nothing of versions, so there is no least version that it requires; the first provider
-//! with which everything holds together is taken, at its lowest version that provides it.
+//! A capability names no version, so it has no minimum version. The first provider with which everything
+//! holds together is taken, at its lowest version that provides the capability.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,12 +1,8 @@
 //! Packages that chosen ones replace: a requirement on one of them means the lowest match of its replacement.
+//!
 //! The build list is computed again with the replacements that were found, until nothing changes any more, or
 //! it returns to an earlier state; then the result is checked. A replacement stays, even if a higher version
 //! of it no longer replaces the package; but a package that is itself replaced replaces nothing.
-//!
-//! The build list is made again with what was found to be replaced, until that changes nothing any more, or
-//! leads back to where it was before; whether all of it holds together is looked at then. What replaces
-//! something stays that way, though a higher version that came of it may not replace it; but a package that
-//! is itself replaced replaces nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +16,10 @@ use crate::select::world::World;
 /// The packages that replace each required package: the visits of chosen versions, lowest first.
 type Replacers = BTreeMap<PackageId, Vec<usize>>;
 
-/// The build list with replacements in place of the packages that they replace. It is computed again with
-/// everything that was found to be replaced, until it does not change any more, or until it returns to an
-/// earlier state; [`conflict`] then reports what does not hold together.
+/// The build list with replacements in place of the packages that they replace.
 ///
-/// It is made again with all that was found to be replaced, until it does not change any more, or until it comes back to
-/// what was tried before; [`conflict`] then tells what does not hold together.
+/// It is computed again with everything that was found to be replaced, until it does not change any more, or
+/// until it returns to an earlier state; [`conflict`] then reports what does not hold together.
 pub(in crate::select) fn build(
     world: &mut World<'_>,
     additions: &[Addition],

@@ -1,8 +1,6 @@
-//! The fewest requirements that give a build list: Russ Cox's algorithm R. Direct requirements of the roots
-//! are always listed. Anything else is listed only if no listed requirement already leads to it at the chosen
-//! version.
+//! The fewest requirements that give a build list: Russ Cox's algorithm R.
 //!
-//! What the roots require themselves is always listed. Anything else is listed only if nothing that is listed
+//! Direct requirements of the roots are always listed. Anything else is listed only if no listed requirement
 //! already leads to it at the chosen version.
 
 use std::collections::BTreeMap;
@@ -163,10 +161,10 @@ pub(in crate::select) fn at_least(
 }
 
 /// A specification that starts at `version` and otherwise says what `before` said; without `before`, that
-/// version or later. Only a pin has no room for other versions, and a composite version can be named only as
-/// a whole, so that its revision counts.
+/// version or later.
 ///
-/// Only a pin has room for nothing else, and a composite version can be named only as a whole, so that its revision counts.
+/// Only a pin has no room for other versions, and a composite version can be named only as a whole, so that
+/// its revision counts.
 pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
     match (before, version.as_semver()) {
         (_, None) | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)), _) => {

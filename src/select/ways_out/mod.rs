@@ -1,10 +1,9 @@
 //! Finds what would help against a conflict, by trying: other requirements, fewer rules, the other strategy;
-//! and if nothing helps alone, a rule and one thing more. Candidates are tried in the order of how much they
-//! change for the user, and the search ends with the third that works. All trials share one bounded number of
-//! steps, so a hard conflict is reported with fewer ways out, not later.
+//! and if nothing helps alone, a rule and one thing more.
 //!
-//! Candidates come in the order of how much they change for the user, and the search ends with the third that holds. Every
-//! trial shares one bounded number of steps, so that a hard conflict is told with fewer ways out, not later.
+//! Candidates are tried in the order of how much they change for the user, and the search ends with the third
+//! that works. All trials share one bounded number of steps, so a hard conflict is reported with fewer ways
+//! out, not later.
 
 mod asks;
 mod minimal;

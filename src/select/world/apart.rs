@@ -1,10 +1,9 @@
 //! Conflicts between packages: a node for each package and capability that some version conflicts with, which
-//! says whether it is chosen. A version that conflicts with it needs it not to be chosen; each version of
-//! that package, and each provider of that capability, needs it to be chosen. So a conflict holds in both
-//! directions, whichever of the two is chosen first.
+//! says whether it is chosen.
 //!
-//! A version that conflicts with it needs it not to be there; each version of that package, and each that provides that
-//! capability, needs it to be there. So a conflict is kept in both directions, whichever of the two is chosen first.
+//! A version that conflicts with it needs it not to be chosen; each version of that package, and each
+//! provider of that capability, needs it to be chosen. So a conflict holds in both directions, whichever of
+//! the two is chosen first.
 
 use super::World;
 use crate::index::Unavailable;

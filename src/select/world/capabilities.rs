@@ -1,9 +1,7 @@
-//! Capabilities: the possible providers of each, and which one is preferred. A package that is not listed as
-//! a provider counts only if a chosen package requires it. What that means for the graph is in
-//! [`super::providing`].
+//! Capabilities: the possible providers of each, and which one is preferred.
 //!
-//! A package that is not listed as a provider counts only where something that is chosen requires it. What
-//! that means for the graph is in [`super::providing`].
+//! A package that is not listed as a provider counts only if a chosen package requires it. What that means
+//! for the graph is in [`super::providing`].
 
 use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;

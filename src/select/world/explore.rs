@@ -1,10 +1,8 @@
-//! Reads versions that the search had no reason to read. A package may help although nothing that was read
-//! leads to it: an old version of another package requires it, and it provides or replaces what is required.
-//! Only a search that fails reads all of them before it reports the failure.
+//! Reads versions that the search had no reason to read.
 //!
-//! A package may help though nothing that was looked at leads to it: an old version of another one requires
-//! it, and it provides or replaces what is required. A search that fails looks at all of them before it says
-//! so; others never do.
+//! A package may help although nothing that was read leads to it: an old version of another package requires
+//! it, and it provides or replaces what is required. Only a search that fails reads all of them before it
+//! reports the failure.
 
 use rustc_hash::FxHashSet;
 

@@ -1,13 +1,9 @@
-//! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become. It grows
-//! on demand and forgets nothing, so a second search over the same world reads nothing. Nodes that are not
-//! packages (the root, one major of a package, the choice among majors, a capability) turn every rule into an
-//! edge from a candidate to a set of candidates, so strategies need to know no rules. What is known of
-//! packages is [`Packages`].
+//! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become.
 //!
-//! Grows as it is asked; whatever was looked up stays, so that a second search over the same world reads
-//! nothing. Nodes that stand for no package (the root, one major of a package, the choice among majors, a
-//! capability) make every rule an edge from a candidate to a set of candidates; a strategy needs to know of
-//! no rule. What is known of packages, whoever walks the graph, is [`Packages`].
+//! It grows on demand and forgets nothing, so a second search over the same world reads nothing. Nodes that
+//! are not packages (the root, one major of a package, the choice among majors, a capability) turn every rule
+//! into an edge from a candidate to a set of candidates, so strategies need to know no rules. What is known
+//! of packages is [`Packages`].
 
 mod apart;
 mod budget;

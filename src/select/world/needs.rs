@@ -1,9 +1,8 @@
 //! Requirements in the order in which they are found: each has a number, and the candidates that it accepts
-//! are computed once. The same few requirements occur again and again, and comparing them means comparing
-//! texts; so the graph uses numbers.
+//! are computed once.
 //!
-//! The same few requirements are met again and again, and comparing them means comparing texts; whoever walks the graph
-//! keeps numbers.
+//! The same few requirements occur again and again, and comparing them means comparing texts; so the graph
+//! uses numbers.
 
 use std::rc::Rc;
 use std::sync::Arc;

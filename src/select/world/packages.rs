@@ -1,9 +1,7 @@
-//! What is known of packages: their candidates, and what their versions require, provide and replace. Nothing
-//! is forgotten. New knowledge may contradict earlier answers, such as the possible providers of a
-//! capability; then [`Packages::is_outdated`] says so, and the caller starts again.
+//! What is known of packages: their candidates, and what their versions require, provide and replace.
 //!
-//! Whatever was looked up stays. New knowledge may contradict what was said before, such as who can provide a
-//! capability; then [`Packages::is_outdated`] says so, and whoever relied on it begins again.
+//! Nothing is forgotten. New knowledge may contradict earlier answers, such as the possible providers of a
+//! capability; then [`Packages::is_outdated`] says so, and the caller starts again.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

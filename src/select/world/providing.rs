@@ -1,9 +1,8 @@
-//! Capabilities in the graph: a node for each, whose candidates are the possible providers. What requires a
-//! capability needs some candidate of its node, what provides it needs the candidate that is itself, and the
-//! candidate needs the versions that provide it. So there is a provider, and never a second one.
+//! Capabilities in the graph: a node for each, whose candidates are the possible providers.
 //!
-//! Whoever requires a capability needs some candidate of its node, whoever provides it needs the candidate that it is itself,
-//! and the candidate needs the versions that provide it: so there is a provider, and never a second one.
+//! What requires a capability needs some candidate of its node, what provides it needs the candidate that is
+//! itself, and the candidate needs the versions that provide it. So there is a provider, and never a second
+//! one.
 
 use super::World;
 use super::capabilities::Provider;

@@ -1,9 +1,7 @@
-//! Packages that replace others: what replaces what, in which versions. A replacement counts only if
-//! something requires it; nothing is installed only because it would replace something. What that means for
-//! the graph is in [`super::stand_ins`].
+//! Packages that replace others: what replaces what, in which versions.
 //!
-//! What replaces another package counts only where something requires it; nothing is brought in because it
-//! would replace something. What that means for the graph is in [`super::stand_ins`].
+//! A replacement counts only if something requires it; nothing is installed only because it would replace
+//! something. What that means for the graph is in [`super::stand_ins`].
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Packages that replace others, in the graph.
 //!
-//! A requirement on a package that something replaces leads to a node of its own ([`Kind::Met`]), which is
-//! met by the package itself, or by a version that replaces it and is what was required. A second node
-//! ([`Kind::Role`]) says who has the package's place: so it is never used beside what replaces it, and never
-//! has two that do.
+//! A requirement on a replaceable package leads to a node of its own ([`Kind::Met`]), which is met by the
+//! package itself, or by a version that replaces it and fits the requirement. A second node ([`Kind::Role`])
+//! says what has the package's place: so the package is never used together with its replacement, and never
+//! has two.
 
 use pubgrub::VersionSet;
 

@@ -1,5 +1,5 @@
-//! Numbers and texts as they are written: seven bits a byte, the lowest first; a text is said by how long it is and where it
-//! begins among the texts.
+//! Numbers and texts as they are written: seven bits a byte, the lowest first; a text is given by its length
+//! and its start among the texts.
 
 use std::ops::Range;
 
@@ -50,15 +50,15 @@ pub(super) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Reads what was written; everything gives `None` where the bytes make no sense.
+/// Reads what was written; everything returns `None` if the bytes are not valid.
 pub(super) struct Reader<'bytes> {
     bytes: &'bytes [u8],
-    /// Where it is in the bytes.
+    /// Its position in the bytes.
     pub(super) at: usize,
 }
 
 impl<'bytes> Reader<'bytes> {
-    /// Reads what is at `place`, which is said in the places of all the bytes.
+    /// Reads at `place`, which counts from the start of all the bytes.
     pub(super) fn new(bytes: &'bytes [u8], place: Range<usize>) -> Option<Self> {
         Some(Self { bytes: bytes.get(..place.end)?, at: place.start })
     }

@@ -1,7 +1,8 @@
-//! How a record is written, so that a package's versions and what they need are read without reading their lines.
+//! How a record is written, so that a package's versions and their needs are read without parsing their
+//! lines.
 //!
-//! The near part has the texts, each once; then the table of what is known of each version; then the lines of versions that
-//! have details, which everybody looks at. The far part has all other lines.
+//! The near part has the texts, each once; then the table of what is known of each version; then the lines of
+//! versions with details, which every reader needs. The far part has all other lines.
 
 mod bytes;
 mod table;
@@ -22,26 +23,26 @@ const FOLDER: u8 = 4;
 const INSECURE: u8 = 8;
 const LENIENT: u8 = 16;
 
-/// A record as it is written.
+/// A record in its written form.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Written {
     pub(super) near: Arc<Vec<u8>>,
     pub(super) far: Arc<Vec<u8>>,
 }
 
-/// When something was asked, and for how long that is fresh; every record begins so.
+/// When something was requested, and for how long it is fresh; every record starts with these.
 fn put_times(checked: i64, max_age: u32) -> Vec<u8> {
     let mut out = checked.to_le_bytes().to_vec();
     out.extend_from_slice(&max_age.to_le_bytes());
     out
 }
 
-/// Reads when something was asked, and for how long that is fresh.
+/// Reads when something was requested, and for how long it is fresh.
 pub(super) fn times(bytes: &[u8]) -> Option<(i64, u32)> {
     Reader::new(bytes, 0..bytes.len())?.times()
 }
 
-/// That a record is as it was, except for its times and its validator.
+/// Says that a record is unchanged, except for its times and its validator.
 pub(super) fn encode_unchanged(record: &Record) -> Vec<u8> {
     let mut out = put_times(record.checked, record.max_age);
     if let Some(validator) = &record.validator {
@@ -64,7 +65,8 @@ pub(super) fn decode_unchanged(bytes: &[u8]) -> Option<(i64, u32, Option<String>
 }
 
 impl Learned {
-    /// That a registry lists `lines`, whose heads are ascending by version, and last those that are no version.
+    /// Says that a registry lists `lines`, with heads ascending by version, followed by those that are not
+    /// versions.
     pub(in crate::index) fn listed(
         checked: i64,
         max_age: u32,
@@ -87,7 +89,7 @@ impl Learned {
         Self::written(whole, far, &location.root)
     }
 
-    /// That a registry has no such package, which was looked for in these places; its `root` is of no account.
+    /// Says that a registry has no such package, and which places were searched; its `root` does not matter.
     pub(in crate::index) fn absent(checked: i64, tried: &[String], root: &SafeUrl) -> Self {
         let mut writer = Writer::default();
         writer.number(tried.len() as u64);
@@ -126,7 +128,7 @@ pub(super) fn decode_validator(bytes: &[u8]) -> Option<String> {
     Some(Reader::new(bytes, 0..bytes.len())?.beginning()?.validator?.to_owned())
 }
 
-/// Reads the record that is at `place` in `near`; packages are most likely below `root`.
+/// Reads the record at `place` in `near`; packages are most likely below `root`.
 pub(super) fn decode(
     near: &Arc<Vec<u8>>,
     place: Range<usize>,
@@ -149,7 +151,7 @@ pub(super) fn decode(
     let location = reader.location(texts, flags, root)?;
     let count = usize::try_from(reader.number()?).ok()?;
     let mut table = reader.table(count, texts_at, texts)?;
-    // What is left are near lines, one after the other.
+    // The rest is near lines, one after the other.
     let mut begin = u32::try_from(reader.at).ok()?;
     for line in table.near_lines() {
         line.start = begin;
@@ -163,7 +165,7 @@ pub(super) fn decode(
     Some(record)
 }
 
-/// What every record begins with.
+/// The start of every record.
 struct Beginning<'bytes> {
     times: (i64, u32),
     flags: u8,

@@ -1,5 +1,6 @@
-//! What is known of the lines of a listing, as a table: rows of one length, of which nobody need read but what is wanted; then
-//! their dependencies, which of them have details, and what few of them have that a row has no room for.
+//! What is known of the lines of a listing, as a table: rows of equal length, of which only the needed ones
+//! are read; then their dependencies, which of them have details, and the rare values for which a row has no
+//! room.
 
 use std::ops::Range;
 
@@ -8,18 +9,18 @@ use crate::index::cache::head::{Head, Label};
 use crate::index::cache::lines::{Line, Lines};
 use crate::index::cache::record::Fetched;
 
-/// In what a row has no room for: that the version is a text.
+/// Among the values for which a row has no room: the version is a text.
 const TEXT: u8 = 1;
 const COMPOSITE: u8 = 2;
 const COMMIT: u8 = 4;
 const PUBLISHED: u8 = 8;
 
-/// What is known of the lines of a listing, which except for the versions stays as it lies in the cache.
+/// What is known of the lines of a listing; except for the versions, it stays in the form of the cache.
 #[derive(Debug, Clone, Default)]
 pub(in crate::index) struct Table {
-    /// Whether it is told of all without their lines what they depend on.
+    /// Whether the dependencies of all lines are known without the lines.
     pub(in crate::index) is_told: bool,
-    /// The three numbers of each version; zeros for what is none, or more than that.
+    /// The three numbers of each version; zeros if it is not a version, or more than that.
     pub(in crate::index) numbers: Vec<[u32; 3]>,
     /// The lines that hold more than a version, its time and its dependencies, by position, ascending.
     pub(in crate::index) detailed: Vec<(u32, Line)>,
@@ -30,11 +31,11 @@ pub(in crate::index) struct Table {
     rows: usize,
     /// Where the dependencies begin.
     needs: usize,
-    /// Where the texts are that these say.
+    /// Where the texts of these are.
     texts: Range<usize>,
 }
 
-/// What a row has no room for.
+/// Values for which a row has no room.
 #[derive(Debug, Clone)]
 struct Odd {
     position: u32,
@@ -47,7 +48,7 @@ struct Odd {
 }
 
 impl Table {
-    /// How many lines there are.
+    /// The number of lines.
     pub(in crate::index) fn len(&self) -> usize {
         self.count
     }
@@ -57,7 +58,7 @@ impl Table {
         self.odd.is_empty()
     }
 
-    /// Where a line is; nothing of a position that there is not.
+    /// Where a line is; `None` for a position that does not exist.
     pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Option<Line> {
         let detailed = self.detailed.binary_search_by_key(&position, |(at, _)| *at as usize);
         if let Some((_, line)) = detailed.ok().and_then(|found| self.detailed.get(found)) {
@@ -68,8 +69,8 @@ impl Table {
         Some(Line { start, length, is_far: true })
     }
 
-    /// The references that a version depends on, each split where its version begins; `None` if only its line can tell, or the
-    /// cache is damaged there.
+    /// The references that a version depends on, each split where its version starts; `None` if only its line
+    /// has them, or the cache is damaged there.
     pub(in crate::index) fn needs<'lines>(
         &self,
         lines: &'lines Lines,
@@ -92,7 +93,7 @@ impl Table {
         Some(i64::from(self.row(lines, position)?.published)).filter(|&published| published != 0)
     }
 
-    /// All that is known of a line.
+    /// Everything that is known of a line.
     pub(in crate::index) fn head(&self, lines: &Lines, position: usize) -> Option<Head> {
         let odd = self.odd.binary_search_by_key(&position, |odd| odd.position as usize);
         let odd = odd.ok().and_then(|found| self.odd.get(found));
@@ -110,7 +111,7 @@ impl Table {
         })
     }
 
-    /// The near lines, in the order in which they lie.
+    /// The near lines, in the order of the file.
     pub(super) fn near_lines(&mut self) -> impl Iterator<Item = &mut Line> {
         self.detailed.iter_mut().map(|(_, line)| line)
     }
@@ -175,7 +176,7 @@ impl Writer {
         }
     }
 
-    /// How it is written what a version depends on.
+    /// The written form of a version's dependencies.
     fn needs(&mut self, references: &[String]) -> Vec<u8> {
         let before = std::mem::take(&mut self.rest);
         for reference in references {
@@ -209,7 +210,7 @@ fn short_time(head: &Head) -> Option<u32> {
     u32::try_from(head.published?).ok().filter(|&at| at != 0)
 }
 
-/// What a row has no room for in a head.
+/// The values of a head for which a row has no room.
 fn oddity(head: &Head) -> u8 {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     flag(numbers(head).is_none(), TEXT)
@@ -219,7 +220,7 @@ fn oddity(head: &Head) -> u8 {
 }
 
 impl Reader<'_> {
-    /// Reads a table, except for where its near lines begin.
+    /// Reads a table, except for the start of its near lines.
     pub(super) fn table(
         &mut self,
         count: usize,
@@ -260,7 +261,7 @@ impl Reader<'_> {
             }
             odd.push(one);
         }
-        // Plain versions are found by halves.
+        // Plain versions are found by binary search.
         let is_fine = !odd.is_empty() || numbers.is_sorted_by(|one, other| one < other);
         is_fine.then_some(Table {
             is_told,
@@ -292,20 +293,20 @@ impl Reader<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Row {
     version: [u32; 3],
-    /// In seconds since 1970; 0 if that is not known.
+    /// In seconds since 1970; 0 if unknown.
     published: u32,
     /// Where the line ends in the far part, or would if it were there.
     far_end: u32,
-    /// Where the dependencies end among all dependencies.
+    /// Where its dependencies end among all dependencies.
     needs_end: u32,
-    /// Whether the dependencies are told without the line.
+    /// Whether the dependencies are known without the line.
     has_needs: bool,
 }
 
 impl Row {
-    /// How many bytes a row has.
+    /// The number of bytes of a row.
     const LENGTH: usize = 3 * 2 + 3 * 4;
-    /// In the end of the dependencies, that only the line tells them.
+    /// A flag in the end of the dependencies: only the line has them.
     const UNREAD: u32 = 1 << 31;
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -318,7 +319,7 @@ impl Row {
         }
     }
 
-    /// Reads the row that `bytes` begin with; `None` if they are too few.
+    /// Reads the row at the start of `bytes`; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (&[a, b, c, d, e, f], rest) = bytes.split_first_chunk()?;
         let (&published, rest) = rest.split_first_chunk()?;

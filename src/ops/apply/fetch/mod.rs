@@ -138,7 +138,7 @@ impl<'run> Fetching<'run> {
 
     /// Brings every package into the store.
     ///
-    /// `then` is called with the place in the lock of each package that came into the store, and with its tree.
+    /// Calls `then` with the place in the lock and the tree of each package that arrived.
     ///
     /// # Errors
     ///

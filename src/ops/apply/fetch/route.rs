@@ -1,9 +1,8 @@
-//! Where a locked package comes from: wherever the settings lead its id now. The lock says what a package is,
-//! by version and digest; the settings say where it is. The source in the lock counts only if the settings
-//! lead to the same place: then it saves requests for what was looked up before.
+//! Where a locked package comes from: wherever the settings lead its id now.
 //!
-//! The lock says what a package is, by version and digest, and the settings say where it is. What the lock says of the place
-//! counts only where the settings lead to that very place: then it saves asking for what was found out before.
+//! The lock says what a package is, by version and digest; the settings say where it is. The source in the
+//! lock counts only if the settings lead to the same place: then it saves requests for what was looked up
+//! before.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

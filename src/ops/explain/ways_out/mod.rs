@@ -1,7 +1,6 @@
-//! How a way out of a conflict is taken: the command to paste, or the file to edit. Selection found it and
-//! tried it; here it is put into words.
+//! How a way out of a conflict is taken: the command to paste, or the file to edit.
 //!
-//! What helps was found, and tried, by selection. Here it gets its words.
+//! Selection found it and tried it; here it is put into words.
 
 mod command;
 mod pending;

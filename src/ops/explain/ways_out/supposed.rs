@@ -1,7 +1,6 @@
-//! Ways out of a what-if question: the same question, with other suppositions. `mu resolve` writes nothing,
-//! so neither do its ways out, if a supposition can express a change.
+//! Ways out of a what-if question: the same question, with other suppositions.
 //!
-//! `mu resolve` writes nothing, so neither do its ways out, as far as a supposition can stand for a change.
+//! `mu resolve` writes nothing, so neither do its ways out, if a supposition can express a change.
 
 use crate::ops::Session;
 use crate::ops::explain::ways_out::command::{narrowing, repeated};

@@ -1,9 +1,8 @@
 //! Which files are packed: one walk over the package's folder, with the results sorted by the bytes of their
-//! paths. Only names, kinds and modes are read here. Whether a path is allowed in a package is checked when
-//! the archive is read back.
+//! paths.
 //!
-//! Nothing is read here but names, kinds and modes. Whether a path may be in a package at all is judged
-//! when the archive is read back.
+//! Only names, kinds and modes are read here. Whether a path is allowed in a package is checked when the
+//! archive is read back.
 
 use std::path::{Path, PathBuf};
 
@@ -40,10 +39,9 @@ pub(super) enum Kind {
     Link(String),
 }
 
-/// The files of `member` that are packed, without its lock, and warnings for its author. `archives` says
-/// which paths are archives of the package that were made earlier.
+/// The files of `member` that are packed, without its lock, and warnings for its author.
 ///
-/// `archives` tells which paths are archives of the package, made earlier.
+/// `archives` says which paths are archives of the package that were made earlier.
 ///
 /// # Errors
 ///

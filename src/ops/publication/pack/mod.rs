@@ -1,9 +1,7 @@
 //! `pack`: creates the archive of a package, with the same bytes from the same files on every machine.
+//!
 //! `files.rs` chooses the files, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts
 //! the lock down to the package, `archive.rs` writes and reads back.
-//!
-//! `files.rs` chooses the files, `secrets.rs` knows which ones should not leave this
-//! machine, `lock.rs` cuts the lock down to the package, `archive.rs` writes and reads back.
 
 mod archive;
 mod files;

@@ -1,7 +1,6 @@
-//! Files that contain secrets, recognized by their names: a publication can never be undone. Contents are not
-//! read. If a name only looks like a secret, its author needs `--force`.
+//! Files that contain secrets, recognized by their names: a publication can never be undone.
 //!
-//! Contents are not looked at. A name that only looks like a secret's costs its author `--force`.
+//! Contents are not read. If a name only looks like a secret, its author needs `--force`.
 
 /// Names of files.
 const NAMES: &[&str] = &[

@@ -1,7 +1,6 @@
-//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service. A missing or
-//! locked keyring is not an error here: then the file is used.
+//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service.
 //!
-//! That there is none, or that it is locked, is no error here: then there is the file.
+//! A missing or locked keyring is not an error here: then the file is used.
 
 use keyring::Entry;
 use mu_provider::http::Secret;

@@ -1,7 +1,6 @@
-//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored. The HTTP client
-//! decides which requests may have a token.
+//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored.
 //!
-//! To which requests a token may be added is decided by the HTTP client.
+//! The HTTP client decides which requests may have a token.
 
 mod file;
 #[cfg(feature = "keyring")]
@@ -62,11 +61,10 @@ impl Tokens {
     }
 
     /// Warns once a run that a variable is not sent to the host of `url`, although an earlier mu would have
-    /// sent it. Earlier names replaced everything but letters and digits with `_`, so different hosts could
-    /// share a variable, and a variable for a host applied to all its ports.
+    /// sent it.
     ///
-    /// All that is no letter or digit was `_` in its name, which it could have in common with the variable of a
-    /// host that somebody else made up, and one for a host was sent to all its ports.
+    /// Earlier names replaced everything but letters and digits with `_`, so different hosts could share a
+    /// variable, and a variable for a host applied to all its ports.
     fn tell_former(&self, url: &SafeUrl, host_and_port: &str) {
         let former = |host: &str| {
             let letters = host.chars().map(|character| match character {
