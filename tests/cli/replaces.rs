@@ -449,7 +449,7 @@ fn an_upgrade_says_what_to_ask_for_instead_of_a_replaced_package() {
     ]);
     sandbox.mu(&["get"]).ok();
     let run = sandbox.mu(&["upgrade"]).ok();
-    run.says(&["to upgrade that further, write `acme/new#^1` there instead\n"]);
+    run.says(&["to upgrade further, write `acme/new#^1` there instead\n"]);
 }
 
 #[test]
