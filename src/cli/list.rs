@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(scope)?;
     if arguments.workspace {
         let members = Packages { packages: members(&session) };
-        let empty = "this workspace has no packages of its own; `mu init NAME` begins one";
+        let empty = "this workspace has no packages of its own; `mu init NAME` creates one";
         return context.answer(&members, |members| {
             context.table(&member_table(context, &members.packages), empty)
         });

@@ -82,7 +82,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             Done::Possible => format!("{id} {version} would be published to {place}"),
         })?;
         if let Some(to) = &publishing.moved_to {
-            let would = if arguments.dry_run { "would say" } else { "says" };
+            let would = if arguments.dry_run { "would record" } else { "says" };
             context.line(&format!(
                 "the hub {would} of {id} that it has moved to {}",
                 context.name(to)

@@ -46,14 +46,14 @@ fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), 
     let package = &reasons.package;
     line(context, &format!("{STRONG}{}{STRONG:#} {}", why.id, version_of(package)))?;
     line(context, &format!("{FAINT}from{FAINT:#} {}", package.source))?;
-    line(context, &format!("{FAINT}asked for:{FAINT:#}"))?;
+    line(context, &format!("{FAINT}required:{FAINT:#}"))?;
     for asker in &reasons.requested {
         let decides = asker.least.as_ref() == Some(&reasons.version);
         let note = if decides { " (at least this version)" } else { "" };
         line(context, &format!("  {} by {}{note}", asker.spec, asker.by))?;
     }
     for (id, spec, by) in &why.instead {
-        line(context, &format!("  {spec} by {by} (asked of {id})"))?;
+        line(context, &format!("  {spec} by {by} (required of {id})"))?;
     }
     if let Some(unknown) = &reasons.unknown {
         return line(context, &format!("{FAINT}newer versions are not known: {unknown}{FAINT:#}"));
@@ -73,7 +73,7 @@ fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), 
 
 fn print_paths(context: &Context, why: &Why, arguments: &Arguments) -> Result<(), Stop> {
     let (graph, paths) = (&why.paths.graph, &why.paths.nodes);
-    line(context, &format!("{FAINT}ways that lead to it:{FAINT:#}"))?;
+    line(context, &format!("{FAINT}paths to it:{FAINT:#}"))?;
     let shown = if arguments.all { paths.len() } else { SHORTEST.min(paths.len()) };
     for path in &paths[..shown] {
         let mut text = graph.vertices[path[0]].name.clone();

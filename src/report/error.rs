@@ -21,7 +21,7 @@ pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) ->
         cause = current.source();
         let is_first = text.is_empty();
         if let Some(source) = current.downcast_ref::<SourceError>() {
-            // The picture of a file has its own heading.
+            // An excerpt of a file has its own heading.
             let picture = source.render(coloured);
             let (heading, file) = picture.split_once('\n').unwrap_or((&picture, ""));
             text.push_str(&format!("{}\n{}\n", short(heading), file.trim_end()));

@@ -172,7 +172,7 @@ impl Shell {
         names::short(text, self.base.get_or_init(Base::default))
     }
 
-    /// A style for the answer: none where it is not coloured.
+    /// A style for the answer; plain if it is not coloured.
     pub fn style(&self, style: Style) -> Style {
         let choice = threads::lock(&self.out).current_choice();
         if choice == anstream::ColorChoice::Never { Style::new() } else { style }

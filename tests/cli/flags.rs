@@ -62,9 +62,9 @@ fn locked_refuses_and_says_what_differs() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --locked
     error: Mu.lock does not fit the manifests, and --locked forbids changing it
-      acme/web asks for aws/ec2 ^1.1
-      acme/web asks for aws/s3 latest
-      acme/web no longer asks for aws/ec2 ^1
+      acme/web requires aws/ec2 ^1.1
+      acme/web requires aws/s3 latest
+      acme/web no longer requires aws/ec2 ^1
 
     hint: run `mu get` without --locked, and commit Mu.lock
     [exit 1]

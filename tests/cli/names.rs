@@ -159,8 +159,7 @@ fn a_folder_whose_package_has_another_name_is_that_package() {
     assert!(sandbox.read("web/Mu.yaml").ends_with("  - acme/api#^0.1.0\n"));
     sandbox.write("db/Mu.yaml", "name: acme/db\ndependencies: [acme/api]\n");
     sandbox.write("web/Mu.yaml", "name: web\ndependencies: [api]\n");
-    let told = "`web` asks for `api`, which leads to the folder `api`, whose package is \
-                `acme/api`: write `acme/api`";
+    let told = "`web` requires `api`, which points to the folder `api` of the package `acme/api`: write `acme/api`";
     sandbox.mu(&["get"]).ok().says(&[told]);
     sandbox.mu(&["status"]).ok().says(&[told, "up to date"]);
     assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api"]);

@@ -44,14 +44,14 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
     $ mu get
     + aws/app 1.0.0
     + aws/ec2 2.0.0 (workspace)
-    warning: `aws/ec2` is used from the workspace at version 2.0.0, though aws/app asks for ^1.0
+    warning: `aws/ec2` is used from the workspace at version 2.0.0, although aws/app requires ^1.0
     installed 1 package (1 downloaded, 0 from cache)
     [exit 0]
     ");
     assert_eq!(sandbox.lock()["packages"][1]["version"], "2.0.0");
     // Nor is it forgotten once it is in the lock.
     let again = sandbox.mu(&["get"]).ok();
-    again.says(&["up to date (", "version 2.0.0, though aws/app asks for ^1.0"]);
+    again.says(&["up to date (", "version 2.0.0, although aws/app requires ^1.0"]);
     let status = sandbox.mu(&["status", "--json"]).ok().json();
     assert_eq!(status["placed"], json!([{"id": "hub.mu.com/aws/ec2", "path": "aws/ec2"}]));
 }

@@ -159,7 +159,7 @@ fn doubts_are_told() {
     write(&sandbox.path("author"), "utils/Mu.yaml", "name: acme/utils\nversion: 1.0.0\n");
     let run = sandbox.mu_in("author", &["publish", "--dry-run"]).ok();
     run.says(&[
-        "the dependency `utils` leads to `acme/utils` here, and elsewhere for others",
+        "the dependency `utils` means `acme/utils` here, but another package for others",
         "write `acme/utils`",
     ]);
 }
@@ -264,10 +264,10 @@ fn a_package_moves_to_what_its_author_names() {
     sandbox.mu_in("author", &["publish"]).ok();
     // Named as in a reference: what is left out is the workspace's.
     let run = sandbox.mu_in("author", &["publish", "--moved-to", "acme/pages", "--dry-run"]).ok();
-    run.says(&["would say of acme/site that it has moved to acme/pages"]);
+    run.says(&["would record of acme/site that it has moved to acme/pages"]);
     assert_eq!(moved(&sandbox), Value::Null);
     let run = sandbox.mu_in("author", &["publish", "--moved-to", "acme/pages"]).ok();
-    run.says(&["is in", "already", "has moved to acme/pages"]);
+    run.says(&["is already in", "has moved to acme/pages"]);
     assert_eq!(moved(&sandbox), "hub.mu.com/acme/pages");
     sandbox.mu(&["get"]).ok().says(&["has moved to `acme/pages`"]);
     for (wrong, expected) in [

@@ -154,7 +154,7 @@ fn why_shows_every_way_and_every_wish() {
       ^1 by acme/web (at least this version)
       ~1.1 by aws/ec2 (at least this version)
     there is no newer release
-    ways that lead to it:
+    paths to it:
       acme/web → aws/vpc ^1
       acme/web → aws/app ^1 → aws/ec2 ^1.0 → aws/vpc ~1.1
     [exit 0]
@@ -280,9 +280,9 @@ fn status_tells_what_get_would_mend() {
     workspace [DIR]/work
       acme/web 0.1.0 .
     Mu.lock is out of date:
-      acme/web asks for aws/vpc ^2
-      acme/web no longer asks for aws/s3 ~2.0
-      acme/web no longer asks for aws/vpc ^1
+      acme/web requires aws/vpc ^2
+      acme/web no longer requires aws/s3 ~2.0
+      acme/web no longer requires aws/vpc ^1
     not installed:
       aws/app 1.0.0
     run `mu get`

@@ -47,7 +47,7 @@ fn what_stands_against_newer_versions_is_told() {
       ^1 by aws/needy (at least this version)
     why no newer version:
       1.1.0 and 1.2.0 are not ~1.0, which acme/web requires
-    ways that lead to it:
+    paths to it:
       acme/web → aws/asked ~1.0
       acme/web → aws/needy ^1 → aws/asked ^1
     [exit 0]
@@ -62,7 +62,7 @@ fn what_stands_against_newer_versions_is_told() {
       2.0.0 does not fit:
         aws/conflict 2.0.0 requires aws/net ^2
         acme/web requires aws/net ^1
-    ways that lead to it:
+    paths to it:
       acme/web → aws/conflict >=1
     [exit 0]
     ");
@@ -74,7 +74,7 @@ fn what_stands_against_newer_versions_is_told() {
       ^1 by acme/web (at least this version)
     why no newer version:
       1.2.0 is excluded
-    ways that lead to it:
+    paths to it:
       acme/web → aws/excluded ^1
     [exit 0]
     ");
@@ -86,7 +86,7 @@ fn what_stands_against_newer_versions_is_told() {
       ^1 by acme/web (at least this version)
     why no newer version:
       1.1.0 would fit: `mu update aws/kept` moves up
-    ways that lead to it:
+    paths to it:
       acme/web → aws/kept ^1
     [exit 0]
     ");
@@ -98,7 +98,7 @@ fn what_stands_against_newer_versions_is_told() {
       ^1 by acme/web (at least this version)
     why no newer version:
       1.1.0 is yanked: loses data
-    ways that lead to it:
+    paths to it:
       acme/web → aws/yanked ^1
     [exit 0]
     ");
@@ -110,7 +110,7 @@ fn what_stands_against_newer_versions_is_told() {
       ^1 by acme/web
     why no newer version:
       1.5.0 needs kubernetes >=1.25, but it is 1.24.0
-    ways that lead to it:
+    paths to it:
       acme/web → aws/needy ^1
     [exit 0]
     ");
@@ -147,8 +147,8 @@ fn what_is_known_is_told_where_registries_cannot_be_asked() {
     required:
       ~1.0 by acme/web
       ^1 by aws/needy
-    newer versions are not known: hub+file://[DIR]/hub/ lists no `aws/asked` any more
-    ways that lead to it:
+    newer versions are not known: hub+file://[DIR]/hub/ no longer lists `aws/asked`
+    paths to it:
       acme/web → aws/asked ~1.0
       acme/web → aws/needy ^1 → aws/asked ^1
     [exit 0]

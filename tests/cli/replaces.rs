@@ -37,11 +37,11 @@ fn nothing_is_replaced_without_consent() {
     let sandbox = sandbox(&["app/web", "app/tool"]);
     insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
     $ mu get
-    error: `contrib/family` would take the place of `upbound/family`, which app/web requires, and nobody agreed to that
+    error: `contrib/family` would take the place of `upbound/family`, which app/web requires, and nobody has agreed to it
       the manifest of `contrib/family` says that it replaces `upbound/family`
       the index of `upbound/family` does not say that it has moved there, and the two are not in one namespace
 
-    hint: to agree, put this into `.mu/workspace.yaml`: `allowReplaces: {upbound/family: contrib/family}`
+    hint: to agree, add this to `.mu/workspace.yaml`: `allowReplaces: {upbound/family: contrib/family}`
     hint: to agree this time, run the command again with `--yes`; Mu.lock remembers it
     hint: to use both, each under its own name, put this there: `allowReplaces: {upbound/family: upbound/family}`
     [exit 1]
@@ -212,14 +212,14 @@ fn the_old_pack_stays_until_it_is_removed() {
     $ mu why upbound/family
     contrib/family 1.2.0
     from hub+file://[DIR]/hub/
-    asked for:
+    required:
       ^1 by app/tool (at least this version)
-      ^1 by app/web (asked of upbound/family)
+      ^1 by app/web (required of upbound/family)
     there is no newer release
-    ways that lead to it:
+    paths to it:
       acme/web → app/tool ^1.0.0 → contrib/family ^1
       acme/web → app/web latest → contrib/family ^1 as upbound/family
-    warning: `upbound/family` was replaced by `contrib/family`, which this is about
+    warning: `upbound/family` was replaced by `contrib/family`, which is shown instead
     [exit 0]
     ");
 
@@ -228,7 +228,7 @@ fn the_old_pack_stays_until_it_is_removed() {
     assert!(sandbox.read("Mu.lock").contains("replacedBy"), "something still requires it");
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     let refusal = sandbox.mu(&["remove", "upbound/family"]).fails();
-    refusal.says(&["nothing here requires `upbound/family`", "`contrib/family` is used for it"]);
+    refusal.says(&["nothing here requires `upbound/family`", "`contrib/family` took its place"]);
 
     // Without what replaced it, it is back.
     sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ upbound/family 1.1.0"]);
@@ -427,8 +427,8 @@ fn an_upgrade_leaves_what_is_asked_of_a_replaced_package() {
         sandbox.mu(&["get"]).ok();
         let run = sandbox.mu(&["upgrade"]).ok();
         run.says(&[
-            "`Mu.yaml` asks for `acme/old#^1`, and `acme/new` is used for it",
-            "to upgrade that further, take that out\n",
+            "`Mu.yaml` requires `acme/old#^1`, but `acme/new` is used in its place",
+            "to upgrade further, remove this requirement\n",
         ]);
         assert_eq!(sandbox.locked()[0], "hub.mu.com/acme/new 1.2.0", "{strategy}");
         let manifest = sandbox.read("Mu.yaml");

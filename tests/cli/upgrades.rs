@@ -92,7 +92,7 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
       1.0.0 by acme/web (at least this version)
     why no newer version:
       1.0.1 to 1.2.0 (4 versions) are not 1.0.0, which acme/web requires
-    ways that lead to it:
+    paths to it:
       acme/web → ops/kafka ^1.2
     [exit 0]
     ");
