@@ -15,7 +15,7 @@ With --lock, copies everything that Mu.lock names, at exactly those versions. Wi
 would be chosen for them, and those of their dependencies. Archives of hubs are copied byte for byte, so locks hold for the \
 mirror too. Packages in Git repositories are packed from the commit that is locked, and charts from their archives; \
 their content stays the same. What is already there is not fetched again. With --as, packages get another namespace: their index lines name where they come from, \
-and what they call each other means the new home.
+and their names for each other mean the new namespace.
 
 Examples:
   mu mirror --lock --to /srv/mirror

@@ -158,7 +158,7 @@ impl Index {
         self.shared.loaded(id).is_some()
     }
 
-    /// Where a candidate is, and what is known of it: all that fetching it needs.
+    /// Where a candidate is, and what is known of it: everything that fetching needs.
     ///
     /// # Errors
     ///

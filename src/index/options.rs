@@ -58,5 +58,5 @@ pub type Begin = Box<dyn Fn(&str) -> Box<dyn Progress> + Send + Sync>;
 /// Tells the pack of a package that somebody has put into the workspace, with its folder there.
 pub type Placed = Box<dyn Fn(&PackageId) -> Option<(PathBuf, Release)> + Send + Sync>;
 
-/// Tells the releases that are installed of a package.
+/// Returns the installed releases of a package.
 pub type Installed = Box<dyn Fn(&PackageId) -> Vec<Release> + Send + Sync>;

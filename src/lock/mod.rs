@@ -170,7 +170,7 @@ impl LockedPackage {
         Some(format!("{version}{separator}git-{commit}"))
     }
 
-    /// Its version, as versions compare.
+    /// Its version, in a form that can be compared.
     pub fn parsed_version(&self) -> Option<Version> {
         if self.is_composite {
             Version::parse_composite(&self.version).ok()

@@ -17,7 +17,8 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
 
-/// Moves everything to the newest version that fits, or only what `texts` name (`PKG` or `PKG#VERSION`).
+/// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`). Upgrades that go step by
+/// step begin at what is locked, or at what is supposed to be installed, `ID#VERSION`.
 ///
 /// # Errors
 ///

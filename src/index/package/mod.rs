@@ -99,7 +99,7 @@ impl Package {
         self.is_pack
     }
 
-    /// Whether nobody was asked, so that there may be more versions by now.
+    /// Whether no request was sent, so that there may be more versions.
     pub(super) fn is_recalled(&self) -> bool {
         self.is_recalled
     }

@@ -76,7 +76,8 @@ pub struct About {
     pub constraints: BTreeMap<String, String>,
 }
 
-/// Returns what is known of the package that `text` names, and of the newest version that it accepts.
+/// Tells what is known of the package that `text` names, and of the newest version that it accepts. Whether that can be used
+/// depends on facts of the runtime (`NAME=VALUE`), those of the settings and, over these, `runtime`.
 ///
 /// # Errors
 ///

@@ -39,9 +39,9 @@ impl PacksHere {
         }
     }
 
-    /// The installed versions of a package from a hub, those that the search path finds first in front.
+    /// The installed versions of a package from a hub, in the order of the search path.
     ///
-    /// A pack that is not the package, or not it alone, is left out: its content would have another digest.
+    /// A pack that is not exactly the package is left out: its content would have another digest.
     pub(crate) fn installed(&self, id: &PackageId) -> Vec<Release> {
         self.found(id, 2).into_iter().map(|(_, release)| release).collect()
     }

@@ -64,7 +64,7 @@ pub fn find_locked(
             let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
             Err(match like {
                 Some(id) => error.hint(format!("did you mean `{id}`?")),
-                None => error.hint("`mu list` shows what is installed installed"),
+                None => error.hint("`mu list` shows what is installed"),
             })
         }
         several => {

@@ -17,7 +17,7 @@ use crate::reference::PackageId;
 ///
 /// # Errors
 ///
-/// When consent is needed and missing.
+/// When somebody should have agreed, and nobody did.
 pub(crate) fn check(
     session: &Session,
     before: &Lockfile,

@@ -467,7 +467,7 @@ pub(crate) fn fetch_locked(
     Ok((stored, way.route))
 }
 
-/// Brings one release into the store, whatever any lock says of it.
+/// Brings one release into the store, whatever a lock says about it.
 pub(crate) fn fetch_release(
     session: &Session,
     id: &PackageId,

@@ -80,7 +80,7 @@ pub(super) fn way_of(
     Ok(Way { route, is_moved: true })
 }
 
-/// What is used for `id`: another package, if an override says so.
+/// The package that is used for `id`: another one, if an override says so.
 pub(crate) fn used_instead(session: &Session, id: &PackageId) -> PackageId {
     let workspace = &session.workspace;
     let Some(reference) = workspace.settings.overrides.get(id) else { return id.clone() };

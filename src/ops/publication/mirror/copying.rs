@@ -193,8 +193,8 @@ impl<'a> Copying<'a> {
         Ok(())
     }
 
-    /// What a package is called in the mirror: as in the hub that it comes from, unless it is in a namespace that is renamed. No
-    /// two packages have one name there.
+    /// The name of a package in the mirror: as in the hub that it comes from, unless its namespace is
+    /// renamed. No two packages have one name there.
     pub(super) fn name_of(
         &mut self,
         id: &PackageId,

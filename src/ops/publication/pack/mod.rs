@@ -192,7 +192,7 @@ pub(super) fn archive_of(
     Archive::make(session, name, &items)
 }
 
-/// Refuses a manifest that says more than hubs take of a version.
+/// Refuses a manifest that is larger than hubs accept.
 fn check_limits(manifest: &Manifest) -> Result<(), CommandError> {
     publishable::check_line(&manifest.index_line()).map_err(|exceeded| {
         let name = &manifest.name;
