@@ -34,7 +34,7 @@ impl Shared {
             .filter_map(|name| PackageId::parse(&format!("{}{name}", base.as_str())).ok())
             .collect::<Vec<_>>();
         let listed = self.listed(id);
-        // What is remembered of a registry is superseded by what it lists.
+        // A registry's list supersedes its cache.
         if !listed.is_empty() {
             return nearest(id, listed);
         }

@@ -72,7 +72,7 @@ fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandEr
     }
 }
 
-/// The protocols that registries may have, besides the names of providers.
+/// The protocols that registries may have, in addition to the names of providers.
 const PROTOCOLS: [&str; 9] =
     ["https", "http", "file", "ssh", "git", "git+https", "git+http", "git+ssh", "git+file"];
 

@@ -120,7 +120,7 @@ pub(super) fn three_numbers(text: &str) -> Option<&str> {
     text.split('.').all(is_number).then(|| &text[..end])
 }
 
-/// The position behind the version that a specification names first, which need not exist.
+/// The position after the version that a specification names first, which need not exist.
 pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Position> {
     let text = spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
     let first = text.split([' ', ',', '|']).next().unwrap_or_default();

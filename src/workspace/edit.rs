@@ -66,7 +66,7 @@ impl NewRegistry {
 /// What a person writes of a registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What the ids of its packages begin with.
+    /// The start of its packages' ids.
     Prefix,
     /// Where it is.
     Url,

@@ -84,7 +84,7 @@ fn no_readme(member: &Member, readme: &str) -> CommandError {
     )
 }
 
-/// Whether a dependency takes any version there will ever be.
+/// Whether a dependency accepts all future versions.
 fn is_unbounded(dependency: &manifest::Requirement) -> bool {
     let is_any = matches!(dependency.reference.spec(), VersionSpec::Latest | VersionSpec::Tip);
     is_any && dependency.channel.is_none() && dependency.app_version.is_none()

@@ -17,7 +17,7 @@ use crate::reference::PackageId;
 ///
 /// # Errors
 ///
-/// When somebody should have agreed, and nobody did.
+/// When consent is needed and missing.
 pub(crate) fn check(
     session: &Session,
     before: &Lockfile,

@@ -57,7 +57,7 @@ fn accepting(
         Some(three) if three == pin.as_str() => pin.clone(),
         _ => at_least(package, position, Some(&now.spec)),
     };
-    // A command can name another channel, but not take the one that is named away.
+    // A command can name another channel, but not remove the current one.
     let narrowed = Requirement {
         spec: now.spec.clone(),
         channel: now.channel.as_ref().and(package.channel(position)),

@@ -453,7 +453,7 @@ fn meant(package: &Candidates, wish: &Requirement) -> Option<Position> {
     (package.label(position) == three).then_some(position)
 }
 
-/// The position behind everything that is asked for, though nothing there may be what is asked for.
+/// The position after everything that is required, even if nothing there matches.
 fn end(package: &Candidates, wish: &Requirement, now: &PositionSet) -> Position {
     if let Some(last) = now.last() {
         return last + 1;

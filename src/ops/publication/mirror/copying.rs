@@ -317,7 +317,7 @@ fn upload(
     if name != route.location.path && !line.contains_key("origin") {
         line.insert("origin".to_owned(), route.location.path.as_str().into());
     }
-    // It may have come home.
+    // It may be back at its original name.
     if line.get("origin").is_some_and(|origin| origin == name) {
         line.shift_remove("origin");
     }
@@ -328,7 +328,7 @@ fn upload(
     Upload { name, version, line, archive, renamed: renamed.cloned() }
 }
 
-/// Refuses a line whose content is another one than the lock names.
+/// Refuses a line with another digest than the lock.
 fn check_digest(
     id: &PackageId,
     version: &str,
