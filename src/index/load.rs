@@ -97,7 +97,7 @@ impl Shared {
         let releases = (self.run.options.installed)(id);
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         let route = self.run.routes.presumed(id, &known)?;
-        // A commit is more than a pack tells.
+        // A pack does not say its commit.
         if releases.is_empty() || route.provider.is_repository() {
             return None;
         }

@@ -188,7 +188,7 @@ fn choose_once(
                 if error.code != Code::Offline {
                     return Err(error);
                 }
-                // Without the network, the lock is the only one to know what this came to.
+                // Without the network, only the lock has the result.
                 let lock = Arc::clone(&previous);
                 return Ok(Some(Resolved { lock, previous, ..Resolved::default() }));
             }

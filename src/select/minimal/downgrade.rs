@@ -1,8 +1,4 @@
-//! Downgrades: lowers or drops what does not fit with the lower version, and nothing else. Go's algorithm: a
-//! version that needs a version above the limit is excluded, and so is everything that needs it; each package
-//! of the build list goes to its next lower version that is not excluded, or is dropped. Unlike in Go,
-//! versions that would bring a new package are excluded too. Because requirements here have upper bounds,
-//! versions with a broken bound are also excluded, one after the other, until everything fits.
+//! Downgrades: lowers or drops whatever does not go with the lower version, and nothing else.
 //!
 //! Go's algorithm: a version that needs a version above what is allowed is excluded, and so is whatever needs it; each
 //! package of the build list goes to its next lower version that is not excluded, or is dropped. A lower version may bring a

@@ -145,7 +145,7 @@ impl Writer {
 /// Where a blob is sent, by what the registry said: to itself, or to where it may lead.
 fn upload(from: &SafeUrl, location: &str, digest: &str) -> Result<SafeUrl, ProviderError> {
     let broken = || {
-        let text = format!("`{}` names a place for an upload that is no URL", shown(from));
+        let text = format!("`{}` names a place for an upload that is not a valid URL", shown(from));
         ProviderError::new(ErrorKind::Protocol, text)
     };
     let mut url = from.join(location).map_err(|_| broken())?.as_url().clone();
